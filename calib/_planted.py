@@ -1,0 +1,274 @@
+"""Summaries with planted defects of known kind and severity, for the demo and the tests.
+
+24 short texts written for this project, each with one faithful summary.  From that summary
+`ladder` makes outputs that are worse in one known way: four kinds of defect, three severities.
+
+The human labels that come with them are SIMULATED: no person rated these outputs.  The model
+behind the labels is described in `planted_rows`.
+
+Nothing here depends on a random generator: choices follow fixed index rules or a blake2b digest
+of the ids, so that the data are the same on every machine.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+from importlib import resources
+from itertools import combinations, count, permutations
+from statistics import NormalDist
+from typing import TypedDict
+
+CRITERIA = ("coherence", "consistency", "fluency", "relevance")
+SEVERITIES = (1, 2, 3)
+
+_DISORDER = {1: 0.27, 2: 0.55, 3: 0.87}  # share of the sentence pairs that stand in the wrong order
+_SPOILED = {1: 0.12, 2: 0.25, 3: 0.45}  # share of the words that are hit
+_DROP = {0: 0.0, 1: 1.2, 2: 2.2, 3: 3.3}  # loss of latent quality on the criterion aimed at
+_SPILL = 0.15  # loss per severity step on each of the other criteria
+_TOP = 4.7  # latent quality of a faithful summary
+_BIASES = {"simulated-1": -0.25, "simulated-2": 0.0, "simulated-3": 0.2}
+_NOISE = 0.45
+_NUMBER = re.compile(r"\d+")
+_SLIPS = (
+    {"a": "", "an": "", "the": "", "its": "it's", "he": "him", "she": "her", "they": "them", "who": "which"}
+    | {"was": "were", "were": "was", "is": "are", "are": "is", "has": "have", "have": "has", "had": "haved"}
+    | {"their": "there", "there": "their", "then": "than", "than": "then", "could": "can", "would": "will"}
+)
+
+
+class Text(TypedDict):
+    """One record of planted.json; `names` holds pairs of a kind (person, person, place, place)."""
+
+    id: str
+    register: str
+    source: str
+    sentences: list[str]
+    names: list[str]
+    padding: list[str]
+
+
+def planted_texts() -> list[Text]:
+    """Return the 24 texts."""
+    file = resources.files("calib").joinpath("data").joinpath("planted.json")
+    texts: list[Text] = json.loads(file.read_text(encoding="utf-8"))
+    return texts
+
+
+def _digest(*parts: object) -> int:
+    """Return a 64-bit integer that depends on the parts alone."""
+    key = "|".join(map(str, parts)).encode()
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
+
+
+def inversions(order: tuple[int, ...]) -> int:
+    """Return how many pairs of `order` stand in the wrong order."""
+    return sum(a > b for a, b in combinations(order, 2))
+
+
+def spoil_coherence(text: Text, severity: int) -> str:
+    """Return the summary with its sentences out of order.
+
+    Parameters
+    ----------
+    text : Text
+        The text record.
+    severity : int
+        1, 2, 3: about a quarter, half, seven eighths of the sentence pairs are inverted.
+
+    Returns
+    -------
+    str
+        The same sentences, never in the original order.
+    """
+    size = len(text["sentences"])
+    wanted = round(_DISORDER[severity] * size * (size - 1) / 2)
+    orders = [order for order in permutations(range(size)) if inversions(order) == wanted]
+    order = orders[_digest(text["id"], "coherence", severity) % len(orders)]
+    return " ".join(text["sentences"][index] for index in order)
+
+
+def _other_number(number: int, taken: set[int]) -> int:
+    """Return a number of similar size that is not taken."""
+    if number < 20:  # upwards, so that nothing becomes zero or a singular
+        step = 2 if number < 10 else 3
+    elif number < 32:  # downwards: it may be a day of the month
+        step = -3
+    elif 1500 <= number <= 2100:  # likely a year
+        step = -6
+    else:
+        step = -round(number / 5)
+    return next(other for k in count(1) if (other := number + k * step) not in taken)
+
+
+def _number_changes(text: Text) -> dict[str, str]:
+    """Return a wrong value for each number of the summary, in the order of the summary."""
+    taken = {int(number) for number in _NUMBER.findall(text["source"])}
+    changes: dict[str, str] = {}
+    for number in _NUMBER.findall(" ".join(text["sentences"])):
+        if number not in changes:
+            changes[number] = str(_other_number(int(number), taken))
+            taken.add(int(changes[number]))
+    return changes
+
+
+def spoil_consistency(text: Text, severity: int) -> str:
+    """Return the summary with wrong facts in right grammar.
+
+    Parameters
+    ----------
+    text : Text
+        The text record.
+    severity : int
+        1: the first two names are exchanged (about a quarter of the facts are wrong);
+        2: half of the numbers are changed as well; 3: every name and number is wrong.
+
+    Returns
+    -------
+    str
+        Names stand in one another's place, numbers are none of the source's.
+    """
+    names = text["names"] if severity == 3 else text["names"][:2]
+    numbers = list(_number_changes(text).items())
+    kept = {1: 0, 2: len(numbers) // 2, 3: len(numbers)}[severity]
+    changes = dict(numbers[:kept])
+    for one, other in zip(names[::2], names[1::2], strict=True):
+        changes |= {one: other, other: one}
+    # One pass over all of them, longest first: a second pass would swap the names back.
+    pattern = "|".join(re.escape(old) for old in sorted(changes, key=len, reverse=True))
+    return re.sub(rf"\b(?:{pattern})\b", lambda match: changes[match[0]], " ".join(text["sentences"]))
+
+
+def _spoil_word(word: str) -> str:
+    """Return a word with a slip of grammar or spelling; an article is lost altogether."""
+    if word in _SLIPS:
+        return _SLIPS[word]
+    if len(word) < 4:
+        return f"{word} {word}"
+    if len(word) > 5 and word.endswith("ed") and not word.endswith("ied"):
+        return word[:-2] + "ing"
+    if len(word) > 6 and word.endswith("ing"):
+        return word[:-3] + "ed"
+    middle = len(word) // 2
+    if len(word) % 2 or word[middle] == word[middle - 1]:
+        return word[:middle] + word[middle + 1 :]
+    return word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
+
+
+def _spoilable(word: str) -> bool:
+    """Tell whether a word is in small letters and not very short."""
+    # Not "not": doubled, it might be read as a change of the facts.
+    return bool(re.fullmatch(r"(?!not\b)[a-z]{3,}[.,;]?", word)) or word in _SLIPS
+
+
+def spoil_fluency(text: Text, severity: int) -> str:
+    """Return the summary with broken grammar and spelling.
+
+    Parameters
+    ----------
+    text : Text
+        The text record.
+    severity : int
+        1, 2, 3: about 12, 25, 45 percent of the words are hit; a lower severity's are among them.
+
+    Returns
+    -------
+    str
+        Names, numbers and whatever else is not in small letters are left alone.
+    """
+    words = " ".join(text["sentences"]).split()
+    plain = [index for index, word in enumerate(words) if _spoilable(word)]
+    # Multiples of a Fibonacci number modulo the next but one fall evenly over the text.
+    ranked = sorted(range(len(plain)), key=lambda rank: rank * 233 % 610)
+    for rank in ranked[: round(_SPOILED[severity] * len(words))]:
+        core = words[plain[rank]].rstrip(".,;")
+        words[plain[rank]] = _spoil_word(core) + words[plain[rank]][len(core) :]
+    return " ".join(word for word in words if word)
+
+
+def spoil_relevance(text: Text, severity: int) -> str:
+    """Return the summary with padding in the place of what matters.
+
+    Parameters
+    ----------
+    text : Text
+        The text record.
+    severity : int
+        1: one empty sentence is added; 2: the main point is lost and two are added;
+        3: only the two sentences with the fewest facts are left, and three are added.
+
+    Returns
+    -------
+    str
+        What is left of the summary, in its own order, then the padding.
+    """
+    sentences, facts = text["sentences"], [*text["names"], *_number_changes(text)]
+    kept = list(range(len(sentences)))[severity > 1 :]
+    if severity == 3:
+        weights = [sum(fact in sentence for fact in facts) for sentence in sentences]
+        kept = sorted(sorted(kept, key=lambda index: weights[index])[:2])
+    return " ".join([*(sentences[index] for index in kept), *text["padding"][:severity]])
+
+
+_DEFECTS: dict[str, Callable[[Text, int], str]] = {
+    "coherence": spoil_coherence,
+    "consistency": spoil_consistency,
+    "fluency": spoil_fluency,
+    "relevance": spoil_relevance,
+}
+
+
+def ladder(text: Text) -> list[tuple[str, int, str]]:
+    """Return (kind, severity, output) for the clean summary and then for each planted defect."""
+    clean = ("none", 0, " ".join(text["sentences"]))
+    spoiled = [(kind, level, _DEFECTS[kind](text, level)) for kind in CRITERIA for level in SEVERITIES]
+    return [clean, *spoiled]
+
+
+def _score(item: str, criterion: str, rater: str, quality: float) -> int:
+    """Return one simulated rating: quality, the rater's bias and normal noise, rounded to 1..5."""
+    uniform = (_digest(item, criterion, rater) + 0.5) / 2**64
+    noise = NormalDist(0.0, _NOISE).inv_cdf(uniform)
+    return min(5, max(1, round(quality + _BIASES[rater] + noise)))
+
+
+def _ratings(item: str, defect: str, severity: int) -> list[dict[str, object]]:
+    """Return the simulated ratings of one item."""
+    rows: list[dict[str, object]] = []
+    for criterion in CRITERIA:
+        quality = _TOP - (_DROP[severity] if criterion == defect else _SPILL * severity)
+        for rater in _BIASES:
+            score = _score(item, criterion, rater, quality)
+            rows.append({"item": item, "criterion": criterion, "rater": rater, "score": score})
+    return rows
+
+
+def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """Return the items and their SIMULATED human ratings.
+
+    Returns
+    -------
+    items : list of dict
+        24 texts x 13 outputs: item, source, output, group, system, register, defect, severity.
+    ratings : list of dict
+        items x 4 criteria x 3 raters: item, criterion, rater, score.
+
+    Notes
+    -----
+    The human labels are simulated; no person rated the outputs.  The latent quality is 4.7, less
+    1.2, 2.2 or 3.3 (severity 1, 2, 3) on the criterion that the defect is aimed at and less
+    0.15 x severity on the other three.  Each of the three raters has a fixed bias (-0.25, 0, 0.2)
+    and independent normal noise (standard deviation 0.45) in each rating; the sum is rounded
+    and clipped to 1..5.
+    """
+    items: list[dict[str, object]] = []
+    ratings: list[dict[str, object]] = []
+    for text in planted_texts():
+        shared = {"source": text["source"], "group": text["id"], "register": text["register"]}
+        for defect, severity, output in ladder(text):
+            system = f"{defect}-{severity}" if severity else "clean"
+            name = f"{text['id']}/{system}"
+            row = {"item": name, "output": output, "system": system, "defect": defect, "severity": severity}
+            items.append({**row, **shared})
+            ratings.extend(_ratings(name, defect, severity))
+    return items, ratings

@@ -1,0 +1,106 @@
+"""Validation of arrays: one door, so that the bodies below it read as their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
+    """Floats of the wanted dimension; masked entries become NaN, infinities are refused.
+
+    Examples
+    --------
+    >>> array([1, 2, None], "x", ndim=1)
+    array([ 1.,  2., nan])
+    >>> array([[1.0]], "x", ndim=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: `x` must have 1 dimension, but got shape (1, 1).
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.astype(float).filled(np.nan)
+    try:
+        out = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be numeric, but got {_glimpse(value)}.") from None
+    if ndim is not None and out.ndim != ndim:
+        plural = "" if ndim == 1 else "s"
+        raise ValueError(f"`{name}` must have {ndim} dimension{plural}, but got shape {out.shape}.")
+    if np.isinf(out).any():
+        place = tuple(int(i) for i in np.argwhere(np.isinf(out))[0])
+        raise ValueError(f"`{name}` must be finite or NaN, but got {out[place]} at {place}.")
+    return out
+
+
+def same_length(**arrays: Any) -> None:
+    """All arrays have the length of the first; None is passed over.
+
+    Examples
+    --------
+    >>> same_length(x=[1, 2, 3], y=[1, 2])
+    Traceback (most recent call last):
+        ...
+    ValueError: `y` must have the length of `x` (3), but got 2.
+    """
+    given = {name: len(value) for name, value in arrays.items() if value is not None}
+    first, length = next(iter(given.items()))
+    for name, other in given.items():
+        if other != length:
+            raise ValueError(f"`{name}` must have the length of `{first}` ({length}), but got {other}.")
+
+
+def codes(labels: Sequence[Any] | NDArray[Any], name: str) -> Codes:
+    """Labels as integers 0..k-1, in sorted order of the labels; a missing label is refused.
+
+    Examples
+    --------
+    >>> codes(["b", "a", "b"], "groups")
+    array([1, 0, 1])
+    """
+    labels = np.asarray(labels)
+    missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
+    if missing.any():
+        raise ValueError(f"`{name}` must have no missing label, but got one at {int(np.argmax(missing))}.")
+    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1]
+
+
+def choice(value: str, name: str, options: Sequence[str]) -> str:
+    """One of the options.
+
+    Examples
+    --------
+    >>> choice("rho", "method", ("pearson", "spearman"))
+    Traceback (most recent call last):
+        ...
+    ValueError: `method` must be one of 'pearson', 'spearman', but got 'rho'.
+    """
+    if value not in options:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, options))}, but got {value!r}.")
+    return value
+
+
+def probability(value: float, name: str) -> float:
+    """A number strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> probability(95, "confidence_level")
+    Traceback (most recent call last):
+        ...
+    ValueError: `confidence_level` must be between 0 and 1, but got 95.
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"`{name}` must be between 0 and 1, but got {value!r}.")
+    return float(value)
+
+
+def _glimpse(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

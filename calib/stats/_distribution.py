@@ -1,0 +1,216 @@
+"""Score distributions: expectation, variance, entropy, mode, and what missing mass can do to them.
+
+All functions take probabilities or weights of shape ``(..., K)`` over K levels and
+normalise them: only the captured mass speaks, and how much that was is for the
+caller to report (`expectation_bounds` says what the rest could change).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.stats import _check
+from calib.stats._check import Floats
+
+
+def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
+    r"""Expected score of each distribution, the G-Eval score.
+
+    .. math:: E = \sum_k s_k p_k \big/ \sum_k p_k
+
+    Parameters
+    ----------
+    p : array_like, shape (..., K)
+        Probabilities or weights of the levels, not negative. They need not sum to 1.
+    levels : array_like, shape (K,) or (..., K)
+        The values of the levels, in score points.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In score points; NaN where no mass was captured.
+
+    Raises
+    ------
+    ValueError
+        If `p` is negative somewhere or the shapes do not fit.
+
+    References
+    ----------
+    Liu et al. (2023), G-Eval, equation 1. arXiv:2303.16634.
+
+    Examples
+    --------
+    >>> float(round(expectation([0.42, 0.40, 0.10], [3, 4, 5]), 3))
+    3.652
+    """
+    share, values = _shares(p, levels)
+    # not a matrix product: 0 times the level of an empty slot must stay 0
+    return _plain((share * values).sum(axis=-1))
+
+
+def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
+    r"""Variance of one draw from each distribution.
+
+    .. math:: V = \sum_k (s_k - E)^2 p_k \big/ \sum_k p_k
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In squared score points.
+
+    Examples
+    --------
+    >>> float(variance([0.5, 0.5], [3, 4]))
+    0.25
+    """
+    share, values = _shares(p, levels)
+    centre = (share * values).sum(axis=-1, keepdims=True)
+    return _plain((share * (values - centre) ** 2).sum(axis=-1))
+
+
+def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
+    r"""Shannon entropy of each distribution in nats.
+
+    .. math:: H = -\sum_k p_k \log p_k
+
+    Parameters
+    ----------
+    p : array_like, shape (..., K)
+        Probabilities or weights, not negative; normalised first.
+    normalized : bool, default False
+        Divide by log K, so that the uniform distribution has 1.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        NaN where no mass was captured.
+
+    Examples
+    --------
+    >>> float(round(entropy([0.5, 0.5, 0.0]), 4)), float(round(entropy([1, 1, 1], normalized=True), 4))
+    (0.6931, 1.0)
+    """
+    share, _ = _shares(p, 0.0)
+    nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
+    return _plain(nats / np.log(share.shape[-1]) if normalized else nats)
+
+
+def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
+    """The most probable level; the lowest of them where several tie.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In score points; NaN where no mass was captured.
+
+    Examples
+    --------
+    >>> float(mode([0.1, 0.45, 0.45], [3, 4, 5]))
+    4.0
+    """
+    share, values = _shares(p, levels)
+    values = np.broadcast_to(values, share.shape)
+    most = share == share.max(axis=-1, keepdims=True)
+    lowest = np.min(np.where(most, values, np.inf), axis=-1)
+    return _plain(np.where(np.isfinite(lowest), lowest, np.nan))
+
+
+def expectation_bounds(
+    p: ArrayLike, levels: ArrayLike, unseen: ArrayLike, *, cap: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    r"""Lowest and highest expectation that the unreported mass allows.
+
+    A top-k list leaves out some labels. Every level with ``p = 0`` may hold up to
+    `cap` of the `unseen` mass (an unreported token is at most as probable as the
+    least probable reported one), together at most all of it. The expectation
+
+    .. math:: E(m) = \frac{\sum_k s_k p_k + \sum_{v} s_v m_v}{\sum_k p_k + \sum_v m_v}
+
+    moves towards every level that receives mass, so that the extremes fill the
+    levels from the outside inwards for as long as that still moves it outwards.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`, not normalised: mass is compared with `unseen`.
+    unseen : array_like, shape (...)
+        Probability outside the reported tokens.
+    cap : array_like, shape (...), optional
+        The smallest reported probability. Default: no cap but `unseen`.
+
+    Returns
+    -------
+    low, high : ndarray, shape (...)
+        In score points.
+
+    Raises
+    ------
+    ValueError
+        If `unseen` or `cap` is negative or the shapes do not fit.
+
+    Examples
+    --------
+    >>> low, high = expectation_bounds([0, 0, 0.42, 0.40, 0.10], [1, 2, 3, 4, 5], 0.08)
+    >>> float(round(low, 4)), float(round(high, 4))
+    (3.44, 3.6522)
+    """
+    weight, values = _weights(p, levels)
+    spare = _check.array(unseen, "unseen")
+    most = spare if cap is None else _check.array(cap, "cap")
+    for name, value in {"unseen": spare, "cap": most}.items():
+        if (value < 0).any():
+            raise ValueError(f"`{name}` must not be negative, but got {float(value.min())}.")
+    low = _extreme(weight, values, spare, most)
+    return low, -_extreme(weight, -values, spare, most)
+
+
+def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
+    """Lowest expectation: fill the empty levels from below while that still lowers it."""
+    values = np.broadcast_to(values, weight.shape)
+    order = np.argsort(values, axis=-1, kind="stable")
+    weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
+    mass, total = weight.sum(axis=-1), (weight * values).sum(axis=-1)
+    left = np.broadcast_to(spare, mass.shape).copy()
+    for k in range(weight.shape[-1]):
+        helps = (weight[..., k] == 0) & (values[..., k] * mass < total)
+        added = np.where(helps, np.minimum(left, cap), 0.0)
+        mass, total, left = mass + added, total + added * values[..., k], left - added
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _plain(total / np.where(mass > 0, mass, np.nan))
+
+
+def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
+    weight, values = _check.array(p, "p"), _check.array(levels, "levels")
+    if weight.ndim == 0 or (weight < 0).any():
+        raise ValueError(f"`p` must be an array of weights that are not negative, but got {p!r}.")
+    try:
+        np.broadcast_shapes(weight.shape, values.shape)
+    except ValueError:
+        raise ValueError(
+            f"`levels` must have one value for each of the {weight.shape[-1]} entries of `p`, "
+            f"but got shape {values.shape}."
+        ) from None
+    return weight, values
+
+
+def _shares(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
+    weight, values = _weights(p, levels)
+    mass = weight.sum(axis=-1, keepdims=True)
+    return weight / np.where(mass > 0, mass, np.nan), values
+
+
+def _plain(values: Floats) -> Floats:
+    """A number for a single distribution, an array for several, as numpy's own functions give."""
+    return np.asarray(values)[()]  # type: ignore[no-any-return]

@@ -1,0 +1,85 @@
+"""What every result shares: an interval, a frame, a line of text, a signature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from calib._version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Interval(NamedTuple):
+    """Two ends of a confidence interval."""
+
+    low: float
+    high: float
+
+
+class Result:
+    """The display hooks of a frozen result, all fed by `_rows` and `_terms`.
+
+    A subclass is a frozen dataclass that says its numbers (`_rows`), how they
+    were made (`_terms`) and itself in one line (`__str__`).
+    """
+
+    __slots__ = ()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def _terms(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers as a pandas DataFrame, unrounded (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows())
+
+    @property
+    def signature(self) -> str:
+        """How the number was made, in one line: ``method|option:value|...|v:version``."""
+        return write_signature(self._terms())
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+def write_signature(terms: dict[str, Any]) -> str:
+    """Join ``name:value`` terms with ``|``; a term whose value is True is its name alone, None is left out.
+
+    Examples
+    --------
+    >>> write_signature({"spearman": True, "level": "group", "skipped": None, "n": 1600})
+    'spearman|level:group|n:1600|v:0.1.0'
+    """
+    words = [
+        name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
+        for name, value in terms.items()
+        if value is not None
+    ]
+    return "|".join([*words, f"v:{__version__}"])
+
+
+def short(value: float) -> str:
+    """Four significant digits, for reading only.
+
+    Examples
+    --------
+    >>> short(0.0123456), short(1600.0), short(float("nan"))
+    ('0.01235', '1600', 'nan')
+    """
+    return f"{value:.4g}"
+
+
+def bracket(interval: Interval, confidence_level: float) -> str:
+    """An interval as words.
+
+    Examples
+    --------
+    >>> bracket(Interval(0.41, 0.67), 0.95)
+    '95 % CI [0.41, 0.67]'
+    """
+    return f"{100 * confidence_level:g} % CI [{short(interval.low)}, {short(interval.high)}]"

@@ -1,0 +1,82 @@
+"""Correlations of many weighted copies of one sample: the kernel under jackknife and bootstrap.
+
+A resample is a vector of multiplicities `w` (0 = left out). With S the matrix of
+signs of all pairs, centred midranks are half S w, and Kendall's sums are quadratic
+forms in w: both are matrix products over all resamples at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calib.stats._check import Floats
+
+Signs = NDArray[np.float32]  # sums of signs are whole numbers, exact in float32 up to 2**24
+
+
+def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    """Coefficient of (x, y) under each row of multiplicities.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+    weights : ndarray, shape (B, n)
+        Multiplicities.
+    method : {"pearson", "spearman", "kendall", "kendall_c"}
+
+    Returns
+    -------
+    ndarray, shape (B,)
+        NaN where x or y is constant under the weights.
+
+    Examples
+    --------
+    >>> x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
+    >>> weighted_correlation(x, y, np.array([[1.0, 1, 1, 1], [1, 1, 1, 0]]), "spearman")
+    array([0.8, 0.5])
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if method in ("pearson", "spearman"):
+            rank = method == "spearman"
+            return _product_moment(*(_centred(v, weights, rank) for v in (x, y)), weights)
+        return _kendall(x, y, weights, method)
+
+
+def _signs(values: Floats) -> Signs:
+    return np.sign(np.subtract.outer(values, values)).astype(np.float32)
+
+
+def _centred(values: Floats, weights: Floats, rank: bool) -> Floats:
+    if rank:
+        return (weights.astype(np.float32) @ _signs(values).T).astype(float) / 2
+    values = values - values.mean()  # keeps the rounding error of a large common offset out of the sums
+    return values - (weights @ values / weights.sum(axis=1))[:, None]
+
+
+def _product_moment(a: Floats, b: Floats, weights: Floats) -> Floats:
+    cross, square_a, square_b = ((weights * u).sum(axis=1) for u in (a * b, a * a, b * b))
+    # a constant leaves rounding dust that must not pass for variance
+    dust = 1e-14 * weights.sum(axis=1)
+    flat = (square_a <= dust * np.square(a).max(initial=0)) | (square_b <= dust * np.square(b).max(initial=0))
+    return np.where(flat, np.nan, cross / np.sqrt(square_a * square_b))
+
+
+def _kendall(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    w = weights.astype(np.float32)
+    sx, sy = _signs(x), _signs(y)
+    balance = _quadratic(w, sx * sy)
+    untied_x, untied_y = _quadratic(w, np.abs(sx)), _quadratic(w, np.abs(sy))
+    if method == "kendall":
+        return np.where(untied_x * untied_y > 0, balance / np.sqrt(untied_x * untied_y), np.nan)
+    levels = np.minimum(_distinct(x, weights), _distinct(y, weights))
+    return np.where(levels > 1, balance / (weights.sum(axis=1) ** 2 * (levels - 1) / levels), np.nan)
+
+
+def _quadratic(w: Signs, pairs: Signs) -> Floats:
+    return np.einsum("bi,bi->b", w, w @ pairs, dtype=float)
+
+
+def _distinct(values: Floats, weights: Floats) -> Floats:
+    present = weights @ (values[:, None] == np.unique(values)) > 0
+    return present.sum(axis=1).astype(float)

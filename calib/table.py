@@ -1,0 +1,443 @@
+"""The three tables: items, ratings, scores. What their columns are, checks, and files.
+
+`items` are texts, `ratings` one row per score that a rater (a person or a judge) gave,
+`scores` one row per item, criterion and rater, derived from ratings alone. Each check
+returns a checked copy with the standard types and defaults; other columns ride along.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+METHODS = ("human", "sample", "logprob", "chain")
+STATUSES = (
+    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
+)  # fmt: skip
+SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
+
+
+class TableError(ValueError):
+    """A table breaks a rule of its schema; the message names table, column, row and rule."""
+
+
+class Column(NamedTuple):
+    """One column: its kind ("text", "label", "number" or "count") and the default where it is absent.
+
+    Labels are repeated strings and become categoricals. No default: the column must be there.
+    """
+
+    kind: str
+    default: Any = None
+    required: bool = False
+
+
+ITEMS = {
+    "item": Column("text", required=True),
+    "source": Column("text"),
+    "output": Column("text"),
+    "group": Column("label"),
+    "system": Column("label"),
+    "reference": Column("text"),
+}
+RATINGS = {
+    "item": Column("label", required=True),
+    "criterion": Column("label", required=True),
+    "rater": Column("label", required=True),
+    "prompt": Column("label", ""),
+    "scale": Column("label", ""),
+    "method": Column("label", "human"),
+    "temperature": Column("number", math.nan),
+    "run": Column("label", ""),
+    "draw": Column("count", 0),
+    "score": Column("number", required=True),
+    "weight": Column("number", 1.0),
+    "status": Column("label", ""),
+    "low": Column("number", math.nan),
+    "high": Column("number", math.nan),
+    "reply": Column("text"),
+}
+SCORES = {
+    "item": Column("label", required=True),
+    "criterion": Column("label", required=True),
+    "rater": Column("label", required=True),
+    "prompt": Column("label", ""),
+    "method": Column("label", "human"),
+    "temperature": Column("number", math.nan),
+    "score": Column("number", required=True),
+    "entropy": Column("number", math.nan),
+    "sd": Column("number", math.nan),
+    "mode": Column("number", math.nan),
+    "n": Column("count", 1),
+    "n_unread": Column("count", 0),
+    "mass": Column("number", math.nan),
+    "low": Column("number", math.nan),
+    "high": Column("number", math.nan),
+    "scale": Column("label", ""),
+    "group": Column("label"),
+    "system": Column("label"),
+}
+SCHEMAS = {"items": ITEMS, "ratings": RATINGS, "scores": SCORES}
+
+
+# --- scales as text ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRange:
+    """A scale as the tables write it: its values, or only its ends where it is continuous."""
+
+    low: float
+    high: float
+    values: tuple[float, ...] = ()
+
+    def holds(self, scores: pd.Series) -> pd.Series:
+        """Whether each score lies between the ends (means of several raters lie between values)."""
+        return scores.between(self.low, self.high)
+
+
+def parse_scale(text: str) -> ScaleRange | None:
+    """Read ``1|2|3|4|5`` or ``lo..hi``; an empty text is an unknown scale, None.
+
+    Raises
+    ------
+    TableError
+        If the text is neither.
+
+    Examples
+    --------
+    >>> parse_scale("0..100")
+    ScaleRange(low=0.0, high=100.0, values=())
+    >>> parse_scale("1|2|3").values
+    (1.0, 2.0, 3.0)
+    """
+    if not text:
+        return None
+    try:
+        if ".." in text:
+            low, high = (float(end) for end in text.split(".."))
+            values: tuple[float, ...] = ()
+        else:
+            values = tuple(sorted(float(value) for value in text.split("|")))
+            low, high = values[0], values[-1]
+    except ValueError:
+        raise TableError(f"a scale must read '1|2|3' or 'lo..hi', but got {text!r}.") from None
+    if not low < high or not math.isfinite(high - low):
+        raise TableError(f"a scale must have two different finite values, but got {text!r}.")
+    return ScaleRange(low, high, values)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def check_items(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of items.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
+        `system`, `reference` where there are such.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> check_items(pd.DataFrame({"item": ["a", "a"], "output": ["x", "y"]}))
+    Traceback (most recent call last):
+        ...
+    calib.table.TableError: items: column `item`, row 1: must be unique, but 'a' was there before.
+    """
+    out = _typed(frame, "items")
+    _each(out, "items", "item", out["item"].str.len() > 0, "must not be empty")
+    _unique(out, "items", ("item",))
+    return out
+
+
+def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of ratings, with defaults where columns are absent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With `item`, `criterion`, `rater`, `score` at least.
+
+    Returns
+    -------
+    DataFrame
+        All columns but `reply`, which stays only where it came.
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "rater": ["ann"], "score": [9], "scale": ["1|2|3"]})
+    >>> check_ratings(people)
+    Traceback (most recent call last):
+        ...
+    calib.table.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
+    """
+    out = _typed(frame, "ratings")
+    read = out["score"].notna()
+    unstated = out["status"].astype(str) == ""
+    out["status"] = pd.Categorical(np.where(unstated, np.where(read, "ok", "unread"), out["status"].astype(str)))
+    _member(out, "ratings", "method", METHODS)
+    _member(out, "ratings", "status", STATUSES)
+    _each(out, "ratings", "score", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
+    _each(out, "ratings", "weight", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
+    _each(out, "ratings", "draw", out["draw"] >= 0, "must not be negative")
+    _on_scale(out, "ratings")
+    whole = out[out["status"] == "ok"]
+    _unique(whole, "ratings", (*SCORE_KEY, "run", "draw", "score"))
+    return out
+
+
+def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of scores: one row per item, criterion, rater, prompt, method, temperature.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With `item`, `criterion`, `rater`, `score` at least.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> check_scores(pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "score": [3]}))
+    Traceback (most recent call last):
+        ...
+    calib.table.TableError: scores: column `rater` is missing; there are 'item', 'criterion', 'score'.
+    """
+    out = _typed(frame, "scores")
+    _member(out, "scores", "method", METHODS)
+    _on_scale(out, "scores")
+    _unique(out, "scores", SCORE_KEY)
+    return out
+
+
+CHECKS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "items": check_items,
+    "ratings": check_ratings,
+    "scores": check_scores,
+}
+
+
+def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    if not isinstance(frame, pd.DataFrame):
+        raise TableError(f"{table}: must be a pandas DataFrame, but got {type(frame).__name__}.")
+    out = frame.reset_index(drop=True).copy()
+    for name, column in SCHEMAS[table].items():
+        if name in out:
+            out[name] = _convert(out[name], table, name, column.kind)
+        elif column.required:
+            there = ", ".join(repr(str(c)) for c in frame.columns)
+            raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
+        elif column.default is not None:
+            out[name] = _convert(pd.Series([column.default] * len(out)), table, name, column.kind)
+    first = [name for name in SCHEMAS[table] if name in out]
+    return out[[*first, *(name for name in out if name not in first)]]
+
+
+def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
+    if kind in ("text", "label"):
+        _complete(values, table, name)
+        # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
+        text = pd.Series([str(value) for value in values], index=values.index, dtype=object)
+        return text if kind == "text" else text.astype("category")
+    numbers = pd.to_numeric(values.astype(object).where(values.notna(), np.nan), errors="coerce").astype(float)
+    _refuse(values, table, name, numbers.notna() | values.isna() | (values.astype(object) == ""), "must be a number")
+    _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
+    if kind == "number":
+        return numbers
+    _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
+    return numbers.astype("int64")
+
+
+def _complete(values: pd.Series, table: str, name: str) -> None:
+    _refuse(values, table, name, values.notna(), "must not be missing")
+
+
+def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good.to_numpy(dtype=bool)))
+        value = values.iloc[row]
+        shown = "" if rule == "must not be missing" else f", but got {value.item() if hasattr(value, 'item') else value!r}"
+        raise TableError(f"{table}: column `{name}`, row {row}: {rule}{shown}.")
+
+
+def _each(frame: pd.DataFrame, table: str, name: str, good: pd.Series, rule: str) -> None:
+    _refuse(frame[name], table, name, good, rule)
+
+
+def _member(frame: pd.DataFrame, table: str, name: str, options: tuple[str, ...]) -> None:
+    _each(frame, table, name, frame[name].isin(options), f"must be one of {', '.join(options)}")
+
+
+def _on_scale(frame: pd.DataFrame, table: str) -> None:
+    for text, rows in frame.groupby("scale", observed=True):
+        scale = parse_scale(str(text))
+        if scale is not None:
+            inside = pd.Series(True, index=frame.index)
+            inside.loc[rows.index] = scale.holds(rows["score"]) | rows["score"].isna()
+            _each(frame, table, "score", inside, f"must lie on the scale {text!r}")
+
+
+def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
+    again = frame.duplicated(list(key))
+    if again.any():
+        row = frame.index[again][0]
+        shown = ", ".join(repr(str(frame.at[row, name])) for name in key if name in ("item", "criterion", "rater"))
+        rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"
+        raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def read(path: str | Path, table: str) -> pd.DataFrame:
+    """Read and check a table of one kind from a .csv, .jsonl or .parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+    table : {"items", "ratings", "scores"}
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        If the ending is another one or the table breaks its schema.
+    FileNotFoundError
+    """
+    if table not in CHECKS:
+        raise TableError(f"`table` must be one of {', '.join(CHECKS)}, but got {table!r}.")
+    texts = [name for name, column in SCHEMAS[table].items() if column.kind in ("text", "label")]
+    return CHECKS[table](read_frame(path, texts=texts))
+
+
+def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame:
+    """Read any .csv, .jsonl or .parquet file, unchecked.
+
+    A csv column becomes numbers only if it is not one of `texts` and each of its cells
+    is written as Python writes that number, so that ids such as 007 keep their zeros.
+    """
+    path = Path(path)
+    if _ending(path) == ".parquet":
+        return pd.read_parquet(path)
+    with path.open(encoding="utf-8", errors="surrogatepass", newline="") as file:
+        if _ending(path) == ".jsonl":
+            return pd.DataFrame([json.loads(line) for line in file if line.strip()])
+        return _from_cells(_csv_rows(file, path), texts)
+
+
+def write(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
+
+    Returns
+    -------
+    Path
+    """
+    path = Path(path)
+    ending = _ending(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ending == ".parquet":
+        frame.to_parquet(path, index=False)
+        return path
+    with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        if ending == ".jsonl":
+            file.writelines(json.dumps(row) + "\n" for row in _plain_rows(frame))
+        else:
+            writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
+            writer.writerow(frame.columns)
+            writer.writerows([_cell(value) for value in row.values()] for row in _plain_rows(frame))
+    return path
+
+
+def _ending(path: Path) -> str:
+    if path.suffix not in (".csv", ".jsonl", ".parquet"):
+        raise TableError(f"a table's file must end in .csv, .jsonl or .parquet, but got {str(path)!r}.")
+    return path.suffix
+
+
+def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
+    limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
+    try:
+        rows = list(csv.reader(file, strict=True))
+    except csv.Error as error:
+        raise TableError(f"{path}: not a csv table: {error}.") from None
+    finally:
+        csv.field_size_limit(limit)
+    if not rows:
+        raise TableError(f"{path}: must have a header line, but the file is empty.")
+    for number, row in enumerate(rows[1:]):
+        if len(row) != len(rows[0]):
+            raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
+    return rows
+
+
+def _from_cells(rows: list[list[str]], texts: Collection[str]) -> pd.DataFrame:
+    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    return pd.DataFrame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
+
+
+def _guess(cells: list[str]) -> list[Any]:
+    for kind in (int, float, json.loads):
+        try:
+            values = [math.nan if kind is not int and cell == "" else kind(cell) for cell in cells]
+        except ValueError:
+            continue
+        lists = all(isinstance(value, list) for value in values)
+        if lists if kind is json.loads else [_cell(value) for value in values] == cells:
+            return values
+    return cells
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | tuple | np.ndarray):
+        return json.dumps(list(value))
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _plain_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows as plain Python values; NaN as None, which is what JSON can hold."""
+    for row in frame.astype(object).to_dict(orient="records"):
+        yield {str(name): _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and math.isnan(value) else value
