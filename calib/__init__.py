@@ -1,0 +1,55 @@
+"""calib: how far can we trust an LLM judge's number?
+
+Three tables and one direction: `items` are rated into `ratings` (paid, kept),
+`summarize` makes `scores` of them (free), and `agreement`, `convergence`, `interval`
+and `difference` make results that print, tabulate, plot and report themselves.
+`calib.stats` has the same statistics on arrays.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from calib._version import __version__
+
+# name -> module that holds it; resolved on first use, so that `import calib` stays cheap
+_HOMES = {
+    "Judge": "calib.judge._rate",
+    "JudgeError": "calib.judge._transport",
+    "Prompt": "calib.judge._prompt",
+    "Results": "calib._analyze",
+    "Scale": "calib.judge._prompt",
+    "agreement": "calib._analyze",
+    "convergence": "calib._analyze",
+    "difference": "calib._analyze",
+    "geval_prompt": "calib.judge._prompt",
+    "interval": "calib._analyze",
+    "load_llm_rubric": "calib.datasets",
+    "load_planted": "calib.datasets",
+    "load_summeval": "calib.datasets",
+    "load_summeval_judges": "calib.datasets",
+    "load_topical_chat": "calib.datasets",
+    "load_unieval": "calib.datasets",
+    "rate": "calib.judge._rate",
+    "report": "calib._report",
+    "scores_from": "calib._analyze",
+    "summarize": "calib._analyze",
+    "write_steps": "calib.judge._rate",
+}
+_MODULES = ("datasets", "plot", "stats", "table")
+
+__all__ = ["__version__", *sorted([*_HOMES, *_MODULES])]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"calib.{name}")
+    else:
+        raise AttributeError(f"module 'calib' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

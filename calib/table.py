@@ -267,6 +267,8 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     if kind in ("text", "label"):
         _complete(values, table, name)
+        if kind == "label" and _is_label(values):
+            return values
         # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
         text = pd.Series([str(value) for value in values], index=values.index, dtype=object)
         return text if kind == "text" else text.astype("category")
@@ -277,6 +279,10 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
         return numbers
     _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
+
+
+def _is_label(values: pd.Series) -> bool:
+    return isinstance(values.dtype, pd.CategoricalDtype) and all(isinstance(c, str) for c in values.cat.categories)
 
 
 def _complete(values: pd.Series, table: str, name: str) -> None:

@@ -118,6 +118,11 @@ def reply_text(reply: Mapping[str, Any]) -> str:
     return str(_message(reply).get("content") or "")
 
 
+def has_logprobs(reply: Mapping[str, Any]) -> bool:
+    """Whether any emitted token came with a list of candidates."""
+    return any(token.top for token in _tokens(reply))
+
+
 def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
     """Rating rows of one reply: one for a drawn reply, the distribution for token probabilities.
 
@@ -142,14 +147,16 @@ def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bo
     """
     text = reply_text(reply)
     score, status = read_label(text, scale, answer)
-    if status == "unread":
-        return [Row(math.nan, 1.0, _why_unread(reply, text))]
+    tokens = _tokens(reply)
+    # a bare label can only be the first token, whichever token was drawn there
+    bare = logprobs and answer == "label" and bool(text) and bool(tokens)
+    if status == "unread" and not bare:
+        return [Row(math.nan, 1.0, _why_unread(reply))]
     if not logprobs:
         return [Row(score, 1.0, status)]
-    tokens = _tokens(reply)
-    if not any(token.top for token in tokens):
+    if not has_logprobs(reply):
         return [Row(math.nan, 1.0, "no_logprobs")]
-    place = _locate(tokens, text, scale, answer)
+    place = 0 if status == "unread" else _locate(tokens, text, scale, answer)
     if place is None:
         return [Row(math.nan, 1.0, "unread")]
     if _plain(tokens[place].text) not in tokens[place].top:
@@ -167,7 +174,7 @@ def _choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
     return choices[0] or {}
 
 
-def _why_unread(reply: Mapping[str, Any], text: str) -> str:
+def _why_unread(reply: Mapping[str, Any]) -> str:
     reason = _choice(reply).get("finish_reason")
     if _message(reply).get("refusal") or reason == "content_filter":
         return "refused"

@@ -1,0 +1,681 @@
+"""The verbs on tables: align by key, count what does not match, call `calib.stats`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.stats import Result
+from calib.stats._estimate import short
+from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores
+
+R = TypeVar("R", bound=Result)
+_WHO = ("criterion", "rater", "prompt", "method", "temperature")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results(Sequence[Result]):
+    """Results in a row, one per criterion, rater, prompt, method (and what `by` names).
+
+    Attributes
+    ----------
+    labels : tuple of dict
+        For each result what it is about, and the counts of what did not match.
+    results : tuple of Result
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human, level="group")
+    >>> len(results), len(results.select(criterion="fluency", rater="simulated-1", against="simulated-2"))
+    (24, 1)
+    """
+
+    labels: tuple[dict[str, Any], ...]
+    results: tuple[Result, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> Result: ...
+    @overload
+    def __getitem__(self, place: slice) -> Results: ...
+    def __getitem__(self, place: int | slice) -> Result | Results:
+        if isinstance(place, slice):
+            return Results(self.labels[place], self.results[place])
+        return self.results[place]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __add__(self, other: Results) -> Results:
+        return Results(self.labels + other.labels, self.results + other.results)
+
+    def select(self, **wanted: Any) -> Results:
+        """Those whose labels have these values.
+
+        Raises
+        ------
+        KeyError
+            If no label has that name.
+        """
+        for name in wanted:
+            if not any(name in label for label in self.labels):
+                raise KeyError(f"no label is called {name!r}; there are {self._names()}")
+        keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
+        return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
+
+    def one(self) -> Result:
+        """The single result.
+
+        Raises
+        ------
+        ValueError
+            If there is none or more than one; names what there is.
+        """
+        if len(self) == 1:
+            return self.results[0]
+        there = "; ".join(_words(label) for label in self.labels[:12]) or "none"
+        raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """All numbers in one frame, labels first, unrounded."""
+        frames = [r.to_frame().assign(**label) for label, r in zip(self.labels, self.results, strict=True)]
+        if not frames:
+            return pd.DataFrame()
+        names = list(dict.fromkeys(name for label in self.labels for name in label))
+        frame = pd.concat(frames, ignore_index=True)
+        return frame[[*names, *(name for name in frame if name not in names)]]
+
+    def _names(self) -> str:
+        return ", ".join(dict.fromkeys(name for label in self.labels for name in label))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{_words(label)}: {r}" for label, r in zip(self.labels, self.results, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} results>\n{self}"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame().replace("", np.nan).dropna(axis="columns", how="all")
+        return str(frame.to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+def _words(label: dict[str, Any]) -> str:
+    shown = [str(value) for name, value in label.items() if not name.startswith("n_") and name != "temperature" and value != ""]
+    return ", ".join(shown)
+
+
+# --- ratings -> scores ------------------------------------------------------------------------------------------
+
+
+def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
+    r"""One score per item, criterion and rater: the expectation of its score distribution.
+
+    Within a draw the reported probabilities are normalised over the scale; draws are
+    averaged. So a sampled judge gets the mean of its draws, token probabilities give
+    the G-Eval expectation, chains the mean of theirs, and a person the label.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+    items : DataFrame, optional
+        Adds `group` and `system` to the scores, where the items have them.
+    pool : {"rater"}, optional
+        Average all raters of an item and criterion, each with equal weight.
+
+    Returns
+    -------
+    DataFrame
+        A table of scores: `score` (expectation; NaN if nothing could be read),
+        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters
+        pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
+        (bounds on the expectation from mass that was not reported).
+
+    Raises
+    ------
+    TableError
+        If a table breaks its schema, or `items` lacks an item of the ratings.
+
+    References
+    ----------
+    Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.
+
+    Examples
+    --------
+    >>> rows = [("a", 3, 0.42), ("a", 4, 0.40), ("a", 5, 0.10), ("b", 3, 0.10), ("b", 4, 0.55), ("b", 5, 0.25)]
+    >>> ratings = pd.DataFrame(rows, columns=["item", "score", "weight"])
+    >>> ratings = ratings.assign(criterion="coherence", rater="judge", method="logprob", scale="1|2|3|4|5")
+    >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
+    [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
+    """
+    if pool not in (None, "rater"):
+        raise ValueError(f"`pool` must be None or 'rater', but got {pool!r}.")
+    table = check_ratings(ratings)
+    table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
+    scores = _scores(_pooled(table) if pool else table)
+    if items is not None:
+        scores = _with_design(scores, check_items(items))
+    return check_scores(scores)
+
+
+def _pooled(table: pd.DataFrame) -> pd.DataFrame:
+    """Raters as draws of one pooled rater."""
+    names = sorted(table["rater"].unique())
+    rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
+    draw = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup()
+    method = table["method"].iloc[0] if table["method"].nunique() == 1 else "sample"
+    return table.assign(rater=rater, draw=draw, prompt="", run="", method=method, temperature=math.nan)
+
+
+def _scores(table: pd.DataFrame) -> pd.DataFrame:
+    key = table.groupby(list(SCORE_KEY), dropna=False, sort=False).ngroup().to_numpy()
+    reply = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup().to_numpy()
+    owner = pd.Series(key).groupby(reply).first().to_numpy()  # the key that each reply belongs to
+    heads = table.groupby(key, sort=True)[[*SCORE_KEY, "scale"]].first()
+    ok = (table["status"] == "ok").to_numpy()
+    weight = table["weight"].to_numpy()
+    mass = np.bincount(reply, np.where(ok, weight, 0.0))
+    draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
+    shares, levels = _dense(key[ok], table["score"].to_numpy()[ok], (weight / np.where(mass > 0, mass, 1.0)[reply])[ok], len(heads))
+    low, high = _bounds(table, reply, owner)
+    return heads.reset_index(drop=True).assign(
+        score=stats.expectation(shares, levels),
+        entropy=stats.entropy(shares),
+        sd=np.sqrt(stats.variance(shares, levels)),
+        mode=stats.mode(shares, levels),
+        n=read.astype(int),
+        n_unread=(draws - read).astype(int),
+        mass=np.bincount(owner, mass) / draws,
+        low=low,
+        high=high,
+    )
+
+
+def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
+    """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
+    cells = pd.DataFrame({"key": key, "score": score, "share": share}).groupby(["key", "score"])["share"].sum().reset_index()
+    slot = cells.groupby("key").cumcount().to_numpy()
+    shape = (n, int(slot.max(initial=0)) + 1)
+    shares, levels = np.zeros(shape), np.zeros(shape)
+    shares[cells["key"], slot], levels[cells["key"], slot] = cells["share"], cells["score"]
+    return shares, levels
+
+
+def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
+    """Bounds on each key's expectation: ambiguous mass at either of its ends, unseen mass there or absent."""
+    status, weight = table["status"].to_numpy(), table["weight"].to_numpy()
+    ok, unclear, unseen = status == "ok", status == "ambiguous", status == "unseen"
+    sums = np.bincount(reply, np.where(ok, weight * table["score"].fillna(0.0), 0.0))
+    known = np.bincount(reply, np.where(ok | unclear, weight, 0.0))
+    hidden = np.bincount(reply, np.where(unseen, weight, 0.0))
+    ends = []
+    for name, pick in (("low", np.minimum), ("high", np.maximum)):
+        end = table[name].fillna(0.0).to_numpy()
+        total = sums + np.bincount(reply, np.where(unclear, weight * end, 0.0))
+        extra = np.bincount(reply, np.where(unseen, weight * end, 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            per_reply = pick(total / known, (total + extra) / (known + hidden))
+        ends.append(_mean_by(owner, per_reply, known > 0))
+    return ends[0], ends[1]
+
+
+def _mean_by(owner: Any, values: Any, use: Any) -> Any:
+    count = np.bincount(owner, use)
+    total = np.bincount(owner, np.where(use, values, 0.0))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    strangers = ~scores["item"].isin(items["item"])
+    if strangers.any():
+        row = scores.index[strangers][0]
+        raise TableError(f"items: column `item`: must hold every rated item, but {scores.at[row, 'item']!r} is missing.")
+    names = [name for name in ("group", "system") if name in items]
+    return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
+
+
+def scores_from(
+    frame: pd.DataFrame,
+    *,
+    item: str = "item",
+    score: str = "score",
+    criterion: str = "quality",
+    rater: str = "human",
+    scale: str = "",
+    group: str | None = None,
+    system: str | None = None,
+) -> pd.DataFrame:
+    """A table of scores from your own columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    item, score : str
+        Names of the columns with the ids and with the scores; an empty score is an
+        item without a label and is left out.
+    criterion, rater : str
+        The name of a column, or, where there is none of that name, a value for all rows.
+    scale : str, optional
+        ``"1|2|3|4|5"`` or ``"lo..hi"``.
+    group, system : str, optional
+        Names of columns.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        If a named column is missing or a score is not a number on the scale.
+
+    Examples
+    --------
+    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
+    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
+      item  score  rater
+    0    a    4.0  human
+    1    b    2.0  human
+    """
+    taken = {"item": item, "score": score} | {k: v for k, v in {"group": group, "system": system}.items() if v}
+    for argument, name in taken.items():
+        if name not in frame:
+            there = ", ".join(repr(str(c)) for c in frame.columns)
+            raise TableError(f"`{argument}` must be a column of the frame, but got {name!r}; there are {there}.")
+    out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
+    for column, name in {"criterion": criterion, "rater": rater}.items():
+        out[column] = frame[name] if name in frame else name
+    labelled = out["score"].notna() & (out["score"].astype(object) != "")
+    return check_scores(out[labelled].assign(scale=scale))
+
+
+# --- pairs of scores --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Scores of one rater beside another's, aligned by item; NaN where the other has none."""
+
+    label: dict[str, Any]
+    frame: pd.DataFrame
+
+
+def _slices(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    for key, rows in scores.groupby(list(_WHO), observed=True, dropna=False, sort=False):
+        yield dict(zip(_WHO, key, strict=True)), rows
+
+
+def _pairs(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[_Pair]:
+    """Every rater of `scores` beside every other rater of `human` on the same criterion."""
+    first, second = _ready(scores, "scores"), _ready(human, "human")
+    found = False
+    for label, mine in _slices(first):
+        for other, theirs in _slices(second[second["criterion"] == label["criterion"]]):
+            if label == other:
+                continue
+            found = True
+            label_all = label | {"against": other["rater"]}
+            yield _Pair(label_all, _aligned(mine, theirs))
+    if not found:
+        raise TableError(
+            f"scores and human must share a criterion and differ in the rater, but scores have {_seen(first)} "
+            f"and human {_seen(second)}."
+        )
+
+
+def _seen(scores: pd.DataFrame) -> str:
+    pairs = scores[["criterion", "rater"]].drop_duplicates().astype(str)
+    return "; ".join(f"{c} by {r}" for c, r in pairs.itertuples(index=False)) or "nothing"
+
+
+def _ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Checked scores; ratings are summarised on the way, since that is free."""
+    if isinstance(scores, pd.DataFrame) and "weight" in scores and "draw" in scores:
+        scores = summarize(scores)
+    try:
+        return check_scores(scores)
+    except TableError as error:
+        raise TableError(f"`{name}`: {error}") from None
+
+
+def _aligned(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """All items of both, with `x`, `y`, and group and system from whichever side has them."""
+    sides = []
+    for frame, value in ((mine, "x"), (theirs, "y")):
+        names = [n for n in ("group", "system", "scale") if n in frame]
+        sides.append(frame[["item", "score", *names]].astype({n: object for n in ("item", *names)}).rename(columns={"score": value}))
+    both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
+    for name in ("group", "system", "scale"):
+        if f"{name}_y" in both:
+            both[name] = both[name].where(both[name].notna(), both[f"{name}_y"])
+    return both
+
+
+def _labels(frame: pd.DataFrame, name: str) -> Any:
+    return frame[name].to_numpy() if name in frame and frame[name].notna().all() and len(frame) else None
+
+
+def agreement(
+    scores: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    interval: str = "auto",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+) -> Results:
+    """Correlation of every rater in `scores` with every rater in `human`, per criterion.
+
+    Parameters
+    ----------
+    scores, human : DataFrame
+        Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
+        the same: a rater is not compared with itself.
+    level : {"item", "group", "system"}
+    method : {"spearman", "pearson", "kendall", "kendall_c"}
+    interval : {"auto", "none"}
+    constant : {"skip", "zero"}
+    confidence_level : float
+        As for `calib.stats.agreement`, which see for the formulas.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `against` (the other
+        rater) and `n_unmatched` (items that only one of the two scored).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the level needs a column that is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> pair = calib.agreement(human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"])
+    >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
+    [0.57]
+    """
+    labels, results = [], []
+    for pair in _pairs(scores, human):
+        both = pair.frame[pair.frame["_merge"] == "both"]
+        _need(level, both)
+        result = stats.agreement(
+            both["x"],
+            both["y"],
+            groups=_labels(both, "group"),
+            systems=_labels(both, "system"),
+            level=level,
+            method=method,
+            interval=interval,
+            constant=constant,
+            confidence_level=confidence_level,
+        )
+        labels.append(pair.label | {"n_unmatched": len(pair.frame) - len(both)})
+        results.append(result)
+    return Results(tuple(labels), tuple(results))
+
+
+def _need(level: str, frame: pd.DataFrame) -> None:
+    if not len(frame):
+        raise TableError("scores and human must share items, but no item is in both.")
+    if level in ("group", "system") and _labels(frame, level) is None:
+        raise TableError(f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`.")
+
+
+# --- aggregates -------------------------------------------------------------------------------------------------
+
+
+def interval(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    *,
+    by: str | None = None,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+) -> Results:
+    """Mean human score of all items in `scores`, from the few that `gold` labels, with an interval.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A judge's scores (or ratings) of all items.
+    gold : DataFrame
+        Human scores of a random sample of these items, one rater (pool several first).
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values.
+    method : {"auto", "ppi++", "ppi", "classical", "judge_only"}
+        As for `calib.stats.ppi_mean`. "classical" uses the gold labels alone,
+        "judge_only" the judge alone, which gives no interval for the human mean.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
+        (gold labels of items that the judge did not score, left out) and `n_unread`
+        (items whose judge score is missing, left out).
+        Where a `group` repeats within a result, its items are not taken as independent.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, `by` is no column, or `gold` has several raters.
+    ValueError
+        If a result has fewer than two gold labels.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.Judge("offline", method="logprob")
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
+    >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
+    >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
+    >>> print(results.select(system="clean").one())  # doctest: +ELLIPSIS
+    human mean = 4.6..., 95 % CI [4..., 4...], from 12 human labels and 24 judge scores (PPI++)
+    """
+    labels, results = [], []
+    for pair in _gold_pairs(scores, gold):
+        judged = pair.frame[pair.frame["_merge"] != "right_only"]
+        strangers = len(pair.frame) - len(judged)
+        for label, part in _parts(judged, by):
+            label = pair.label | label
+            read = part[part["x"].notna()]
+            results.append(_mean_of(read, method, confidence_level, label))
+            labels.append(label | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
+    return Results(tuple(labels), tuple(results))
+
+
+def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[_Pair]:
+    people = _ready(gold, "gold")
+    for criterion, rows in people.groupby("criterion", observed=True):
+        raters = [label["rater"] for label, _ in _slices(rows)]
+        if len(raters) > 1:
+            known = ", ".join(map(repr, raters))
+            raise TableError(f"`gold` must have one rater per criterion, but {criterion!r} has {known}; pool them first.")
+    yield from _pairs(scores, people)
+
+
+def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    if by is None:
+        yield {}, frame
+        return
+    if by not in frame or frame[by].isna().any():
+        raise TableError(f"`by` must be a column of the scores without gaps, but got {by!r}.")
+    for value, rows in frame.groupby(by, sort=False):
+        yield {by: value}, rows
+
+
+def _mean_of(part: pd.DataFrame, method: str, confidence_level: float, label: dict[str, Any]) -> Result:
+    group = _labels(part, "group")
+    repeated = group is not None and len(set(group)) < len(group)
+    try:
+        return stats.ppi_mean(
+            part["y"], part["x"], groups=group if repeated else None, method=method, confidence_level=confidence_level
+        )
+    except ValueError as error:
+        raise ValueError(f"{_words(label)}: {error}") from None
+
+
+def difference(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    a: str,
+    b: str,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+) -> Results:
+    """Mean human score of system `a` less that of system `b`, paired by group.
+
+    Parameters
+    ----------
+    scores, gold : DataFrame
+        As for `interval`, with columns `group` and `system`; both systems answer the same groups.
+    a, b : str
+        Names of the systems.
+    method, confidence_level
+        As for `interval`.
+
+    Returns
+    -------
+    Results
+        With `p_value` for "no difference".
+
+    Raises
+    ------
+    TableError
+        If a system is unknown, or the columns are not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> result = calib.difference(judge, human.head(600), "clean", "coherence-2").select(criterion="coherence").one()
+    >>> result.interval.low > 0
+    True
+    """
+    labels, results = [], []
+    for pair in _gold_pairs(scores, gold):
+        sides = [_system(pair.frame, name) for name in (a, b)]
+        both = sides[0].join(sides[1], how="inner", lsuffix="_a", rsuffix="_b").dropna(subset=["x_a", "x_b"])
+        result = stats.ppi_difference(
+            both["y_a"], both["y_b"], both["x_a"], both["x_b"], method=method, confidence_level=confidence_level
+        )
+        unmatched = max(len(side) for side in sides) - len(both)
+        labels.append(pair.label | {"system": f"{a} - {b}", "n_unmatched": unmatched})
+        results.append(result)
+    return Results(tuple(labels), tuple(results))
+
+
+def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    for column in ("group", "system"):
+        if column not in frame:
+            raise TableError(f"a difference of systems needs a column `{column}`: give the items to `summarize`.")
+    rows = frame[frame["system"] == name]
+    if not len(rows):
+        there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
+        raise TableError(f"no scores of system {name!r}; there are {there}.")
+    if rows["group"].duplicated().any():
+        raise TableError(f"system {name!r} must have one item per group, but has several in some.")
+    return rows.set_index("group")[["x", "y"]]
+
+
+# --- draws ------------------------------------------------------------------------------------------------------
+
+
+def convergence(
+    sampled: pd.DataFrame,
+    exact: pd.DataFrame | None = None,
+    *,
+    human: pd.DataFrame | None = None,
+    method: str = "spearman",
+    sizes: Sequence[int] | None = None,
+    n_subsets: int = 100,
+    rng: np.random.Generator | int | None = None,
+) -> Results:
+    """Means of N sampled draws against the logprob expectation, and against people.
+
+    Parameters
+    ----------
+    sampled : DataFrame
+        Ratings with several draws per item (method "sample").
+    exact : DataFrame, optional
+        Scores (or ratings) of the same rater and criterion from token probabilities.
+        Default: the mean of all draws is the reference.
+    human : DataFrame, optional
+        Human scores of the same items, one rater (pool several first).
+    method, sizes, n_subsets, rng
+        As for `calib.stats.convergence`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`
+        (items of the sampled ratings without an exact score, left out).
+
+    Raises
+    ------
+    TableError
+        If there are no sampled draws, or `exact` or `human` do not cover them.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> prompt = calib.geval_prompt("coherence")
+    >>> sampled, exact = [calib.rate(items.head(60), prompt, calib.Judge("offline", method=m), progress=False)
+    ...                   for m in ("sample", "logprob")]
+    >>> result = calib.convergence(sampled, exact, rng=1).one()
+    >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
+    (20, True)
+    """
+    table = check_ratings(sampled)
+    table = table[table["method"].isin(["sample", "human"])]
+    if not len(table):
+        raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
+    target = None if exact is None else _ready(exact, "exact")
+    people = None if human is None else _ready(human, "human")
+    source = np.random.default_rng(rng)
+    labels, results = [], []
+    for label, rows in _slices(table):
+        draws = rows.astype({"item": object}).pivot_table(index="item", columns="draw", values="score", dropna=False, sort=False)
+        reference = None if target is None else _column(target, label, ("criterion", "rater", "prompt"), "exact")
+        kept = draws if reference is None else draws[draws.index.isin(reference.index)]
+        result = stats.convergence(
+            kept.to_numpy(),
+            exact=None if reference is None else reference.reindex(kept.index),
+            human=None if people is None else _column(people, label, ("criterion",), "human").reindex(kept.index),
+            method=method,
+            sizes=sizes,
+            n_subsets=n_subsets,
+            rng=source,
+        )
+        labels.append(label | {"n_unmatched": len(draws) - len(kept)})
+        results.append(result)
+    return Results(tuple(labels), tuple(results))
+
+
+def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...], argument: str) -> pd.Series:
+    """The scores under a label by item; one rater of them."""
+    rows = scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
+    if not len(rows):
+        wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
+        raise TableError(f"`{argument}` must have scores of {wanted}, but has {_seen(scores)}.")
+    if rows["item"].duplicated().any():
+        raise TableError(f"`{argument}` must have one score per item of {label['criterion']!r}; pool or select the raters.")
+    return rows.set_index(rows["item"].astype(object))["score"]

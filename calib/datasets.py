@@ -1,0 +1,530 @@
+"""Public sets of texts, human scores and judge scores, each as two tables: items and ratings.
+
+A file is looked for in the folder that the environment variable CALIB_DATA names, as
+``<set>/<path>``, then in the cache; else it is downloaded from its repository at a fixed
+commit and verified. The cards in the project's folder `datasets` say what each set holds,
+under which licence, and how to cite it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import _planted, table
+from calib.judge._extract import read_label
+from calib.judge._prompt import Scale
+
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+Row = dict[str, Any]
+
+CRITERIA = ("coherence", "consistency", "fluency", "relevance")
+TOPICAL_CHAT_PROMPTS = (
+    "analyze_rate", "analyze_rate_auto_cot", "geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain",
+    "rate_explain_auto_cot",
+)  # fmt: skip
+READINGS = ("calib", "chiang-lee")
+
+_JUDGED = {
+    **dict.fromkeys(("naturalness", "coherence", "engagingness"), Scale.of(1, 2, 3)),
+    "groundedness": Scale.of(0, 1),
+}
+_PEOPLE = {
+    **dict.fromkeys(("naturalness", "coherence", "engagingness"), "1..3"),
+    **dict.fromkeys(("groundedness", "understandability"), "0..1"),
+    "overall": "1..5",
+}
+_QUESTIONS = tuple(f"Q{number}" for number in range(9))
+_SUMS = ("engagingness", "overall")  # UniEval adds up sentences and criteria here: no fixed end
+_QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
+
+
+class DatasetError(RuntimeError):
+    """A file of a set cannot be had, or is not the one that the registry names."""
+
+
+# --- the sets ---------------------------------------------------------------------------------------------------
+
+
+def load_summeval() -> Tables:
+    """SummEval: 1,600 summaries of 100 news articles by 16 systems, with the mean of three experts.
+
+    Returns
+    -------
+    items : DataFrame
+        1,600 rows: `item`, `source`, `output`, `group` (the article), `system`, `reference`;
+        `references` (a list of eleven texts) where the file has them.
+    ratings : DataFrame
+        6,400 rows: rater ``expert_mean``, criteria coherence, consistency, fluency, relevance.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Fabbri et al. (2021), SummEval, TACL 9:391-409.
+    """
+    records = _json("summeval", "data/summeval.json")
+    ratings = [
+        {"item": _summary_id(record), "criterion": criterion, "rater": "expert_mean", "score": score, "scale": "1..5"}
+        for record in records
+        for criterion, score in record["scores"].items()
+    ]
+    counts = {"items": 1600, "groups": 100, "systems": 16, "ratings": 6400}
+    return _tables("summeval", [_summary(record) for record in records], ratings, counts)
+
+
+def load_summeval_judges() -> Tables:
+    """SummEval, rated by three experts (e0, e1, e2) and six LLM judges, each a rater of its own.
+
+    Returns
+    -------
+    items : DataFrame
+        As `load_summeval`.
+    ratings : DataFrame
+        57,600 rows, 6,400 a rater, whole numbers from 1 to 5. A judge gave one
+        number per item and criterion; how it was asked is not recorded.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    items, _ = load_summeval()
+    ratings = [
+        {"item": key.rpartition("__")[0], "criterion": key.rpartition("__")[2], "rater": rater, "score": score}
+        | {"method": method, "scale": "1|2|3|4|5"}
+        for file, method in {"human": "human", "llm": "sample"}.items()
+        for rater, scores in _json("alt_test", f"data/summeval/{file}_annotations.json").items()
+        for key, score in scores.items()
+    ]
+    items, checked = _tables("alt_test", items, ratings, {"ratings": 57600})
+    _expect("alt_test", "rated items that have a text", len(set(checked["item"]) & set(items["item"])), 1600)
+    _expect("alt_test", "ratings from the rater with fewest", checked["rater"].value_counts().min(), 6400)
+    return items, checked
+
+
+def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Tables:
+    """Topical-Chat: 360 responses in 60 dialogues, three people's mean and 20 replies of GPT-3.5.
+
+    Parameters
+    ----------
+    prompt : {"geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain", \
+"rate_explain_auto_cot", "analyze_rate", "analyze_rate_auto_cot"}
+        Which of the seven prompts the replies answer.
+    reading : {"calib", "chiang-lee"}
+        How a number is read from a reply. ``"calib"``: our extraction; what is not on
+        the scale has no score. ``"chiang-lee"``: the rule behind the published tables, see
+        Notes; nothing is off the scale then, so these ratings have none.
+
+    Returns
+    -------
+    items : DataFrame
+        360 rows; `source` is the dialogue so far, `context` the fact, `group` the dialogue,
+        `system` who wrote the response.
+    ratings : DataFrame
+        2,160 rows of rater ``expert_mean`` on six criteria, and up to 28,800 of rater
+        ``gpt-3.5`` on four: one per draw, its text in `reply`. A few items have no replies.
+
+    Raises
+    ------
+    ValueError
+        If `prompt` or `reading` is another one.
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    The published rule: in lower case, with newlines as blanks and "1-3" removed, the first
+    digit after the last "rating:", or of the whole reply where there is none; no digit is
+    a missing score. (The released pattern allows one decimal, but a later step of it parts
+    the characters, so that 0.5 is read as 0.)
+
+    References
+    ----------
+    Mehri and Eskenazi (2020), USR, ACL; Chiang and Lee (2023), Findings of EMNLP.
+    """
+    _member("prompt", prompt, TOPICAL_CHAT_PROMPTS)
+    _member("reading", reading, READINGS)
+    turns = _json("topical_chat", "data/topical_chat.json")
+    items = _dialogue_items(turns)
+    names = {_turn(record): item["item"] for record, item in zip(turns, items, strict=True)}
+    people = _dialogue_people(turns, items, "expert_mean")
+    replies = [row for criterion in _JUDGED for row in _replies(prompt, criterion, names, reading)]
+    return _tables("topical_chat", items, people + replies, {"items": 360, "groups": 60, "systems": 6})
+
+
+def load_llm_rubric(part: str = "real") -> Tables:
+    """LLM-Rubric: score probabilities of GPT-3.5 for dialogues on questions Q0 to Q8, and people.
+
+    Parameters
+    ----------
+    part : {"real", "synth"}
+        Dialogues of people with a system (223, one annotator each), or synthetic ones
+        (250, several annotators each; 225 with probabilities).
+
+    Returns
+    -------
+    items : DataFrame
+        `item` alone (the texts are not released), and `system` for ``"real"``.
+    ratings : DataFrame
+        Rater ``gpt-3.5-turbo-16k``, method logprob: four rows per item and question, the
+        score in `score`, its probability in `weight`. Each annotator is a rater; their 0
+        ("does not apply") is off the scale. A second look at an item is draw 1.
+
+    Raises
+    ------
+    ValueError
+        If `part` is another one.
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Hashemi et al. (2024), LLM-Rubric, ACL.
+    """
+    _member("part", part, ("real", "synth"))
+    folder, people = f"data/{part}_data", {"real": "real_convs", "synth": "synth_all"}[part]
+    human = _tsv("llm_rubric", f"{folder}/human_judges_{people}_FIXED_ANON.tsv")
+    judge = _tsv("llm_rubric", f"{folder}/gpt-3.5-turbo-16k_{part}_evaluations_FIXED.tsv")
+    items = human.drop_duplicates("text_id").rename(columns={"text_id": "item", "dialogue_system": "system"})
+    ratings = pd.concat([_rubric_people(human), _rubric_judge(judge)], ignore_index=True)
+    columns = [name for name in ("item", "system") if name in items]
+    counts = {"real": {"items": 223, "ratings": 10035}, "synth": {"items": 250, "ratings": 14787}}
+    return _tables("llm_rubric", items[columns], ratings, counts[part])
+
+
+def load_unieval() -> Tables:
+    """Stored predictions of UniEval beside human scores: Topical-Chat and two QAGS sets.
+
+    Returns
+    -------
+    items : DataFrame
+        834 rows; `set` is ``topical_chat`` (360; the same items as in `load_topical_chat`),
+        ``qags_cnndm`` (235) or ``qags_xsum`` (239); `group` is the source text.
+    ratings : DataFrame
+        5,268 rows: raters ``human`` and ``unieval`` on six criteria for Topical-Chat and on
+        consistency for QAGS, all continuous. UniEval's engagingness and overall are sums
+        without a fixed end, so their scale is unknown.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Zhong et al. (2022), UniEval, EMNLP; Mehri and Eskenazi (2020), USR, ACL; Wang, Cho and
+    Lewis (2020), QAGS, ACL.
+    """
+    folder = "reproduce/unieval_predict"
+    turns = _json("unieval", f"{folder}/dialogue/topical_chat_result.json")
+    items = [{**row, "set": "topical_chat"} for row in _dialogue_items(turns)]
+    ratings = _dialogue_people(turns, items, "human") + _predictions(turns, items)
+    for name, count in _QAGS.items():
+        records = _json("unieval", f"{folder}/fact/{name}_result.json")
+        _expect("unieval", f"items of {name}", len(records), count)
+        more = [_fact_item(name, record) for record in records]
+        items, ratings = items + more, ratings + _fact_people(records, more) + _predictions(records, more)
+    return _tables("unieval", items, ratings, {"items": 834, "ratings": 5268})
+
+
+def load_planted() -> Tables:
+    """Texts of this project with planted defects. The human labels are SIMULATED: no person gave them.
+
+    Returns
+    -------
+    items : DataFrame
+        312 rows: 24 texts (`group`), each with a faithful summary and ones with a `defect` of
+        known kind and `severity` (1 to 3); `system` is both, such as ``fluency-2``.
+    ratings : DataFrame
+        3,744 rows: raters ``simulated-1`` to ``simulated-3``, four criteria, 1 to 5.
+
+    Examples
+    --------
+    >>> items, ratings = load_planted()
+    >>> len(items), items["group"].nunique(), len(ratings)
+    (312, 24, 3744)
+    >>> sorted(ratings["rater"].unique())
+    ['simulated-1', 'simulated-2', 'simulated-3']
+    """
+    items, ratings = _planted.planted_rows()
+    given = [{**row, "method": "human", "scale": "1|2|3|4|5"} for row in ratings]
+    return _tables("planted", items, given, {"items": 312, "ratings": 3744})
+
+
+def available() -> pd.DataFrame:
+    """What sets there are, and where their files would come from.
+
+    Returns
+    -------
+    DataFrame
+        One row per set: `set`, `loader`, `title`, `licence`, `citation`, and `where`:
+        ``package`` (part of calib), ``CALIB_DATA``, ``cache`` or ``download`` (not here yet).
+
+    Examples
+    --------
+    >>> frame = available()
+    >>> frame.loc[frame["set"] == "planted", ["loader", "where"]].values.tolist()
+    [['load_planted', 'package']]
+    """
+    shown = ("loader", "title", "licence", "citation")
+    rows = [
+        {"set": name} | {key: entry[key] for key in shown} | {"where": _where(name)}
+        for name, entry in _registry().items()
+    ]
+    return pd.DataFrame(rows)
+
+
+# --- records as rows --------------------------------------------------------------------------------------------
+
+
+def _summary_id(record: Row) -> str:
+    return f"{record['doc_id']}__{record['system_id']}"
+
+
+def _summary(record: Row) -> Row:
+    row = {"item": _summary_id(record), "source": record["source"], "output": record["system_output"]}
+    row |= {"group": record["doc_id"], "system": record["system_id"], "reference": record["reference"]}
+    return row | {key: record[key] for key in ("references",) if key in record}
+
+
+def _turn(record: Row) -> tuple[str, ...]:
+    return record["source"], record["system_id"], record["system_output"]
+
+
+def _dialogue_items(turns: list[Row]) -> list[Row]:
+    dialogues = {source: f"tc-{n:02d}" for n, source in enumerate(dict.fromkeys(turn["source"] for turn in turns))}
+    return [
+        {"item": f"{dialogues[turn['source']]}__{turn['system_id']}", "source": turn["source"]}
+        | {"output": turn["system_output"], "group": dialogues[turn["source"]], "system": turn["system_id"]}
+        | {"context": turn["context"]}
+        for turn in turns
+    ]
+
+
+def _dialogue_people(turns: list[Row], items: list[Row], rater: str) -> list[Row]:
+    return [
+        {
+            "item": item["item"],
+            "criterion": criterion,
+            "rater": rater,
+            "score": turn["scores"][criterion],
+            "scale": scale,
+        }
+        for turn, item in zip(turns, items, strict=True)
+        for criterion, scale in _PEOPLE.items()
+    ]
+
+
+def _replies(prompt: str, criterion: str, names: dict[tuple[str, ...], str], reading: str) -> list[Row]:
+    records = _json("topical_chat", f"results/topical_chat/gpt3.5_{criterion[:3]}_{prompt}.json")
+    shared = {"criterion": criterion, "rater": "gpt-3.5", "prompt": prompt, "method": "sample", "temperature": 1.0}
+    shared["scale"] = str(_JUDGED[criterion]) if reading == "calib" else ""
+    return [
+        {**shared, "item": names[_turn(record)], "draw": draw, "reply": reply}
+        | (_as_calib(reply, prompt, criterion) if reading == "calib" else {"score": read_chiang_lee(reply)})
+        for record in records
+        for draw, reply in enumerate(record["all_responses"])
+    ]
+
+
+def _as_calib(reply: str, prompt: str, criterion: str) -> Row:
+    # asked to analyse first, the model ends in a line "Rating: 2"; under every other prompt the rating leads
+    answer = "line" if prompt.startswith("analyze") else "label"
+    score, status = read_label(reply, _JUDGED[criterion], answer)
+    return {"score": score, "status": status}
+
+
+def read_chiang_lee(reply: str) -> float:
+    """The number that the published tables of Chiang and Lee (2023) read in a reply; NaN without a digit.
+
+    Examples
+    --------
+    >>> read_chiang_lee("On a scale of 1-3:\\nRating: 2 of 3"), read_chiang_lee("good")
+    (2.0, nan)
+    """
+    text = reply.lower().replace("\n", " ").replace("1-3", " ").rpartition("rating:")[2]
+    digit = re.search("[0-9]", text)
+    return float(digit[0]) if digit else float("nan")
+
+
+def _rubric_judge(frame: pd.DataFrame) -> pd.DataFrame:
+    answers = {f"answer{score}_prob": float(score) for score in (1, 2, 3, 4)}
+    rows = frame.melt(["text_id", "criterion"], list(answers), "score", "weight").rename(columns={"text_id": "item"})
+    rows["score"] = rows["score"].map(answers)
+    return rows.assign(rater="gpt-3.5-turbo-16k", method="logprob", scale="1|2|3|4")
+
+
+def _rubric_people(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.assign(draw=frame.groupby(["text_id", "annotator_id"]).cumcount())
+    rows = frame.melt(["text_id", "annotator_id", "draw"], list(_QUESTIONS), "criterion", "score")
+    rows = rows.rename(columns={"text_id": "item", "annotator_id": "rater"})
+    rows["status"] = np.where(rows["score"] == 0, "off_scale", "")
+    rows["score"] = rows["score"].where(rows["score"] != 0)
+    return rows.assign(method="human", scale="1|2|3|4")
+
+
+def _fact_item(name: str, record: Row) -> Row:
+    item = f"{name}-{int(record['doc_id']):03d}"
+    row = {"item": item, "source": record["source"], "output": record["system_output"], "context": ""}
+    return row | {"group": item, "system": name, "set": name}
+
+
+def _fact_people(records: list[Row], items: list[Row]) -> list[Row]:
+    return [
+        {"item": item["item"], "criterion": "consistency", "rater": "human", "scale": "0..1"}
+        | {"score": record["scores"]["consistency"]}
+        for record, item in zip(records, items, strict=True)
+    ]
+
+
+def _predictions(records: list[Row], items: list[Row]) -> list[Row]:
+    return [
+        {"item": item["item"], "criterion": criterion, "rater": "unieval", "method": "sample", "score": score}
+        | {"scale": "" if criterion in _SUMS else "0..1"}
+        for record, item in zip(records, items, strict=True)
+        for criterion, score in record["predict_scores"].items()
+    ]
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def _tables(name: str, items: Any, ratings: Any, counts: dict[str, int]) -> Tables:
+    """Both tables, checked, with the counts that the set is known to have."""
+    items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(_filled(pd.DataFrame(ratings)))
+    columns = {"groups": "group", "systems": "system"}
+    found = {"items": len(items), "ratings": len(ratings)}
+    found |= {what: items[column].nunique() for what, column in columns.items() if column in items}
+    for what, number in counts.items():
+        _expect(name, what, found[what], number)
+    return items, ratings
+
+
+def _filled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of people beside rows of judges lack some of their columns: the defaults of the schema."""
+    defaults = {name: column.default for name, column in table.RATINGS.items() if column.default is not None}
+    there = {name: value for name, value in {**defaults, "reply": ""}.items() if name in frame and value == value}
+    return frame.fillna(there)
+
+
+def _expect(name: str, what: str, found: int, wanted: int) -> None:
+    if found != wanted:
+        raise DatasetError(f"{name}: must have {wanted} {what}, but the files have {found}.")
+
+
+def _member(name: str, value: str, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise ValueError(f"`{name}` must be one of {', '.join(options)}, but got {value!r}.")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _registry() -> dict[str, Row]:
+    text = resources.files("calib").joinpath("data", "registry.json").read_text(encoding="utf-8")
+    entries: dict[str, Row] = json.loads(text)
+    return entries
+
+
+def _json(name: str, path: str) -> Any:
+    return json.loads(_read(name, path))
+
+
+def _tsv(name: str, path: str) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(_read(name, path)), sep="\t", dtype={"text_id": str, "annotator_id": str})
+
+
+def _read(name: str, path: str) -> bytes:
+    """The content of one file of a set, verified."""
+    file = next(file for file in _registry()[name]["files"] if file["path"] == path)
+    local = _local(name, file)
+    if local is None:
+        return _downloaded(name, file)
+    content = local.read_bytes()
+    if _digest(content) != file.get("sha256", _digest(content)):
+        raise DatasetError(
+            f"{local}: is not {path} of {_registry()[name]['repository']} as the registry knows it: its sha256 must "
+            f"be {file['sha256']}, but is {_digest(content)}. Replace it, or take it away to have it downloaded."
+        )
+    return content
+
+
+def _local(name: str, file: Row) -> Path | None:
+    folder = os.environ.get("CALIB_DATA", "")
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise DatasetError(f"`CALIB_DATA` must name a folder, but got {folder!r}.")
+    path = Path(folder, name, _place(file))
+    return path if path.is_file() else None
+
+
+def _place(file: Row) -> str:
+    return str(file.get("place", file["path"]))
+
+
+def _cached(name: str, file: Row) -> Path:
+    import pooch
+
+    return Path(pooch.os_cache("calib"), name, _registry()[name]["commit"], file["path"])
+
+
+def _downloaded(name: str, file: Row) -> bytes:
+    import pooch
+
+    entry, path = _registry()[name], _cached(name, file)
+    url = f"https://raw.githubusercontent.com/{entry['repository']}/{entry['commit']}/{file['path']}"
+    known = f"sha256:{file['sha256']}" if "sha256" in file else None
+    try:
+        downloader = pooch.HTTPDownloader(progressbar=True)
+        pooch.retrieve(url, known, fname=path.name, path=path.parent, downloader=downloader)
+    except (OSError, ValueError) as error:  # no connection, no such page; another hash
+        raise _absent(name, file, url, f"{type(error).__name__}: {error}") from None
+    content = path.read_bytes()
+    if "git_blob" in file and _git_blob(content) != file["git_blob"]:
+        path.unlink()
+        reason = f"its git blob id must be {file['git_blob']}, but is {_git_blob(content)}"
+        raise _absent(name, file, url, reason)
+    return content
+
+
+def _absent(name: str, file: Row, url: str, reason: str) -> DatasetError:
+    return DatasetError(
+        f"{name}: {file['path']} could not be downloaded from {url} ({reason}). To provide it, set the "
+        f"environment variable CALIB_DATA to a folder that holds it as {name}/{_place(file)}."
+    )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _git_blob(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _where(name: str) -> str:
+    files = _registry()[name]["files"]
+    elsewhere = [file for file in files if _local(name, file) is None]
+    if not elsewhere:
+        return "CALIB_DATA" if files else "package"
+    return "cache" if all(_cached(name, file).is_file() for file in elsewhere) else "download"

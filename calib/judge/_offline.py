@@ -1,0 +1,239 @@
+"""The embedded judge: deterministic, without key or network, for demos and tests.
+
+It reads the texts as a simple-minded rater would and answers like a server, with top
+logprobs or with a reply drawn at temperature 1 from the same distribution.
+
+What it looks at, per criterion:
+
+- coherence: whether the output's sentences keep the order of the source passages they match;
+- consistency: whether the names and numbers of a sentence occur in the passage it matches;
+- fluency: words that are a letter or two away from a word of the source, and repeated words;
+- relevance: how many sentences are backed by the source, and whether its opening is covered;
+- anything else: the mean of the four.
+
+Its noise, by design: the latent score of each item is off by a fixed amount between
+-0.45 and +0.45 label steps (a hash of criterion and texts); the distribution over
+labels is a discretised normal with sd 0.6 steps around it; 1 % of the mass goes to a
+token that is no label; and when it reasons first, each chain moves the latent score
+by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+_SPREAD = 0.6
+_BIAS = 0.45
+_LEAK = 0.01
+_NOT_A_LABEL = "N"
+
+_SECTION = re.compile(r"BEGIN (\w+) ([0-9a-f]{8})\n(.*?)\nEND \1 \2", re.DOTALL)
+_CRITERION = re.compile(r"^Criterion: (.+)$", re.MULTILINE)
+_LABELS = re.compile(r"^Labels, from worst to best: (.+)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+_FACT = re.compile(r"\d[\d.,:]*\d|\d|(?<![.!?\"] )(?<!^)\b[A-Z][a-z]+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_STOP = frozenset(
+    "a an and are as at be been but by for from had has have he her his i in into is it its no not of on or she that "
+    "the their them then there they this to was we were which while who will with would you".split()
+)
+
+
+async def complete(request: dict[str, Any]) -> dict[str, Any]:
+    """Answer an OpenAI chat-completions request."""
+    question = str(request["messages"][-1]["content"])
+    seed = int(request.get("seed") or 0)
+    if not _LABELS.search(question):
+        return _reply([_said(_steps(question))], request)
+    view = _read(question)
+    thinking = "Score: <label>" in question
+    shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
+    shares = _shares(view, shift)
+    label = _draw(shares, _uniform(question, seed, "label") if request.get("temperature", 1.0) else None)
+    slot = _Token((" " if thinking else "") + label, _marked(shares, " " if thinking else ""))
+    lead = [_said(word) for word in _reasons(view, shift)] if thinking else []
+    return _reply([*lead, slot], request)
+
+
+class _View(NamedTuple):
+    """What a question comes down to: labels from worst to best and the latent position on them."""
+
+    labels: tuple[str, ...]
+    latent: float
+    criterion: str
+
+
+class _Token(NamedTuple):
+    text: str
+    top: dict[str, float]
+
+
+def _said(text: str) -> _Token:
+    return _Token(text, {text: 1.0})
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _read(question: str) -> _View:
+    sections = [text for _, _, text in _SECTION.findall(question)]
+    head = _SECTION.sub("", question)
+    labels = tuple(re.split(r",\s*", _labels(head)))
+    criterion = found[1].strip() if (found := _CRITERION.search(head)) else ""
+    source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
+    bias = _BIAS * (2 * _uniform(criterion + "\0" + source + "\0" + output, 0, "bias") - 1)
+    return _View(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias, criterion)
+
+
+def _labels(head: str) -> str:
+    found = _LABELS.search(head)
+    return found[1] if found else ""
+
+
+@lru_cache(maxsize=4096)
+def _quality(criterion: str, source: str, output: str) -> float:
+    """Between 0 (worst) and 1 (best)."""
+    sentences = [s for s in _SENTENCE.split(output.strip()) if _WORD.search(s)]
+    if not sentences:
+        return 0.0
+    if criterion in _FEATURES:
+        return _FEATURES[criterion](source, sentences)
+    return sum(feature(source, sentences) for feature in _FEATURES.values()) / len(_FEATURES)
+
+
+def _content(text: str) -> set[str]:
+    """Content words, cut to five letters so that inflections meet."""
+    return {word[:5] for word in _WORD.findall(text.lower()) if word not in _STOP}
+
+
+def _matches(source: str, sentences: list[str]) -> list[tuple[int, float]]:
+    """For each sentence the source passage that shares most of its words, and that share."""
+    passages = [_content(passage) for passage in _SENTENCE.split(source)]
+    found = []
+    for sentence in sentences:
+        words = _content(sentence)
+        shared = [len(words & passage) / max(len(words), 1) for passage in passages]
+        best = max(range(len(shared)), key=shared.__getitem__)
+        found.append((best, shared[best]))
+    return found
+
+
+def _coherence(source: str, sentences: list[str]) -> float:
+    places = [place for place, share in _matches(source, sentences) if share > 0.25]
+    pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :] if a != b]
+    return sum(a < b for a, b in pairs) / len(pairs) if pairs else 0.5
+
+
+def _consistency(source: str, sentences: list[str]) -> float:
+    passages = _SENTENCE.split(source)
+    wrong = total = 0
+    for sentence, (place, share) in zip(sentences, _matches(source, sentences), strict=True):
+        near = " ".join(passages[max(place - 1, 0) : place + 2])
+        facts = _FACT.findall(sentence) if share > 0.25 else []
+        total += len(facts)
+        wrong += sum(fact not in near for fact in facts)
+    return max(1.0 - 1.6 * wrong / total, 0.0) if total else 0.8
+
+
+def _fluency(source: str, sentences: list[str]) -> float:
+    known = set(_WORD.findall(source.lower()))
+    longer = [word for word in known if len(word) > 3]
+    garbled = {_without(word, i) for word in longer for i in range(len(word))}
+    scrambled = {"".join(sorted(word)) for word in longer}
+    words = _WORD.findall(" ".join(sentences).lower())
+    slips = sum(w not in known and len(w) > 2 and _garbled(w, garbled, scrambled) for w in words)
+    doubled = sum(a == b for a, b in zip(words, words[1:], strict=False))
+    return max(1.0 - 3.0 * (slips + doubled) / max(len(words), 1), 0.0)
+
+
+def _garbled(word: str, garbled: set[str], scrambled: set[str]) -> bool:
+    inflected = any(word + ending in scrambled for ending in ("s", "d", "ed"))
+    return not inflected and (word in garbled or "".join(sorted(word)) in scrambled)
+
+
+def _without(word: str, place: int) -> str:
+    return word[:place] + word[place + 1 :]
+
+
+def _relevance(source: str, sentences: list[str]) -> float:
+    matches = _matches(source, sentences)
+    backed = [place for place, share in matches if share >= 0.4]
+    lead = max((share for place, share in matches if place <= 1), default=0.0)
+    return 0.65 * len(backed) / max(len(sentences), 1) + 0.35 * min(lead / 0.6, 1.0)
+
+
+_FEATURES = {"coherence": _coherence, "consistency": _consistency, "fluency": _fluency, "relevance": _relevance}
+
+
+# --- answering --------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def _shares(view: _View, shift: float) -> dict[str, float]:
+    """Probability of each label, and of the one token that is none."""
+    centre = min(max(view.latent + shift, 0.0), len(view.labels) - 1.0)
+    raw = [math.exp(-0.5 * ((k - centre) / _SPREAD) ** 2) for k in range(len(view.labels))]
+    shares = {label: (1 - _LEAK) * w / sum(raw) for label, w in zip(view.labels, raw, strict=True)}
+    return shares | {_NOT_A_LABEL: _LEAK}
+
+
+def _uniform(text: str, seed: int, purpose: str) -> float:
+    """A number in [0, 1) that depends on nothing but its arguments."""
+    raw = f"{purpose}\0{seed}\0{text}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=7).digest(), "big") / 2.0**56
+
+
+def _draw(shares: dict[str, float], u: float | None) -> str:
+    """The label under u in the cumulated shares; the most probable one at temperature 0."""
+    if u is None:
+        return max(shares, key=shares.__getitem__)
+    for label, share in shares.items():
+        u -= share
+        if u < 0:
+            return label
+    return label
+
+
+def _marked(shares: dict[str, float], lead: str) -> dict[str, float]:
+    return {lead + label: share for label, share in shares.items()}
+
+
+def _reasons(view: _View, shift: float) -> list[str]:
+    verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
+    return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", ".", "\n", "Score", ":"]
+
+
+def _steps(question: str) -> str:
+    criterion = found[1].strip() if (found := _CRITERION.search(question)) else "the criterion"
+    return (
+        f"1. Read the material and note what bears on {criterion}.\n"
+        f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
+        "3. Weigh the marks and choose the label that fits best."
+    )
+
+
+def _reply(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "".join(token.text for token in tokens)},
+        "finish_reason": "stop",
+    }
+    if request.get("logprobs"):
+        most = int(request.get("top_logprobs") or 0)
+        choice["logprobs"] = {"content": [_entry(token, most) for token in tokens]}
+    return {"object": "chat.completion", "model": "offline", "choices": [choice]}
+
+
+def _entry(token: _Token, most: int) -> dict[str, Any]:
+    ranked = sorted(token.top.items(), key=lambda pair: -pair[1])[:most]
+    own = {"token": token.text, "logprob": _log(token.top[token.text])}
+    return own | {"top_logprobs": [{"token": text, "logprob": _log(p)} for text, p in ranked]}
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p > 0 else -9999.0

@@ -1,0 +1,90 @@
+"""A store of raw replies in SQLite: every paid reply is kept before it is read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    key     TEXT PRIMARY KEY,
+    request TEXT NOT NULL,
+    reply   BLOB NOT NULL,
+    arrived REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class Store:
+    """Replies by key; a file, or memory for None. Use it as a context manager.
+
+    Examples
+    --------
+    >>> with Store(None) as store:
+    ...     store.put("k", {"model": "offline"}, {"choices": []})
+    ...     store.missing(["k", "l"]), store.get("k")
+    (['l'], {'choices': []})
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        # calls may run in a helper thread (inside Jupyter), one at a time; each statement commits itself
+        self._db = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA busy_timeout = 30000")
+        self._db.execute(_SCHEMA)
+
+    def put(self, key: str, request: Mapping[str, Any], reply: Mapping[str, Any] | bytes) -> None:
+        """Keep one reply; a key that is there already keeps its first."""
+        body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+        row = (key, json.dumps(request), body, time.time())
+        self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def get(self, key: str) -> dict[str, Any]:
+        """The reply under a key.
+
+        Raises
+        ------
+        KeyError
+        """
+        row = self._db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        reply: dict[str, Any] = json.loads(row[0])
+        return reply
+
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys that have no reply yet, in their order."""
+        wanted = list(dict.fromkeys(keys))
+        there = {key for part in _chunks(wanted, 500) for key in self._among(part)}
+        return [key for key in wanted if key not in there]
+
+    def _among(self, keys: list[str]) -> Iterator[str]:
+        marks = ",".join("?" * len(keys))
+        for row in self._db.execute(f"SELECT key FROM replies WHERE key IN ({marks})", keys):
+            yield row[0]
+
+    def __len__(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM replies").fetchone()[0])
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path or 'in memory'}: {len(self)} replies>"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._db.close()
+
+
+def _chunks(values: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
