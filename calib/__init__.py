@@ -1,4 +1,4 @@
-"""calib: how far can we trust an LLM judge's number?
+"""How far can we trust an LLM judge's number.
 
 Three tables and one direction: `items` are rated into `ratings` (paid, kept),
 `summarize` makes `scores` of them (free), and `agreement`, `convergence`, `interval`
@@ -37,7 +37,34 @@ _HOMES = {
 }
 _MODULES = ("datasets", "plot", "stats", "table")
 
-__all__ = ["__version__", *sorted([*_HOMES, *_MODULES])]
+__all__ = [
+    "Judge",
+    "JudgeError",
+    "Prompt",
+    "Results",
+    "Scale",
+    "__version__",
+    "agreement",
+    "convergence",
+    "datasets",
+    "difference",
+    "geval_prompt",
+    "interval",
+    "load_llm_rubric",
+    "load_planted",
+    "load_summeval",
+    "load_summeval_judges",
+    "load_topical_chat",
+    "load_unieval",
+    "plot",
+    "rate",
+    "report",
+    "scores_from",
+    "stats",
+    "summarize",
+    "table",
+    "write_steps",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -35,6 +35,7 @@ TOPICAL_CHAT_PROMPTS = (
 )  # fmt: skip
 READINGS = ("calib", "chiang-lee")
 
+_RAW = "https://raw.githubusercontent.com"
 _JUDGED = {
     **dict.fromkeys(("naturalness", "coherence", "engagingness"), Scale.of(1, 2, 3)),
     "groundedness": Scale.of(0, 1),
@@ -45,7 +46,7 @@ _PEOPLE = {
     "overall": "1..5",
 }
 _QUESTIONS = tuple(f"Q{number}" for number in range(9))
-_SUMS = ("engagingness", "overall")  # UniEval adds up sentences and criteria here: no fixed end
+_SUMS = ("engagingness", "overall")  # UniEval adds up sentences: no fixed end
 _QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
 
 
@@ -125,9 +126,10 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
 
     Parameters
     ----------
-    prompt : {"geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain", \
-"rate_explain_auto_cot", "analyze_rate", "analyze_rate_auto_cot"}
-        Which of the seven prompts the replies answer.
+    prompt : str, default "geval"
+        Which of the seven prompts the replies answer: geval, geval_no_auto_cot,
+        llm_eval_no_cot, rate_explain, rate_explain_auto_cot, analyze_rate,
+        analyze_rate_auto_cot.
     reading : {"calib", "chiang-lee"}
         How a number is read from a reply. ``"calib"``: our extraction; what is not on
         the scale has no score. ``"chiang-lee"``: the rule behind the published tables, see
@@ -285,11 +287,8 @@ def available() -> pd.DataFrame:
     [['load_planted', 'package']]
     """
     shown = ("loader", "title", "licence", "citation")
-    rows = [
-        {"set": name} | {key: entry[key] for key in shown} | {"where": _where(name)}
-        for name, entry in _registry().items()
-    ]
-    return pd.DataFrame(rows)
+    sets = {name: {key: entry[key] for key in shown} for name, entry in _registry().items()}
+    return pd.DataFrame([{"set": name, **about, "where": _where(name)} for name, about in sets.items()])
 
 
 # --- records as rows --------------------------------------------------------------------------------------------
@@ -353,11 +352,11 @@ def _as_calib(reply: str, prompt: str, criterion: str) -> Row:
 
 
 def read_chiang_lee(reply: str) -> float:
-    """The number that the published tables of Chiang and Lee (2023) read in a reply; NaN without a digit.
+    r"""The number that the published tables of Chiang and Lee (2023) read in a reply; NaN without a digit.
 
     Examples
     --------
-    >>> read_chiang_lee("On a scale of 1-3:\\nRating: 2 of 3"), read_chiang_lee("good")
+    >>> read_chiang_lee("On a scale of 1-3:\nRating: 2 of 3"), read_chiang_lee("good")
     (2.0, nan)
     """
     text = reply.lower().replace("\n", " ").replace("1-3", " ").rpartition("rating:")[2]
@@ -460,10 +459,10 @@ def _read(name: str, path: str) -> bytes:
     if local is None:
         return _downloaded(name, file)
     content = local.read_bytes()
-    if _digest(content) != file.get("sha256", _digest(content)):
+    if "sha256" in file and (found := _sha256(content)) != file["sha256"]:
         raise DatasetError(
             f"{local}: is not {path} of {_registry()[name]['repository']} as the registry knows it: its sha256 must "
-            f"be {file['sha256']}, but is {_digest(content)}. Replace it, or take it away to have it downloaded."
+            f"be {file['sha256']}, but is {found}. Replace it, or take it away to have it downloaded."
         )
     return content
 
@@ -492,7 +491,7 @@ def _downloaded(name: str, file: Row) -> bytes:
     import pooch
 
     entry, path = _registry()[name], _cached(name, file)
-    url = f"https://raw.githubusercontent.com/{entry['repository']}/{entry['commit']}/{file['path']}"
+    url = f"{_RAW}/{entry['repository']}/{entry['commit']}/{file['path']}"
     known = f"sha256:{file['sha256']}" if "sha256" in file else None
     try:
         downloader = pooch.HTTPDownloader(progressbar=True)
@@ -514,7 +513,7 @@ def _absent(name: str, file: Row, url: str, reason: str) -> DatasetError:
     )
 
 
-def _digest(content: bytes) -> str:
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 

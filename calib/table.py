@@ -189,8 +189,8 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
-    >>> people = pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "rater": ["ann"], "score": [9], "scale": ["1|2|3"]})
-    >>> check_ratings(people)
+    >>> people = pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "rater": ["ann"], "score": [9]})
+    >>> check_ratings(people.assign(scale="1|2|3"))
     Traceback (most recent call last):
         ...
     calib.table.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
@@ -293,7 +293,9 @@ def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str
     if not good.all():
         row = int(np.argmin(good.to_numpy(dtype=bool)))
         value = values.iloc[row]
-        shown = "" if rule == "must not be missing" else f", but got {value.item() if hasattr(value, 'item') else value!r}"
+        shown = (
+            "" if rule == "must not be missing" else f", but got {value.item() if hasattr(value, 'item') else value!r}"
+        )
         raise TableError(f"{table}: column `{name}`, row {row}: {rule}{shown}.")
 
 
@@ -318,7 +320,7 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
     again = frame.duplicated(list(key))
     if again.any():
         row = frame.index[again][0]
-        shown = ", ".join(repr(str(frame.at[row, name])) for name in key if name in ("item", "criterion", "rater"))
+        shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
         rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"
         raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")
 

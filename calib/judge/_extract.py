@@ -44,7 +44,11 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 def _pattern(scale: Scale, answer: str) -> re.Pattern[str]:
     words = sorted((label for label in scale.labels if not re.fullmatch(_NUMBER, label)), key=len, reverse=True)
     value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})(?!\w)(?!\s*[-\u2013]\s*\d)"
-    lead = rf"\A{_DECORATION}(?:-\s+)?{_NAME}" if answer == "label" else rf"\b(?:score|rating)\b[\"'*\s]*[:=]{_DECORATION}{_NAME}"
+    lead = (
+        rf"\A{_DECORATION}(?:-\s+)?{_NAME}"
+        if answer == "label"
+        else rf"\b(?:score|rating)\b[\"'*\s]*[:=]{_DECORATION}{_NAME}"
+    )
     return re.compile(lead + value, re.IGNORECASE if _foldable(scale) else re.NOFLAG)
 
 
@@ -72,15 +76,12 @@ def _value(text: str, scale: Scale) -> float:
 
 def _find(text: str, scale: Scale, answer: str) -> re.Match[str] | None:
     """The answer by the declared pattern; for score lines the last one."""
-    last = None
-    for last in _pattern(scale, answer).finditer(text):
-        if answer == "label":
-            break
-    return last
+    found = list(_pattern(scale, answer).finditer(text))  # a bare label is anchored: at most one
+    return found[-1] if found else None
 
 
 def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
-    """Score and status of a reply's text.
+    r"""Score and status of a reply's text.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     --------
     >>> read_label("**4**", Scale(), "label"), read_label("Two flaws in 40 words.", Scale(), "label")
     ((4.0, 'ok'), (nan, 'unread'))
-    >>> read_label("It has 4 flaws.\\nScore: 2/5", Scale(), "line"), read_label("Score: 7", Scale(), "line")
+    >>> read_label("It has 4 flaws.\nScore: 2/5", Scale(), "line"), read_label("Score: 7", Scale(), "line")
     ((2.0, 'ok'), (nan, 'off_scale'))
     """
     found = _find(text, scale, answer)
@@ -246,9 +247,7 @@ class _Mass:
             follows = place + 1 < len(tokens) and token == emitted
             self._candidate(tokens, place, prefix, _label_part(token), share * p, follows)
 
-    def _candidate(
-        self, tokens: list[Token], place: int, prefix: str, part: str, p: float, follows: bool
-    ) -> None:
+    def _candidate(self, tokens: list[Token], place: int, prefix: str, part: str, p: float, follows: bool) -> None:
         whole, starts = _value(prefix + part, self.scale), self._starting_with(prefix + part)
         if part and len(starts) > (not math.isnan(whole)):
             # the token begins a longer label: only what was emitted shows how it goes on

@@ -23,7 +23,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 _SPREAD = 0.6
@@ -38,8 +40,10 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _FACT = re.compile(r"\d[\d.,:]*\d|\d|(?<![.!?\"] )(?<!^)\b[A-Z][a-z]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _STOP = frozenset(
-    "a an and are as at be been but by for from had has have he her his i in into is it its no not of on or she that "
-    "the their them then there they this to was we were which while who will with would you".split()
+    _WORD.findall(
+        "a an and are as at be been but by for from had has have he her his i in into is it its no not of on or she "
+        "that the their them then there they this to was we were which while who will with would you"
+    )
 )
 
 
@@ -55,7 +59,7 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     shares = _shares(view, shift)
     label = _draw(shares, _uniform(question, seed, "label") if request.get("temperature", 1.0) else None)
     slot = _Token((" " if thinking else "") + label, _marked(shares, " " if thinking else ""))
-    lead = [_said(word) for word in _reasons(view, shift)] if thinking else []
+    lead = [_said(word) for word in _reasons(shift)] if thinking else []
     return _reply([*lead, slot], request)
 
 
@@ -141,19 +145,15 @@ def _consistency(source: str, sentences: list[str]) -> float:
 
 
 def _fluency(source: str, sentences: list[str]) -> float:
-    known = set(_WORD.findall(source.lower()))
-    longer = [word for word in known if len(word) > 3]
+    plain = set(_WORD.findall(source.lower()))
+    known = {word.removesuffix(ending) for word in plain for ending in ("", "s", "d", "ed")}
+    longer = [word for word in plain if len(word) > 3]
     garbled = {_without(word, i) for word in longer for i in range(len(word))}
     scrambled = {"".join(sorted(word)) for word in longer}
-    words = _WORD.findall(" ".join(sentences).lower())
-    slips = sum(w not in known and len(w) > 2 and _garbled(w, garbled, scrambled) for w in words)
-    doubled = sum(a == b for a, b in zip(words, words[1:], strict=False))
+    words: list[str] = _WORD.findall(" ".join(sentences).lower())
+    slips = sum(len(w) > 2 and w not in known and (w in garbled or "".join(sorted(w)) in scrambled) for w in words)
+    doubled = sum(a == b for a, b in pairwise(words))
     return max(1.0 - 3.0 * (slips + doubled) / max(len(words), 1), 0.0)
-
-
-def _garbled(word: str, garbled: set[str], scrambled: set[str]) -> bool:
-    inflected = any(word + ending in scrambled for ending in ("s", "d", "ed"))
-    return not inflected and (word in garbled or "".join(sorted(word)) in scrambled)
 
 
 def _without(word: str, place: int) -> str:
@@ -167,7 +167,12 @@ def _relevance(source: str, sentences: list[str]) -> float:
     return 0.65 * len(backed) / max(len(sentences), 1) + 0.35 * min(lead / 0.6, 1.0)
 
 
-_FEATURES = {"coherence": _coherence, "consistency": _consistency, "fluency": _fluency, "relevance": _relevance}
+_FEATURES: dict[str, Callable[[str, list[str]], float]] = {
+    "coherence": _coherence,
+    "consistency": _consistency,
+    "fluency": _fluency,
+    "relevance": _relevance,
+}
 
 
 # --- answering --------------------------------------------------------------------------------------------------
@@ -192,18 +197,15 @@ def _draw(shares: dict[str, float], u: float | None) -> str:
     """The label under u in the cumulated shares; the most probable one at temperature 0."""
     if u is None:
         return max(shares, key=shares.__getitem__)
-    for label, share in shares.items():
-        u -= share
-        if u < 0:
-            return label
-    return label
+    cumulated = accumulate(shares.values())
+    return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
 
 
 def _marked(shares: dict[str, float], lead: str) -> dict[str, float]:
     return {lead + label: share for label, share in shares.items()}
 
 
-def _reasons(view: _View, shift: float) -> list[str]:
+def _reasons(shift: float) -> list[str]:
     verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
     return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", ".", "\n", "Score", ":"]
 

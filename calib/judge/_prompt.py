@@ -138,7 +138,7 @@ class Prompt:
         Examples
         --------
         >>> prompt = Prompt.from_criteria("grounded", "Every claim of the answer is backed by the passage.",
-        ...                               inputs=("passage", "question", "answer"), scale=Scale.of(no=0, yes=1), steps=())
+        ...                               inputs=("passage", "question", "answer"), scale=Scale.of(no=0, yes=1))
         >>> prompt.inputs
         ('passage', 'question', 'answer')
         """
@@ -197,11 +197,11 @@ class Prompt:
 
 
 def parse_steps(reply: str) -> tuple[str, ...]:
-    """The numbered or bulleted lines of a reply, without their numbers.
+    r"""The numbered or bulleted lines of a reply, without their numbers.
 
     Examples
     --------
-    >>> parse_steps("Steps:\\n1. Read both texts.\\n2) Compare them.")
+    >>> parse_steps("Steps:\n1. Read both texts.\n2) Compare them.")
     ('Read both texts.', 'Compare them.')
     """
     found = re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply)

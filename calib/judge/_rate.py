@@ -18,7 +18,7 @@ from tqdm import tqdm
 from calib.judge._extract import Row, extract, has_logprobs, reply_text
 from calib.judge._prompt import Prompt, parse_steps
 from calib.judge._store import Store
-from calib.judge._transport import AnyComplete, Complete, JudgeError, LogprobsRefused, connect, redact, wrap
+from calib.judge._transport import AnyComplete, Complete, JudgeError, LogprobsError, connect, redact, wrap
 from calib.table import check_items, check_ratings
 
 METHODS = ("auto", "logprob", "sample")
@@ -76,7 +76,11 @@ class Judge:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}, but got {self.method!r}.")
         if self.temperature < 0:
             raise ValueError(f"`temperature` must not be negative, but got {self.temperature!r}.")
-        for name, value in {"draws": self.draws, "top_logprobs": self.top_logprobs, "concurrency": self.concurrency}.items():
+        for name, value in {
+            "draws": self.draws,
+            "top_logprobs": self.top_logprobs,
+            "concurrency": self.concurrency,
+        }.items():
             if value is not None and value < 1:
                 raise ValueError(f"`{name}` must be at least 1, but got {value!r}.")
 
@@ -143,7 +147,7 @@ def rate(
         method, run = _pin(line, prompts[0], rows[0])
         calls = [call for p in prompts for row in rows for call in _calls(line, p, row, method)]
         _fetch(line, calls)
-        return _ratings(line, calls, method, run, replies)
+        return _ratings(line, calls, run, replies)
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -249,7 +253,9 @@ def _with_steps(line: _Line, prompt: Prompt) -> Prompt:
         _run(_keep(line, key, body))
     steps = parse_steps(reply_text(line.store.get(key)))
     if not steps:
-        raise JudgeError(f"{line.judge.model} wrote no numbered evaluation steps for {prompt.criterion!r}; give `steps`.")
+        raise JudgeError(
+            f"{line.judge.model} wrote no numbered evaluation steps for {prompt.criterion!r}; give `steps`."
+        )
     return prompt.with_steps(steps)
 
 
@@ -269,7 +275,7 @@ def _pin(line: _Line, prompt: Prompt, row: dict[str, Any]) -> tuple[str, str]:
 def _gives_logprobs(line: _Line, call: _Call) -> bool:
     try:
         _fetch(line._replace(progress=False), [call])
-    except LogprobsRefused:
+    except LogprobsError:
         return False
     return has_logprobs(line.store.get(call.key))
 
@@ -292,9 +298,9 @@ async def _work(line: _Line, calls: list[_Call]) -> None:
         for call in waiting:
             try:
                 await _keep(line, call.key, _request(line, call))
-            except LogprobsRefused:
+            except LogprobsError:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
                 raise _failure(line, f"item {call.row['item']!r}", error) from None
             bar.update()
 
@@ -336,7 +342,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     def target() -> None:
         try:
             asyncio.run(work)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - handed over to the thread that waits
             trouble.append(error)
 
     thread = threading.Thread(target=target)
@@ -350,7 +356,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 # --- the table --------------------------------------------------------------------------------------------------
 
 
-def _ratings(line: _Line, calls: list[_Call], method: str, run: str, replies: bool) -> pd.DataFrame:
+def _ratings(line: _Line, calls: list[_Call], run: str, replies: bool) -> pd.DataFrame:
     rows = [row for call in calls for row in _rows(line, call, replies)]
     names = ["item", "criterion", "prompt", "scale", "method", "draw", *Row._fields, "reply"]
     frame = pd.DataFrame(rows, columns=names)

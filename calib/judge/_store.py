@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -64,13 +64,11 @@ class Store:
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of the keys that have no reply yet, in their order."""
         wanted = list(dict.fromkeys(keys))
-        there = {key for part in _chunks(wanted, 500) for key in self._among(part)}
+        found = self._db.execute(
+            "SELECT key FROM replies WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(wanted),)
+        )
+        there = {row[0] for row in found}
         return [key for key in wanted if key not in there]
-
-    def _among(self, keys: list[str]) -> Iterator[str]:
-        marks = ",".join("?" * len(keys))
-        for row in self._db.execute(f"SELECT key FROM replies WHERE key IN ({marks})", keys):
-            yield row[0]
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM replies").fetchone()[0])
@@ -78,13 +76,10 @@ class Store:
     def __repr__(self) -> str:
         return f"<Store {self.path or 'in memory'}: {len(self)} replies>"
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._db.close()
-
-
-def _chunks(values: list[str], size: int) -> Iterator[list[str]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

@@ -22,7 +22,7 @@ class JudgeError(RuntimeError):
     """A call to the judge failed. The message holds no key; replies that arrived are kept."""
 
 
-class LogprobsRefused(JudgeError):
+class LogprobsError(JudgeError):
     """The model or its provider does not give token probabilities."""
 
 
@@ -79,8 +79,8 @@ def _litellm(model: str, base_url: str | None) -> Complete:
     async def call(request: dict[str, Any]) -> Reply:
         try:
             response = await litellm.acompletion(**request, **extra)
-        except litellm.UnsupportedParamsError as error:
-            raise LogprobsRefused(redact(str(error))) from None
+        except litellm.exceptions.UnsupportedParamsError as error:
+            raise LogprobsError(redact(str(error))) from None
         reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
         return reply
 

@@ -296,7 +296,15 @@ def _within(design: _Design, method: str) -> Floats:
 def _system_means(design: _Design) -> tuple[Floats, Floats]:
     assert design.system is not None
     count = np.bincount(design.system)
-    return np.bincount(design.system, design.x) / count, np.bincount(design.system, design.y) / count
+    return _settled(np.bincount(design.system, design.x) / count), _settled(
+        np.bincount(design.system, design.y) / count
+    )
+
+
+def _settled(means: Floats) -> Floats:
+    """Means to twelve digits: equal means that were summed in another order are ties."""
+    step = 10.0 ** (np.floor(np.log10(np.nanmax(np.abs(means), initial=1e-300))) - 11)
+    return np.asarray(np.round(means / step) * step)
 
 
 # --- the interval -----------------------------------------------------------------------------------------------
@@ -364,7 +372,8 @@ def _one_way(design: _Design, units: Codes, level: str, method: str, constant: s
 
 
 def _two_way(design: _Design, level: str, method: str, constant: str) -> _Spread:
-    assert design.group is not None and design.system is not None
+    assert design.group is not None
+    assert design.system is not None
     rows, m = _jackknife(_leave_out(design, design.system, level, method, constant))
     columns, n = _jackknife(_leave_out(design, design.group, level, method, constant))
     cell = np.unique(design.group * design.n_systems + design.system, return_inverse=True)[1]
@@ -417,13 +426,14 @@ def _leave_out_systems(design: _Design, units: Codes, k: int, method: str) -> Fl
     """System level: a unit changes the means of the systems that it touches."""
     assert design.system is not None
     m, size = design.n_systems, (k, design.n_systems)
-    place = units * m + design.system
+    system = design.system
 
     def less(values: Floats) -> Floats:
-        return np.bincount(design.system, values, m) - np.bincount(place, values, k * m).reshape(size)
+        own = np.bincount(units * m + system, values, k * m).reshape(size)
+        return np.asarray(np.bincount(system, values, m) - own, dtype=float)
 
     count = less(np.ones_like(design.x))
     with np.errstate(invalid="ignore"):
-        x, y = less(design.x) / count, less(design.y) / count
+        x, y = _settled(less(design.x) / count), _settled(less(design.y) / count)
     seen = [np.round(count[u]) > 0 for u in range(k)]
     return np.array([coefficient(x[u][seen[u]], y[u][seen[u]], method) for u in range(k)])

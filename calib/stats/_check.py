@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
     ValueError: `x` must have 1 dimension, but got shape (1, 1).
     """
     if isinstance(value, np.ma.MaskedArray):
-        value = value.astype(float).filled(np.nan)
+        value = np.ma.filled(value.astype(float), np.nan)
     try:
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -65,7 +66,9 @@ def codes(labels: Sequence[Any] | NDArray[Any], name: str) -> Codes:
     array([1, 0, 1])
     """
     labels = np.asarray(labels)
-    missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
+    missing = np.array(
+        [label is None or (isinstance(label, float) and math.isnan(label)) for label in labels.tolist()], dtype=bool
+    )
     if missing.any():
         raise ValueError(f"`{name}` must have no missing label, but got one at {int(np.argmax(missing))}.")
     return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1]

@@ -45,9 +45,10 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     >>> float(round(expectation([0.42, 0.40, 0.10], [3, 4, 5]), 3))
     3.652
     """
-    share, values = _shares(p, levels)
-    # not a matrix product: 0 times the level of an empty slot must stay 0
-    return _plain((share * values).sum(axis=-1))
+    weight, values = _weights(p, levels)
+    mass = weight.sum(axis=-1)
+    # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
+    return _plain((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -213,4 +214,4 @@ def _shares(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
 
 def _plain(values: Floats) -> Floats:
     """A number for a single distribution, an array for several, as numpy's own functions give."""
-    return np.asarray(values)[()]  # type: ignore[no-any-return]
+    return np.asarray(values)[()]

@@ -84,9 +84,7 @@ class MeanEstimate(Result):
         )
 
 
-def mean_interval(
-    y: ArrayLike, *, groups: Labels | None = None, confidence_level: float = 0.95
-) -> MeanEstimate:
+def mean_interval(y: ArrayLike, *, groups: Labels | None = None, confidence_level: float = 0.95) -> MeanEstimate:
     r"""Mean of human labels alone, with a t interval.
 
     .. math:: \bar y \pm t_{G-1} \sqrt{V}, \qquad
@@ -271,7 +269,9 @@ def _gold(
     if f_unlabeled is None:
         rest, given = scores[np.isnan(labels)], ~np.isnan(labels)
         names = None if groups is None else np.asarray(groups)
-        return _grouped(labels[given], scores[given], rest, *((None, None) if names is None else (names[given], names[~given])))
+        return _grouped(
+            labels[given], scores[given], rest, *((None, None) if names is None else (names[given], names[~given]))
+        )
     rest = _check.array(f_unlabeled, "f_unlabeled", ndim=1)
     _check.same_length(f_unlabeled=rest, groups_unlabeled=groups_unlabeled)
     if (groups is None) != (groups_unlabeled is None):
@@ -304,7 +304,7 @@ def _mean(data: _Gold, method: str, level: float, what: str) -> MeanEstimate:
         return _result(data, method, point, variance, df, 1.0, level, f"judge {what}")
     if method != "classical" and not len(data.rest):
         raise ValueError(f"`f_unlabeled` must not be empty for method {method!r}: every item has a label.")
-    lam = {"classical": np.zeros, "ppi": np.ones}.get(method, lambda n: _tuned(data))(len(data.y))
+    lam = _tuned(data) if method == "ppi++" else np.full(len(data.y), float(method == "ppi"))
     point, variance, df = _corrected(data, lam)
     return _result(data, method, point, variance, df, float(lam.mean()), level, f"human {what}")
 

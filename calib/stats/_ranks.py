@@ -39,7 +39,7 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> 
     with np.errstate(invalid="ignore", divide="ignore"):
         if method in ("pearson", "spearman"):
             rank = method == "spearman"
-            return _product_moment(*(_centred(v, weights, rank) for v in (x, y)), weights)
+            return _product_moment(_centred(x, weights, rank), _centred(y, weights, rank), weights)
         return _kendall(x, y, weights, method)
 
 
@@ -51,7 +51,7 @@ def _centred(values: Floats, weights: Floats, rank: bool) -> Floats:
     if rank:
         return (weights.astype(np.float32) @ _signs(values).T).astype(float) / 2
     values = values - values.mean()  # keeps the rounding error of a large common offset out of the sums
-    return values - (weights @ values / weights.sum(axis=1))[:, None]
+    return np.asarray(values - (weights @ values / weights.sum(axis=1))[:, None])
 
 
 def _product_moment(a: Floats, b: Floats, weights: Floats) -> Floats:
@@ -74,9 +74,9 @@ def _kendall(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
 
 
 def _quadratic(w: Signs, pairs: Signs) -> Floats:
-    return np.einsum("bi,bi->b", w, w @ pairs, dtype=float)
+    return np.asarray(np.einsum("bi,bi->b", w, w @ pairs, dtype=float))
 
 
 def _distinct(values: Floats, weights: Floats) -> Floats:
     present = weights @ (values[:, None] == np.unique(values)) > 0
-    return present.sum(axis=1).astype(float)
+    return np.asarray(present.sum(axis=1), dtype=float)

@@ -1,0 +1,346 @@
+"""The loaders: where files come from, what is refused, and what the sets are known to hold."""
+
+import hashlib
+import json
+import os
+import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pandas as pd
+import pooch
+import pytest
+import requests
+from pandas.testing import assert_frame_equal
+
+from calib import datasets, table
+from calib.datasets import DatasetError
+
+needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
+
+PLAIN, BLOB = b'{"a": 1}', b'[{"b": 2}]'
+SHA256, GIT_BLOB = hashlib.sha256(PLAIN).hexdigest(), hashlib.sha1(b"blob 10\0" + BLOB).hexdigest()
+COMMIT = "c" * 40
+
+
+def registry(sha256=SHA256, git_blob=GIT_BLOB):
+    plain = {"path": "data/plain.json", "sha256": sha256}
+    blob = {"path": "data/blob.json", "place": "blob.json", "git_blob": git_blob}
+    return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]}}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        self.server.requests.append(args)
+
+
+@pytest.fixture
+def remote(tmp_path, monkeypatch):
+    """A host of the toy repository on this machine; no folder with data, an empty cache."""
+    folder = tmp_path / "host" / "someone" / "toy" / COMMIT / "data"
+    folder.mkdir(parents=True)
+    (folder / "plain.json").write_bytes(PLAIN)
+    (folder / "blob.json").write_bytes(BLOB)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "host"))
+    server.requests = []
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("CALIB_DATA", raising=False)
+    monkeypatch.setattr(datasets, "_RAW", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setattr(datasets, "_registry", registry)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "content"), [("data/plain.json", PLAIN), ("data/blob.json", BLOB)])
+def test_a_download_is_verified_and_kept(remote, tmp_path, path, content):
+    assert datasets._read("toy", path) == content
+    assert (tmp_path / "cache" / "calib" / "toy" / COMMIT / path).read_bytes() == content
+    assert datasets._read("toy", path) == content
+    assert len(remote.requests) == 1
+
+
+@pytest.mark.parametrize(("path", "field"), [("data/plain.json", "sha256"), ("data/blob.json", "git_blob")])
+def test_a_download_that_is_another_file_is_refused_and_not_kept(remote, tmp_path, monkeypatch, path, field):
+    monkeypatch.setattr(datasets, "_registry", lambda: registry(**{field: "0" * 64}))
+    with pytest.raises(DatasetError, match="could not be downloaded from") as caught:
+        datasets._read("toy", path)
+    assert "0" * 64 in str(caught.value)
+    assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize("kind", [requests.ConnectionError, requests.HTTPError, TimeoutError])
+def test_without_a_connection_the_message_says_how_to_provide_the_file(remote, monkeypatch, kind):
+    def fail(*args):
+        raise kind("no way")
+
+    monkeypatch.setattr(pooch, "HTTPDownloader", lambda progressbar: fail)
+    url = f"{datasets._RAW}/someone/toy/{COMMIT}/data/blob.json"
+    message = (
+        f"toy: data/blob.json could not be downloaded from {url} ({kind.__name__}: no way). To provide it, set the "
+        "environment variable CALIB_DATA to a folder that holds it as toy/blob.json."
+    )
+    with pytest.raises(DatasetError, match=f"^{re.escape(message)}$") as caught:
+        datasets._read("toy", "data/blob.json")
+    assert caught.value.__suppress_context__
+
+
+def test_a_file_in_the_folder_of_calib_data_comes_first(remote, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    (tmp_path / "toy" / "data").mkdir(parents=True)
+    (tmp_path / "toy" / "data" / "plain.json").write_bytes(PLAIN)
+    (tmp_path / "toy" / "blob.json").write_bytes(b"put together by hand")
+    assert datasets._read("toy", "data/plain.json") == PLAIN
+    assert datasets._read("toy", "data/blob.json") == b"put together by hand"
+    assert not remote.requests
+
+
+def test_a_file_that_differs_from_the_registry_is_refused(remote, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    file = tmp_path / "toy" / "data" / "plain.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"{}")
+    known, found = hashlib.sha256(PLAIN).hexdigest(), hashlib.sha256(b"{}").hexdigest()
+    message = (
+        f"{file}: is not data/plain.json of someone/toy as the registry knows it: its sha256 must be {known}, "
+        f"but is {found}. Replace it, or take it away to have it downloaded."
+    )
+    with pytest.raises(DatasetError, match=f"^{re.escape(message)}$"):
+        datasets._read("toy", "data/plain.json")
+
+
+def test_calib_data_must_name_a_folder(monkeypatch):
+    monkeypatch.setenv("CALIB_DATA", "/no/such/folder")
+    with pytest.raises(DatasetError, match=r"^`CALIB_DATA` must name a folder, but got '/no/such/folder'\.$"):
+        datasets.load_summeval()
+
+
+def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
+    assert datasets._where("toy") == "download"
+    for path in ("data/plain.json", "data/blob.json"):
+        datasets._read("toy", path)
+    assert datasets._where("toy") == "cache"
+    for path in ("data/plain.json", "blob.json"):
+        (tmp_path / "toy" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "toy" / path).touch()
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    assert datasets._where("toy") == "CALIB_DATA"
+
+
+def test_git_blob_id():
+    assert datasets._git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # git hash-object /dev/null
+
+
+def test_the_registry_names_each_file_by_commit_and_hash():
+    for entry in datasets._registry().values():
+        assert entry["title"] and entry["licence"] and hasattr(datasets, entry["loader"])
+        assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) if entry["files"] else not entry["commit"]
+        for file in entry["files"]:
+            assert re.fullmatch("[0-9a-f]{64}", file.get("sha256", "")) or re.fullmatch(
+                "[0-9a-f]{40}", file["git_blob"]
+            )
+
+
+def test_each_set_has_a_card():
+    cards = Path(__file__).parents[1] / "datasets"
+    assert {path.stem for path in cards.glob("*.md")} == {"README", *datasets._registry()}
+
+
+def test_available_lists_the_sets():
+    frame = datasets.available()
+    assert list(frame) == ["set", "loader", "title", "licence", "citation", "where"]
+    assert list(frame["set"]) == ["summeval", "alt_test", "topical_chat", "llm_rubric", "unieval", "planted"]
+
+
+# --- arguments, small files -------------------------------------------------------------------------------------
+
+
+def test_options_are_checked_before_any_file_is_read():
+    with pytest.raises(ValueError, match=r"^`prompt` must be one of analyze_rate, .*, but got 'cot'\.$"):
+        datasets.load_topical_chat("cot")
+    with pytest.raises(ValueError, match=r"^`reading` must be one of calib, chiang-lee, but got 'first'\.$"):
+        datasets.load_topical_chat(reading="first")
+    with pytest.raises(ValueError, match=r"^`part` must be one of real, synth, but got 'both'\.$"):
+        datasets.load_llm_rubric("both")
+
+
+def test_a_file_with_other_counts_is_refused(tmp_path, monkeypatch):
+    record = {"doc_id": "d1", "system_id": "M1", "source": "long", "system_output": "short", "reference": "brief"}
+    (tmp_path / "summeval").mkdir()
+    (tmp_path / "summeval" / "summeval.json").write_text(json.dumps([{**record, "scores": {"coherence": 2.5}}]))
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match=r"^summeval: must have 1600 items, but the files have 1\.$"):
+        datasets.load_summeval()
+
+
+def test_a_summary_has_its_references_only_where_the_file_has_them():
+    record = {"doc_id": "d1", "system_id": "M1", "source": "long", "system_output": "short", "reference": "brief"}
+    wanted = {
+        "item": "d1__M1",
+        "source": "long",
+        "output": "short",
+        "group": "d1",
+        "system": "M1",
+        "reference": "brief",
+    }
+    assert datasets._summary(record) == wanted
+    assert datasets._summary({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("2", 2),
+        ("Rating: 3\nRationale: it has 2 facts", 3),
+        ("Rating: 1\n...\nrating: 2", 2),
+        ("On the scale 1-3: Engagingness: 2", 2),
+        ("0.5", 0),
+        ("31 years", 3),
+        ("Good", np.nan),
+        ("Score 2. Rating: good", np.nan),
+    ],
+)
+def test_the_published_reading(reply, score):
+    assert datasets.read_chiang_lee(reply) == pytest.approx(score, nan_ok=True)
+
+
+def test_planted_set_is_there_without_any_data(monkeypatch):
+    monkeypatch.delenv("CALIB_DATA", raising=False)
+    items, ratings = datasets.load_planted()
+    assert set(ratings["item"]) == set(items["item"])
+    assert set(ratings["method"]) == {"human"}
+    assert set(ratings["scale"]) == {"1|2|3|4|5"}
+
+
+# --- the real sets ----------------------------------------------------------------------------------------------
+
+
+def raters(ratings: pd.DataFrame) -> dict[str, int]:
+    return {str(rater): int(count) for rater, count in ratings["rater"].value_counts().items()}
+
+
+@needs_data
+def test_summeval():
+    items, ratings = datasets.load_summeval()
+    assert (len(items), items["group"].nunique(), items["system"].nunique()) == (1600, 100, 16)
+    assert items["references"].map(len).eq(11).all()
+    assert raters(ratings) == {"expert_mean": 6400}
+    assert list(ratings["criterion"].unique()) == list(datasets.CRITERIA)
+
+
+@needs_data
+def test_summeval_means_are_those_of_the_three_experts():
+    _, mean = datasets.load_summeval()
+    items, ratings = datasets.load_summeval_judges()
+    judges = ("gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini", "llama-31", "mistral-v03")
+    assert raters(ratings) == dict.fromkeys(("e0", "e1", "e2", *judges), 6400)
+    assert set(ratings.loc[ratings["method"] == "human", "rater"]) == {"e0", "e1", "e2"}
+    key = ["item", "criterion"]
+    experts = ratings[ratings["method"] == "human"].groupby(key, observed=True)["score"].mean()
+    pairs = mean.set_index(key)["score"].to_frame("mean").join(experts)
+    assert len(pairs) == 6400
+    assert np.isclose(pairs["mean"], pairs["score"], atol=1e-9).sum() == 6400
+    assert set(items["item"]) == set(ratings["item"])
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("prompt", "replies"),
+    # 20 replies for each item that a result file has; 1,440 items would make 28,800
+    [
+        ("analyze_rate", 28760),
+        ("analyze_rate_auto_cot", 28420),
+        ("geval", 28600),
+        ("geval_no_auto_cot", 28380),
+        ("llm_eval_no_cot", 28540),
+        ("rate_explain", 28720),
+        ("rate_explain_auto_cot", 28580),
+    ],
+)
+def test_topical_chat(prompt, replies):
+    items, ratings = datasets.load_topical_chat(prompt)
+    assert (len(items), items["group"].nunique(), items["system"].nunique()) == (360, 60, 6)
+    assert raters(ratings) == {"expert_mean": 2160, "gpt-3.5": replies}
+    judge = ratings[ratings["rater"] == "gpt-3.5"]
+    assert (
+        judge.groupby(["item", "criterion"], observed=True)["draw"]
+        .agg(lambda draws: set(draws) == set(range(20)))
+        .all()
+    )
+    assert set(judge["prompt"]) == {prompt}
+    assert (judge["status"] == "ok").mean() > 0.97
+    assert judge.loc[judge["status"] == "ok", "reply"].str.len().gt(0).all()
+
+
+@needs_data
+def test_the_reading_of_topical_chat_changes_scores_and_keeps_replies():
+    ours, theirs = (
+        datasets.load_topical_chat("geval_no_auto_cot", reading=reading)[1] for reading in ("calib", "chiang-lee")
+    )
+    assert ours["reply"].equals(theirs["reply"])
+    halves = ours["reply"] == "0.5"
+    assert halves.sum() > 100
+    assert set(ours.loc[halves, "status"]) == {"off_scale"}
+    assert set(theirs.loc[halves, "score"]) == {0.0}
+    assert set(theirs.loc[theirs["rater"] == "gpt-3.5", "scale"]) == {""}
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("part", "n_people", "n_judge", "n_raters"), [("real", 2007, 8028, 13), ("synth", 6687, 8100, 24)]
+)
+def test_llm_rubric(part, n_people, n_judge, n_raters):
+    items, ratings = datasets.load_llm_rubric(part)
+    people, judge = ratings[ratings["method"] == "human"], ratings[ratings["method"] == "logprob"]
+    assert (len(people), len(judge), people["rater"].nunique()) == (n_people, n_judge, n_raters)
+    assert set(ratings["item"]) == set(items["item"])
+    assert list(ratings["criterion"].cat.categories) == [f"Q{n}" for n in range(9)]
+    mass = judge.groupby(["item", "criterion"], observed=True)["weight"].agg(["sum", "size"])
+    assert set(mass["size"]) == {4}
+    np.testing.assert_allclose(mass["sum"], 1, atol=2e-6)
+
+
+@needs_data
+def test_llm_rubric_people_may_say_that_a_question_does_not_apply():
+    _, ratings = datasets.load_llm_rubric("synth")
+    people = ratings[ratings["method"] == "human"]
+    assert (people["status"] == "off_scale").sum() == 739  # zeros in the file
+    assert (people["status"] == "unread").sum() == 2  # empty cells in the file
+    assert (people["draw"] == 1).sum() == 9 * 9  # nine dialogues seen twice by the same annotator
+
+
+@needs_data
+def test_unieval_holds_the_same_dialogues_as_topical_chat():
+    items, ratings = datasets.load_unieval()
+    dialogues, replies = datasets.load_topical_chat()
+    assert dict(items["set"].value_counts()) == {"topical_chat": 360, "qags_xsum": 239, "qags_cnndm": 235}
+    ours = items[items["set"] == "topical_chat"].drop(columns="set")
+    assert_frame_equal(ours.astype(object), dialogues.astype(object), check_like=True)
+    key = ["item", "criterion"]
+    first = ratings[(ratings["rater"] == "human") & ratings["item"].isin(ours["item"])].set_index(key)["score"]
+    second = replies[replies["rater"] == "expert_mean"].set_index(key)["score"]
+    assert dict(first) == dict(second)
+
+
+@needs_data
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_tables_survive_a_file(tmp_path, ending):
+    for name, loader in {"items": datasets.load_summeval, "ratings": datasets.load_topical_chat}.items():
+        frame = dict(zip(("items", "ratings"), loader(), strict=True))[name]
+        again = table.read(table.write(frame, tmp_path / f"{name}.{ending}"), name)
+        lists = [column for column in frame if column == "references"]
+        assert_frame_equal(again.drop(columns=lists), frame.drop(columns=lists), check_categorical=False)
+        assert all(again[column].map(list).tolist() == frame[column].tolist() for column in lists)
+
+
+@needs_data
+def test_the_data_here_are_found():
+    assert set(datasets.available()["where"]) <= {"CALIB_DATA", "package"}
