@@ -72,7 +72,7 @@ class Agreement(Result):
     estimate_other: float
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"level": self.level, "method": self.method, "estimate": self.estimate}
+        row: dict[str, Any] = {"level": self.level, "coefficient": self.method, "estimate": self.estimate}
         row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
         row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
         row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calib._version import __version__
@@ -79,7 +80,9 @@ def bracket(interval: Interval, confidence_level: float) -> str:
 
     Examples
     --------
-    >>> bracket(Interval(0.41, 0.67), 0.95)
-    '95 % CI [0.41, 0.67]'
+    >>> bracket(Interval(0.41, 0.67), 0.95), bracket(Interval(float("nan"), float("nan")), 0.95)
+    ('95 % CI [0.41, 0.67]', 'no interval')
     """
+    if math.isnan(interval.low):
+        return "no interval"
     return f"{100 * confidence_level:g} % CI [{short(interval.low)}, {short(interval.high)}]"

@@ -32,6 +32,7 @@ class MeanEstimate(Result):
     estimate, std_error : float
         In score points.
     interval : Interval
+        NaN ends where the labels do not vary, so that no spread can be estimated.
     confidence_level : float
     method : str
         "classical" (gold labels alone), "judge_only", "ppi" or "ppi++".
@@ -64,7 +65,7 @@ class MeanEstimate(Result):
     n_groups: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"method": self.method, "estimand": self.estimand, "estimate": self.estimate}
+        row: dict[str, Any] = {"estimator": self.method, "estimand": self.estimand, "estimate": self.estimate}
         row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
         row |= {"p_value": self.p_value} if "difference" in self.estimand else {}
         return [row | {"lam": self.lam, "n_gold": self.n_gold, "n": self.n, "n_groups": self.n_groups, "df": self.df}]
@@ -344,7 +345,8 @@ def _result(
     data: _Gold, method: str, point: float, variance: float, df: float, lam: float, level: float, estimand: str
 ) -> MeanEstimate:
     error = float(np.sqrt(variance))
-    half = float(stats.t.ppf((1 + level) / 2, df)) * error
+    # labels that do not vary say nothing about their spread: no interval is better than one of width 0
+    half = float(stats.t.ppf((1 + level) / 2, df)) * error if error > 0 else float("nan")
     return MeanEstimate(
         estimate=point,
         std_error=error,
