@@ -1,0 +1,410 @@
+"""Results -> one Markdown or HTML file, each number with its signature."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from calib import plot
+from calib._analyze import Results
+from calib._version import __version__
+from calib.plot import telling, visible
+from calib.stats import Agreement, Convergence, MeanEstimate, Result
+from calib.stats._estimate import short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Thing: TypeAlias = "Results | Result | pd.DataFrame | str"
+_THINGS = (Results, Result, pd.DataFrame, str)
+
+_JUDGE_ALONE = (
+    "Judge alone: its interval is for the judge's own mean, whatever people think. "
+    "It is not an interval for the human mean, and more judge scores do not make it one."
+)
+_HEADS = {
+    "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p", "n_missing": "missing",
+    "n_groups": "groups", "n_systems": "systems", "n_skipped": "constant groups", "estimate_other": "other rule",
+    "interval_method": "interval", "n_unmatched": "unmatched", "n_unread": "unread", "n_gold": "human labels",
+    "lam": "judge's weight", "draws": "draws, N", "rmse": "RMSE", "rmse_predicted": "RMSE predicted",
+    "correlation": "with the reference", "human": "with people", "human_low": "2.5 %",
+    "human_high": "97.5 %",
+}  # fmt: skip
+_ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
+_ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
+
+
+def report(
+    results: Thing | Sequence[Thing | tuple[str, Thing]], path: str | Path | None = None, *, title: str = "calib report"
+) -> str:
+    r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
+
+    Parameters
+    ----------
+    results : sequence
+        Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
+        of the report; each may be a pair (heading, thing).
+    path : str or Path, optional
+        Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
+    title : str
+
+    Returns
+    -------
+    str
+        The text of the report.
+
+    Raises
+    ------
+    ValueError
+        If `path` has another ending or there is nothing to report.
+    TypeError
+        If something is of another kind.
+
+    Examples
+    --------
+    >>> from calib.stats import mean_interval
+    >>> print(report([("Quality", mean_interval([3, 4, 4, 5, 4]))], title="Five labels"))  # doctest: +ELLIPSIS
+    # Five labels
+    <BLANKLINE>
+    ## Quality
+    <BLANKLINE>
+    human mean = 4, 95 % CI \[3.122, 4.878\], from 5 human labels (people alone).
+    <BLANKLINE>
+    | estimate | std. error | 95 % CI |
+    | ---: | ---: | ---: |
+    | 4.000 | 0.316 | \[3.122, 4.878\] |
+    <BLANKLINE>
+    The same in all rows: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
+    <BLANKLINE>
+    - `classical|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.1.0`
+    <BLANKLINE>
+    """
+    ending = ".md" if path is None else Path(path).suffix
+    if ending not in (".md", ".html"):
+        raise ValueError(f"`path` must end in .md or .html, but got {str(path)!r}.")
+    sections = [_section(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
+    if not sections:
+        raise ValueError("`results` must hold something to report, but is empty.")
+    text = _markdown(title, sections) if ending == ".md" else _html(title, sections)
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
+    alone = isinstance(results, _THINGS)
+    for one in [results] if alone else results:
+        pair = isinstance(one, tuple) and len(one) == 2
+        heading, thing = one if pair else ("", one)
+        if not isinstance(thing, _THINGS) or not isinstance(heading, str):
+            raise TypeError(f"`results` must hold results, DataFrames and texts, but got {type(thing).__name__}.")
+        yield heading, thing
+
+
+# --- what a section says ----------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """A table as text: heads, rows, which columns are numbers."""
+
+    heads: list[str]
+    rows: list[list[str]]
+    numeric: list[bool]
+
+
+class Picture(NamedTuple):
+    """A picture as a data URI, and in words."""
+
+    uri: str
+    words: str
+
+
+class Section(NamedTuple):
+    """Part of a report; nothing in it is escaped yet."""
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    note: str = ""
+    pictures: Sequence[Picture] = ()
+    table: Table | None = None
+    shared: str = ""
+    signatures: Sequence[tuple[str, str]] = ()
+
+
+def _section(heading: str, thing: Thing, *, pictures: bool) -> Section:
+    if isinstance(thing, str):
+        return Section(heading, [part for part in re.split(r"\n\s*\n", thing) if part.strip()])
+    if isinstance(thing, pd.DataFrame):
+        return Section(heading, table=_table(_flat(thing)))
+    results = _together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
+    if not len(results):
+        return Section(heading, ["There are no results."])
+    frame, shared = informative(frame_of(results).drop(columns="signature").replace({"estimator": _ESTIMATORS}))
+    signatures = _signatures(results)
+    if len(signatures) > 1:
+        frame.insert(0, "#", range(1, len(frame) + 1))
+    return Section(
+        heading,
+        _sentences(results),
+        _JUDGE_ALONE if any(getattr(r, "method", "") == "judge_only" for r in results) else "",
+        _pictures(results) if pictures else [],
+        _table(frame, _interval_head(results)),
+        ", ".join(f"{_HEADS.get(name, name)} {_cell(value)}" for name, value in shared.items()),
+        signatures,
+    )
+
+
+def _together(results: Results) -> Results:
+    """Several methods for one thing one after the other."""
+    keys = [{name: str(value) for name, value in label.items() if name[:2] != "n_"} for label in results.labels]
+    order = sorted(range(len(keys)), key=lambda place: keys.index(keys[place]))
+    return Results(tuple(results.labels[i] for i in order), tuple(results[i] for i in order))
+
+
+def _interval_head(results: Results) -> str:
+    levels = {getattr(result, "confidence_level", math.nan) for result in results}
+    return f"{100 * levels.pop():g} % CI" if len(levels) == 1 else "interval"
+
+
+def frame_of(results: Results) -> pd.DataFrame:
+    """All numbers of results in one frame, unrounded, with the signature of each.
+
+    Unlike `Results.to_frame` it keeps apart how the judge was read (`method`) and how the
+    number was made (`coefficient` or `estimator`).
+
+    Examples
+    --------
+    >>> from calib.stats import mean_interval
+    >>> frame_of(Results(({"criterion": "fluency"},), (mean_interval([3, 4, 5]),))).columns[:4].tolist()
+    ['criterion', 'estimator', 'estimand', 'estimate']
+    """
+    frames = []
+    for label, result in zip(results.labels, results.results, strict=True):
+        own = {"method": "coefficient" if isinstance(result, Agreement) else "estimator"}
+        frames.append(result.to_frame().rename(columns=own).assign(**label, signature=result.signature))
+    if not frames:
+        return pd.DataFrame()
+    names = list(dict.fromkeys(name for label in results.labels for name in label))
+    first, last = [n for n in names if not n.startswith("n_")], [n for n in names if n.startswith("n_")]
+    frame = pd.concat(frames, ignore_index=True)
+    return frame[[*first, *(n for n in frame if n not in (*names, "signature")), *last, "signature"]]
+
+
+def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A frame without its empty columns and without those that say the same in each row; what these say.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"criterion": ["a", "b"], "rater": "judge", "prompt": "", "estimate": [0.5, 0.5]})
+    >>> kept, shared = informative(frame)
+    >>> list(kept), shared
+    (['criterion', 'estimate'], {'rater': 'judge'})
+    """
+    full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
+    if "estimate_other" in full and full["estimate_other"].equals(full["estimate"]):
+        full = full.drop(columns="estimate_other")
+    stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
+    same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
+    return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
+
+
+def _empty(values: pd.Series) -> bool:
+    return bool((values.isna() | (values.astype(object) == "")).all())
+
+
+def _sentences(results: Results) -> list[str]:
+    """The results' own words where a table would not say it all."""
+    if len(results) == 1:
+        return [f"{results[0]}."]
+    if not all(isinstance(result, Convergence) for result in results):
+        return []
+    return [f"{words}: {result}." for words, result in zip(_words(results), results, strict=True)]
+
+
+def _words(results: Results) -> list[str]:
+    """What tells each result from the others."""
+    names = telling(results.labels)
+    return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in results.labels]
+
+
+def _signatures(results: Results) -> list[tuple[str, str]]:
+    """Each signature once, with the rows of the table that it is of, unless that is all of them."""
+    owners: dict[str, list[int]] = {}
+    last = 0
+    for result in results:
+        first, last = last + 1, last + len(result.to_frame())
+        owners.setdefault(result.signature, []).extend(range(first, last + 1))
+    return [(_ranges(rows) if len(owners) > 1 else "", signature) for signature, rows in owners.items()]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers with runs drawn together.
+
+    Examples
+    --------
+    >>> _ranges([1, 2, 3, 7, 9, 10])
+    '1-3, 7, 9-10'
+    """
+    starts = [n for n in numbers if n - 1 not in numbers]
+    ends = [n for n in numbers if n + 1 not in numbers]
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+
+
+# --- numbers as text --------------------------------------------------------------------------------------------
+
+
+def _table(frame: pd.DataFrame, interval: str = "interval") -> Table:
+    """All columns as text; the two ends of an interval in one."""
+    ends = {"conf_low", "conf_high"} <= set(frame.columns)
+    digits = _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float)) if ends else None
+    columns, numeric = {}, []
+    for place, (name, values) in enumerate(frame.items()):
+        if ends and name == "conf_high":
+            continue
+        texts = _texts(values, digits if ends and name in _ESTIMATES else None)
+        if ends and name == "conf_low":
+            texts = [
+                f"[{a}, {b}]" if a and b else "" for a, b in zip(texts, _texts(frame["conf_high"], digits), strict=True)
+            ]
+        columns[place] = (interval if ends and name == "conf_low" else _HEADS.get(name, visible(name)), texts)
+        numeric.append(_is_number(values))
+    heads = [head for head, _ in columns.values()]
+    return Table(heads, [list(row) for row in zip(*(texts for _, texts in columns.values()), strict=True)], numeric)
+
+
+def _is_number(values: pd.Series) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+
+
+def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
+    if not _is_number(values):
+        return [_cell(value) for value in values]
+    if values.name == "p_value":
+        return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
+    places = _decimals(values.to_numpy(float)) if digits is None else digits
+    return ["" if pd.isna(value) else _fixed(float(value), places) for value in values]
+
+
+def _fixed(value: float, digits: int) -> str:
+    """As many decimals as the column has; a number that would read 0 and is not is written out."""
+    text = f"{value:.{digits}f}"
+    return short(value) if value and not float(text) else text
+
+
+def _decimals(values: Any) -> int:
+    """Decimals that show the largest of the numbers with four significant digits."""
+    finite = np.abs(values[np.isfinite(values)])
+    if not finite.size or (finite % 1 == 0).all():
+        return 0
+    return max(3 - math.floor(math.log10(finite.max())), 0)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else short(value)
+    return "" if value is None or value is pd.NaT else visible(value)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """The index as columns where it says something."""
+    return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------
+
+
+def _pictures(results: Results) -> list[Picture]:
+    return [_picture(draw) for draw in _drawings(results)]
+
+
+def _drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
+    """What `calib.plot` has for results of one kind."""
+    means = [result for result in results if isinstance(result, MeanEstimate)]
+    draws = [result for result in results if isinstance(result, Convergence)]
+    if all(isinstance(result, Agreement) for result in results):
+        yield lambda ax: plot.fit(plot.agreement(results, ax=ax))
+    if len(means) == len(results):
+        shown = plot.difference if all("difference" in result.estimand for result in means) else plot.interval
+        yield lambda ax: plot.fit(shown(results, ax=ax))
+    if len(draws) == len(results):
+        yield lambda ax: plot.convergence(results, ax=ax)
+        if any(math.isfinite(result.human_reference) for result in draws):
+            yield lambda ax: plot.convergence(results, show="human", ax=ax)
+
+
+def _picture(draw: Callable[[Axes], Any]) -> Picture:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # a figure of its own, not of pyplot: nothing is shown in a session or left open
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    draw(ax)
+    image = io.BytesIO()
+    with rc_context({"svg.hashsalt": "calib", "svg.fonttype": "path"}):
+        figure.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
+    words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
+    return Picture(f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}", f"Picture: {words}")
+
+
+# --- the file ---------------------------------------------------------------------------------------------------
+
+
+def _html(title: str, sections: Sequence[Section]) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    source = resources.files("calib").joinpath("data", "report.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    return environment.from_string(source).render(title=title, sections=sections, version=__version__)
+
+
+def _markdown(title: str, sections: Sequence[Section]) -> str:
+    parts = [f"# {_escaped(title)}", *(part for section in sections for part in _markdown_parts(section))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_parts(section: Section) -> Iterator[str]:
+    if section.heading:
+        yield f"## {_escaped(section.heading)}"
+    yield from map(_paragraph, section.paragraphs)
+    if section.note:
+        yield f"> {_escaped(section.note)}"
+    if section.table is not None:
+        yield _markdown_table(section.table)
+    if section.shared:
+        yield f"The same in all rows: {_escaped(section.shared)}."
+    if section.signatures:
+        yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
+
+
+def _markdown_table(table: Table) -> str:
+    rule = ["---:" if number else "---" for number in table.numeric]
+    rows = [[_escaped(cell) for cell in row] for row in (table.heads, *table.rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+
+
+def _escaped(text: str) -> str:
+    r"""Text that Markdown takes as it stands.
+
+    Examples
+    --------
+    >>> print(_escaped("a|b <i>\n`c` [d](e) 1*2"))
+    a\|b \<i\> \`c\` \[d\](e) 1\*2
+    """
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())
+
+
+def _paragraph(text: str) -> str:
+    """The same at the start of a line, where a number or a dash would begin a list."""
+    return re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", _escaped(text))

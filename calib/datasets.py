@@ -408,20 +408,13 @@ def _predictions(records: list[Row], items: list[Row]) -> list[Row]:
 
 def _tables(name: str, items: Any, ratings: Any, counts: dict[str, int]) -> Tables:
     """Both tables, checked, with the counts that the set is known to have."""
-    items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(_filled(pd.DataFrame(ratings)))
+    items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(pd.DataFrame(ratings))
     columns = {"groups": "group", "systems": "system"}
     found = {"items": len(items), "ratings": len(ratings)}
     found |= {what: items[column].nunique() for what, column in columns.items() if column in items}
     for what, number in counts.items():
         _expect(name, what, found[what], number)
     return items, ratings
-
-
-def _filled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of people beside rows of judges lack some of their columns: the defaults of the schema."""
-    defaults = {name: column.default for name, column in table.RATINGS.items() if column.default is not None}
-    there = {name: value for name, value in {**defaults, "reply": ""}.items() if name in frame and value == value}
-    return frame.fillna(there)
 
 
 def _expect(name: str, what: str, found: int, wanted: int) -> None:

@@ -254,7 +254,7 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     out = frame.reset_index(drop=True).copy()
     for name, column in SCHEMAS[table].items():
         if name in out:
-            out[name] = _convert(out[name], table, name, column.kind)
+            out[name] = _convert(_filled(out[name], "" if name == "reply" else column.default), table, name, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
@@ -262,6 +262,13 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
             out[name] = _convert(pd.Series([column.default] * len(out)), table, name, column.kind)
     first = [name for name in SCHEMAS[table] if name in out]
     return out[[*first, *(name for name in out if name not in first)]]
+
+
+def _filled(values: pd.Series, default: Any) -> pd.Series:
+    """Tables of people and of judges put together have gaps where one of them had no such column."""
+    if default is None or not values.isna().any():
+        return values
+    return values.astype(object).where(values.notna(), default)
 
 
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
@@ -345,6 +352,15 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     TableError
         If the ending is another one or the table breaks its schema.
     FileNotFoundError
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(pd.DataFrame({"item": ["007"], "output": ["A summary."]}), f"{folder}/items.csv")
+    ...     read(path, "items")
+      item      output
+    0  007  A summary.
     """
     if table not in CHECKS:
         raise TableError(f"`table` must be one of {', '.join(CHECKS)}, but got {table!r}.")
@@ -357,6 +373,16 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
 
     A csv column becomes numbers only if it is not one of `texts` and each of its cells
     is written as Python writes that number, so that ids such as 007 keep their zeros.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(pd.DataFrame({"id": ["007", "8"], "words": [12, 9]}), f"{folder}/mine.csv")
+    ...     read_frame(path)
+        id  words
+    0  007     12
+    1    8      9
     """
     path = Path(path)
     if _ending(path) == ".parquet":
@@ -373,6 +399,18 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     Returns
     -------
     Path
+
+    Raises
+    ------
+    TableError
+        If the ending is another one.
+
+    Examples
+    --------
+    >>> write(pd.DataFrame({"item": ["a"]}), "items.xlsx")
+    Traceback (most recent call last):
+        ...
+    calib.table.TableError: a table's file must end in .csv, .jsonl or .parquet, but got 'items.xlsx'.
     """
     path = Path(path)
     ending = _ending(path)
@@ -384,7 +422,7 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         if ending == ".jsonl":
             file.writelines(json.dumps(row) + "\n" for row in _plain_rows(frame))
         else:
-            writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
+            writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
             writer.writerow(frame.columns)
             writer.writerows([_cell(value) for value in row.values()] for row in _plain_rows(frame))
     return path

@@ -47,7 +47,7 @@ def _pattern(scale: Scale, answer: str) -> re.Pattern[str]:
     lead = (
         rf"\A{_DECORATION}(?:-\s+)?{_NAME}"
         if answer == "label"
-        else rf"\b(?:score|rating)\b[\"'*\s]*[:=]{_DECORATION}{_NAME}"
+        else rf"\b(?i:score|rating)\b[\"'*\s]*[:=]{_DECORATION}{_NAME}"
     )
     return re.compile(lead + value, re.IGNORECASE if _foldable(scale) else re.NOFLAG)
 

@@ -13,7 +13,7 @@ from scipy import stats
 from calib.stats import _check
 from calib.stats._check import Codes, Floats
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._ranks import weighted_correlation
+from calib.stats._ranks import row_correlation, weighted_correlation
 
 METHODS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau-b", "kendall_c": "Kendall tau-c"}
 LEVELS = ("item", "group", "system")
@@ -122,8 +122,9 @@ def agreement(
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
     over m systems, n groups and the C observed cells, with t quantiles of
-    min(m, n) - 1 degrees of freedom; where V is not positive, the larger of the
-    first two terms. With one of the two, the one-way jackknife over its units.
+    min(m, n) - 1 degrees of freedom. V is at least the larger of its first two terms:
+    each of them alone holds the cell noise once, so that a smaller V is only the noise
+    of the third. With one of the two, the one-way jackknife over its units.
     With neither, Fisher's z for Pearson and the delete-one jackknife for ranks.
 
     Parameters
@@ -233,6 +234,8 @@ def _design(
         raise ValueError("`systems` must be given for level 'system', but got None.")
     keep = np.isfinite(first) & np.isfinite(second)
     kept = [None if c is None else _check.codes(np.asarray(c)[keep], n) for c, n in _named(groups, systems)]
+    # a single group or system says nothing about others: no design at all
+    kept = [None if c is None or not c.any() else c for c in kept]
     return _Design(first[keep], second[keep], *kept), int((~keep).sum())
 
 
@@ -380,8 +383,7 @@ def _two_way(design: _Design, level: str, method: str, constant: str) -> _Spread
     if cell.max() >= _MANY and level == "item":
         return _Spread("two-way jackknife without cell term", float(np.sqrt(rows + columns)), df=min(m, n) - 1)
     cells, _ = _jackknife(_leave_out(design, cell, level, method, constant))
-    total = rows + columns - cells
-    variance = total if total > 0 else max(rows, columns)
+    variance = max(rows + columns - cells, rows, columns)
     return _Spread("two-way jackknife", float(np.sqrt(variance)), df=min(m, n) - 1)
 
 
@@ -435,5 +437,9 @@ def _leave_out_systems(design: _Design, units: Codes, k: int, method: str) -> Fl
     count = less(np.ones_like(design.x))
     with np.errstate(invalid="ignore"):
         x, y = _settled(less(design.x) / count), _settled(less(design.y) / count)
-    seen = [np.round(count[u]) > 0 for u in range(k)]
-    return np.array([coefficient(x[u][seen[u]], y[u][seen[u]], method) for u in range(k)])
+    seen = np.round(count) > 0
+    whole, out = seen.all(axis=1), np.empty(k)
+    out[whole] = row_correlation(x[whole], y[whole], method)
+    for u in np.flatnonzero(~whole):
+        out[u] = coefficient(x[u][seen[u]], y[u][seen[u]], method)
+    return out

@@ -43,6 +43,45 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> 
         return _kendall(x, y, weights, method)
 
 
+def row_correlation(x: Floats, y: Floats, method: str) -> Floats:
+    """Coefficient of each row of x with the same row of y.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (B, m)
+        Without NaN.
+    method : {"pearson", "spearman", "kendall", "kendall_c"}
+
+    Returns
+    -------
+    ndarray, shape (B,)
+        NaN where a row is constant.
+
+    Examples
+    --------
+    >>> row_correlation(np.array([[1.0, 2, 3], [1, 1, 1]]), np.array([[1.0, 3, 2], [1, 2, 3]]), "kendall")
+    array([0.33333333,        nan])
+    """
+    step = max(1, 2_000_000 // x.shape[1] ** 2)  # rows at a time, so that the pairs of all of them fit
+    parts = [_rows_at_once(x[i : i + step], y[i : i + step], method) for i in range(0, len(x), step)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _rows_at_once(x: Floats, y: Floats, method: str) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if method == "pearson":
+            a, b = (v - v.mean(axis=1, keepdims=True) for v in (x, y))
+            return _product_moment(a, b, np.ones_like(x))
+        sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
+        if method == "spearman":
+            return _product_moment(sx.sum(axis=2) / 2, sy.sum(axis=2) / 2, np.ones_like(x))
+        balance, untied_x, untied_y = (s.sum(axis=(1, 2)) for s in (sx * sy, np.abs(sx), np.abs(sy)))
+        if method == "kendall":
+            return np.asarray(balance / np.sqrt(untied_x * untied_y))
+        levels = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
+        return np.where(levels > 1, balance / (x.shape[1] ** 2 * (levels - 1) / levels), np.nan)
+
+
 def _signs(values: Floats) -> Signs:
     return np.sign(np.subtract.outer(values, values)).astype(np.float32)
 

@@ -1,0 +1,496 @@
+"""The command line: one command per verb, each one call of the function of that name.
+
+Exit codes: 0 done, 1 the run failed (no API key, a call failed, data not available), 2 the
+usage or the input is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calib import Results
+
+app = typer.Typer(
+    help="How far can an LLM judge be trusted? Rate, check against people, put an interval around it.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+# UsageError; typer has its own copy of click or uses the one that is installed
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_SEED = 1
+_ROWS = 20
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: _say(str(message))
+        sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        status = app(args=arguments, prog_name="calib", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        status = 130
+    except _UsageError as error:
+        _say(error.format_message() if str(error) else "a command is missing; `calib --help` lists them.")  # type: ignore[attr-defined]
+        return 2
+    except Exception as error:
+        found = _failure(error)
+        if found is None:
+            raise
+        status, message = found
+        _say(message)
+    if status == 130:
+        _say("interrupted. Replies that were stored are kept: the same command goes on from there.")
+    return int(status)
+
+
+def _failure(error: Exception) -> tuple[int, str] | None:
+    """Exit code and message of an error that the user can do something about."""
+    import sqlite3
+
+    from calib.datasets import DatasetError
+    from calib.judge._transport import JudgeError
+
+    if isinstance(error, OSError) and error.filename is not None:
+        return 2, f"{error.strerror}: {error.filename}"
+    if isinstance(error, ValueError):
+        return 2, str(error)
+    if isinstance(error, JudgeError | DatasetError | OSError | sqlite3.Error):
+        return 1, str(error)
+    return None
+
+
+def _say(message: str) -> None:
+    from calib.plot import visible
+
+    typer.echo(f"calib: {visible(message)}", err=True)
+
+
+# --- options that several commands share ------------------------------------------------------------------------
+
+
+def _table_file(path: Path | None) -> Path | None:
+    # before any work: a run should not fail at its last line
+    if path is not None and path.suffix not in (".csv", ".jsonl", ".parquet"):
+        raise typer.BadParameter(f"must end in .csv, .jsonl or .parquet, but got {str(path)!r}.")
+    return path
+
+
+Out = Annotated[Path | None, typer.Option(callback=_table_file, help="Write the table there (.csv, .jsonl, .parquet).")]
+Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
+Scores = Annotated[Path, typer.Argument(help="A judge's scores or ratings.")]
+Human = Annotated[Path, typer.Argument(help="People's scores or ratings, or a file of your own.")]
+ConfidenceLevel = Annotated[float, typer.Option(help="Between 0 and 1.")]
+Coefficient = Annotated[str, typer.Option(help="spearman, pearson, kendall or kendall_c.")]
+
+OwnItem = Annotated[str, typer.Option(help="Your own file: the column of ids.")]
+OwnScore = Annotated[str, typer.Option(help="Your own file: the column of scores.")]
+OwnCriterion = Annotated[str, typer.Option(help="Your own file: a column, or the name of the criterion.")]
+OwnRater = Annotated[str, typer.Option(help="Your own file: a column, or the name of the rater.")]
+OwnScale = Annotated[str, typer.Option(help="Your own file: '1|2|3|4|5' or 'lo..hi'.")]
+OwnGroup = Annotated[str | None, typer.Option(help="Your own file: the column of source documents.")]
+OwnSystem = Annotated[str | None, typer.Option(help="Your own file: the column of systems.")]
+
+
+class _Own(NamedTuple):
+    """How to read a file that is no table of calib's: the arguments of `scores_from`."""
+
+    item: str
+    score: str
+    criterion: str
+    rater: str
+    scale: str
+    group: str | None
+    system: str | None
+
+
+# --- commands ---------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
+    """Go through everything once, offline: simulated people, the embedded judge."""
+    import calib
+
+    items, people = calib.load_planted()
+    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
+    exact, sampled = (
+        calib.rate(items, prompts, calib.Judge("offline", method=method), store=out / "replies.sqlite")
+        for method in ("logprob", "sample")
+    )
+    scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
+    gold = _half(human)
+    parts = [
+        _DEMO,
+        ("Agreement with the (simulated) people, within source texts", calib.agreement(scores, human, level="group")),
+        ("Means of N draws against the exact expectation", calib.convergence(sampled, scores, human=human, rng=_SEED)),
+        (f"Mean score, from the labels of {gold['group'].nunique()} of 24 source texts", _three(scores, gold)),
+        ("For comparison: all labels", calib.interval(scores, human, method="classical")),
+    ]
+    typer.echo(f"{_DEMO}\n")
+    for heading, results in parts[1:]:
+        _show_results(results, heading)
+    tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
+    for name, frame in tables.items():
+        calib.table.write(frame, out / f"{name}.csv")
+    for ending in ("md", "html"):
+        calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
+    typer.echo(_next_steps(out))
+
+
+_DEMO = (
+    "The people here are SIMULATED and the judge is the one embedded in calib: "
+    "the numbers show what calib does and say nothing about any model."
+)
+
+
+def _half(human: pd.DataFrame) -> pd.DataFrame:
+    """The labels of half of the source texts, chosen at random: the gold subset."""
+    import numpy as np
+
+    groups = sorted(set(human["group"]))
+    chosen = np.random.default_rng(_SEED).choice(groups, len(groups) // 2, replace=False)
+    return human[human["group"].isin(chosen)]
+
+
+def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
+    import calib
+
+    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "ppi++"))
+    return sum(more, first)
+
+
+def _next_steps(out: Path) -> str:
+    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in ("sampled", "scores", "human", "gold")}
+    return (
+        f"Report: {out / 'report.html'} (and report.md); tables: the csv files beside it. Try on them:\n"
+        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
+        f"  calib interval {at['scores']} {at['gold']} --by system\n"
+        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
+    )
+
+
+@app.command()
+def rate(
+    items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
+    criterion: Annotated[list[str], typer.Option(help="coherence, consistency, fluency, relevance; repeatable.")],
+    model: Annotated[str, typer.Option(help="'offline', or a LiteLLM model such as openai/gpt-4o-mini.")],
+    out: Annotated[Path, typer.Option(callback=_table_file, help="Ratings: .csv, .jsonl or .parquet.")],
+    criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
+    inputs: Annotated[list[str] | None, typer.Option(help="Columns shown, the last is rated; repeatable.")] = None,
+    reasoning: Annotated[str, typer.Option(help="form (the label alone) or think (reasons first).")] = "form",
+    method: Annotated[str, typer.Option(help="auto, logprob or sample.")] = "auto",
+    draws: Annotated[int | None, typer.Option(help="Samples, or chains of reasoning, per item.")] = None,
+    temperature: Annotated[float, typer.Option(help="Of the draws.")] = 1.0,
+    top_logprobs: Annotated[int, typer.Option(help="Token probabilities to ask for.")] = 20,
+    base_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible server.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For servers that take one.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Calls under way at once.")] = 16,
+    store: Annotated[
+        Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
+    ] = None,
+    replies: Annotated[bool, typer.Option("--replies", help="Keep the text of each reply.")] = False,
+) -> None:
+    """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
+    import calib
+
+    shown = tuple(inputs or ("source", "output"))
+    if criteria is not None and len(criterion) != 1:
+        raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
+    prompts = (
+        [calib.Prompt.from_criteria(criterion[0], criteria, inputs=shown, reasoning=reasoning)]
+        if criteria is not None
+        else [calib.geval_prompt(name, inputs=shown, reasoning=reasoning) for name in criterion]
+    )
+    judge = calib.Judge(
+        model,
+        method=method,
+        draws=draws,
+        temperature=temperature,
+        top_logprobs=top_logprobs,
+        base_url=base_url,
+        seed=seed,
+        concurrency=concurrency,
+    )
+    kept = store or out.with_suffix(".sqlite")
+    ratings = calib.rate(calib.table.read(items, "items"), prompts, judge, store=kept, replies=replies)
+    _show(ratings)
+    _write(ratings, out)
+
+
+@app.command()
+def summarize(
+    ratings: Annotated[Path, typer.Argument(help="Table of ratings.")],
+    items: Items = None,
+    pool: Annotated[str | None, typer.Option(help="'rater': average the raters of an item.")] = None,
+    out: Out = None,
+) -> None:
+    """One score per item, criterion and rater: the expectation of its score distribution."""
+    import calib
+
+    texts = None if items is None else calib.table.read(items, "items")
+    scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, pool=pool)
+    _show(scores)
+    _write(scores, out)
+
+
+@app.command()
+def agree(
+    scores: Scores,
+    human: Human,
+    items: Items = None,
+    level: Annotated[str, typer.Option(help="item, group or system.")] = "item",
+    method: Coefficient = "spearman",
+    interval: Annotated[str, typer.Option(help="auto or none.")] = "auto",
+    constant: Annotated[str, typer.Option(help="Groups without a correlation: skip or zero.")] = "skip",
+    confidence_level: ConfidenceLevel = 0.95,
+    item: OwnItem = "item",
+    score: OwnScore = "score",
+    criterion: OwnCriterion = "quality",
+    rater: OwnRater = "human",
+    scale: OwnScale = "",
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+    out: Out = None,
+) -> None:
+    """Correlation of a judge with people, per criterion."""
+    import calib
+
+    own = _Own(item, score, criterion, rater, scale, group, system)
+    options = {"interval": interval, "constant": constant, "confidence_level": confidence_level}
+    judged, people = _both(scores, human, own, items)
+    _show_results(calib.agreement(judged, people, level=level, method=method, **options), out=out)
+
+
+@app.command()
+def converge(
+    sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
+    exact: Annotated[Path | None, typer.Argument(help="Scores or ratings from token probabilities.")] = None,
+    human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
+    method: Coefficient = "spearman",
+    sizes: Annotated[list[int] | None, typer.Option(help="Number of draws; repeatable.")] = None,
+    n_subsets: Annotated[int, typer.Option(help="Random subsets of the draws.")] = 100,
+    rng: Annotated[int | None, typer.Option(help="Seed of the subsets.")] = None,
+    item: OwnItem = "item",
+    score: OwnScore = "score",
+    criterion: OwnCriterion = "quality",
+    rater: OwnRater = "human",
+    scale: OwnScale = "",
+    out: Out = None,
+) -> None:
+    """Means of N draws against the exact expectation, and against people."""
+    import calib
+
+    own = _Own(item, score, criterion, rater, scale, None, None)
+    expected, people = (None if path is None else _scores(path, own, None) for path in (exact, human))
+    draws = calib.table.read(sampled, "ratings")
+    options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "rng": rng}
+    results = calib.convergence(draws, expected, human=people, **options)
+    _show_results(results, out=out)
+    typer.echo(_text(str(results)))
+
+
+@app.command()
+def interval(
+    scores: Scores,
+    gold: Human,
+    items: Items = None,
+    by: Annotated[str | None, typer.Option(help="A column of the scores, such as system.")] = None,
+    method: Annotated[str, typer.Option(help="auto, ppi++, ppi, classical or judge_only.")] = "auto",
+    confidence_level: ConfidenceLevel = 0.95,
+    item: OwnItem = "item",
+    score: OwnScore = "score",
+    criterion: OwnCriterion = "quality",
+    rater: OwnRater = "human",
+    scale: OwnScale = "",
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+    out: Out = None,
+) -> None:
+    """Mean human score of all items, from a few labels and the judge, with an interval."""
+    import calib
+
+    own = _Own(item, score, criterion, rater, scale, group, system)
+    judged, people = _both(scores, gold, own, items)
+    _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out=out)
+    if method == "judge_only":
+        typer.echo("The judge alone: this is not an interval for the human mean.")
+
+
+@app.command()
+def report(
+    scores: Scores,
+    human: Human,
+    out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
+    items: Items = None,
+    title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
+    method: Coefficient = "spearman",
+    confidence_level: ConfidenceLevel = 0.95,
+    item: OwnItem = "item",
+    score: OwnScore = "score",
+    criterion: OwnCriterion = "quality",
+    rater: OwnRater = "human",
+    scale: OwnScale = "",
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+) -> None:
+    """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
+    import calib
+
+    own = _Own(item, score, criterion, rater, scale, group, system)
+    judged, people = _both(scores, human, own, items)
+    parts: list[Any] = [
+        (
+            f"Agreement, level {level}",
+            calib.agreement(judged, people, level=level, method=method, confidence_level=confidence_level),
+        )
+        for level in ("item", *_columns(judged, people))
+    ]
+    parts += _intervals(judged, people, confidence_level)
+    calib.report(parts, out, title=title)
+    typer.echo(f"wrote {_text(out)}")
+
+
+@app.command()
+def data(
+    name: Annotated[str | None, typer.Argument(help="A set; without one they are listed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for items.csv and ratings.csv.")] = None,
+) -> None:
+    """List the public data sets, or write one of them as tables."""
+    import calib
+
+    sets = {loader.removeprefix("load_"): getattr(calib, loader) for loader in calib.__all__ if loader[:5] == "load_"}
+    about = calib.datasets.available()
+    about.insert(0, "name", about["loader"].str.removeprefix("load_"))
+    if name is None:
+        _print(about[["name", "where", "licence", "title"]])
+    elif name not in sets:
+        raise typer.BadParameter(f"NAME must be one of {', '.join(sets)}, but got {name!r}.")
+    elif out is None:
+        raise typer.BadParameter("--out must name a folder for the tables.")
+    else:
+        for kind, frame in zip(("items", "ratings"), sets[name](), strict=True):
+            _write(frame, out / f"{kind}.csv")
+        _print(about.loc[about["name"] == name, ["licence", "citation"]])
+
+
+# --- files in ---------------------------------------------------------------------------------------------------
+
+
+def _both(scores: Path, human: Path, own: _Own, items: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    # two files of one's own must not be one rater: that of the scores is its file's name
+    return _scores(scores, own._replace(rater=scores.stem), items), _scores(human, own, items)
+
+
+def _scores(path: Path, own: _Own, items: Path | None) -> pd.DataFrame:
+    """The scores in a file: of scores, of ratings, or of one's own."""
+    import calib
+
+    frame = calib.table.read_frame(path)
+    texts = None if items is None else calib.table.read(items, "items")
+    if not {"item", "criterion", "rater", "score"} <= set(frame.columns):
+        frame = calib.scores_from(frame, **own._asdict())
+    elif {"weight", "draw", "status"} & set(frame.columns):
+        return calib.summarize(frame, texts)
+    scores = calib.table.check_scores(frame).astype({"item": object})
+    if texts is None:
+        return scores
+    design = [column for column in ("group", "system") if column in texts]
+    return scores.drop(columns=design, errors="ignore").merge(texts[["item", *design]], on="item", how="left")
+
+
+def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:
+    """The levels beyond items that either table has whole columns for."""
+    return [
+        name
+        for name in ("group", "system")
+        if any(name in frame and frame[name].notna().all() for frame in (scores, human))
+    ]
+
+
+def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float) -> list[Any]:
+    """Gold only, judge only and PPI++, or why there is none."""
+    import calib
+
+    found, trouble = [], {}
+    for method in ("classical", "judge_only", "ppi++"):
+        try:
+            found.append(calib.interval(scores, gold, method=method, confidence_level=confidence_level))
+        except ValueError as error:
+            trouble[str(error)] = method
+    parts: list[Any] = [("Mean score, by criterion", sum(found[1:], found[0]))] if found else []
+    return parts + [f"No interval ({method}): {words}" for words, method in trouble.items()]
+
+
+# --- text out ---------------------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    """For a terminal: line by line without control characters."""
+    from calib.plot import visible
+
+    return "\n".join(visible(line) for line in str(value).splitlines())
+
+
+def _show_results(results: Results, heading: str = "", out: Path | None = None) -> None:
+    from calib._report import frame_of
+
+    frame = frame_of(results)
+    _show(frame.drop(columns="signature"), heading)
+    if frame["signature"].nunique() == 1:
+        typer.echo(f"signature: {frame['signature'].iloc[0]}\n")
+    _write(frame, out)
+
+
+def _show(frame: pd.DataFrame, heading: str = "") -> None:
+    from calib._report import informative
+
+    if heading:
+        typer.echo(f"{heading}\n{'-' * len(heading)}")
+    kept, shared = informative(frame)
+    _print(kept.head(_ROWS) if len(kept) > 5 * _ROWS else kept)
+    if len(kept) > 5 * _ROWS:
+        typer.echo(f"... {len(kept)} rows")
+    if shared:
+        typer.echo(_text(f"the same in all rows: {', '.join(f'{k} {_number(v)}' for k, v in shared.items())}"))
+
+
+def _print(frame: pd.DataFrame) -> None:
+    cells = frame.copy()
+    for name, values in frame.items():
+        if values.dtype.kind not in "iuf":
+            words = [_text(value) for value in values]
+            width = max(map(len, [*words, str(name)]))
+            cells[name] = [word.ljust(width) for word in words]
+    width = shutil.get_terminal_size().columns
+    typer.echo(cells.to_string(index=False, float_format=_number, na_rep="", line_width=width))
+
+
+def _number(value: Any) -> str:
+    from calib.stats._estimate import short
+
+    return short(value) if isinstance(value, float) else str(value)
+
+
+def _write(frame: pd.DataFrame, out: Path | None) -> None:
+    from calib import table
+
+    if out is not None:
+        typer.echo(f"wrote {len(frame)} rows to {_text(table.write(frame, out))}")

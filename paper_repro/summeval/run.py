@@ -1,0 +1,144 @@
+"""SummEval: ROUGE rows of the published table, six LLM judges, and G-Eval from its replies where they are."""
+
+import json
+import re
+import sys
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
+
+import calib
+from calib.judge._extract import read_label
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
+
+CRITERIA = ("coherence", "consistency", "fluency", "relevance")
+COEFFICIENTS = ("spearman", "kendall")
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
+
+
+def rows(replies: Path | None) -> pd.DataFrame:
+    """All values: ROUGE and G-Eval within documents, the judges at three levels."""
+    items, people = calib.load_summeval()
+    human = calib.summarize(people, items)
+    rouge = rouge_ratings(items) if "references" in items else None
+    geval = None if replies is None else load_geval_replies(replies)
+    found = [
+        within_documents(rouge, items, human, tuple(ROUGE.values())),
+        judges(),
+        within_documents(geval, items, human, ("G-Eval-4",)),
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def within_documents(
+    ratings: pd.DataFrame | None, items: pd.DataFrame, human: pd.DataFrame, raters: tuple[str, ...]
+) -> pd.DataFrame:
+    """Level "group" of some raters, or notes that their ratings are not here."""
+    if ratings is None:
+        gaps = product(raters, CRITERIA, ("group",), COEFFICIENTS)
+        return pd.DataFrame(gaps, columns=["rater", "criterion", "level", "coefficient"]).assign(note=check.ABSENT)
+    scores = calib.summarize(ratings, items)
+    return pd.concat([table(calib.agreement(scores, human, level="group", method=m)) for m in COEFFICIENTS])
+
+
+def table(results: calib.Results) -> pd.DataFrame:
+    """The columns that are compared and kept."""
+    names = ["rater", "criterion", "level", "coefficient", "estimate", "conf_low", "conf_high"]
+    return results.to_frame()[names].rename(columns={"estimate": "value"})
+
+
+# --- (a) ROUGE --------------------------------------------------------------------------------------------------
+
+
+class StemOnce:
+    """A tokenizer that stems each text once; every summary is compared with eleven references."""
+
+    def __init__(self) -> None:
+        self.stem = DefaultTokenizer(use_stemmer=True)
+        self.seen: dict[str, list[str]] = {}
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the stems of a text."""
+        if text not in self.seen:
+            self.seen[text] = self.stem.tokenize(text)
+        return self.seen[text]
+
+
+def rouge_ratings(items: pd.DataFrame) -> pd.DataFrame:
+    """F1 of each summary, mean over its references; the same rating counts for every criterion."""
+    scorer = RougeScorer(list(ROUGE), tokenizer=StemOnce())
+    found = []
+    for item, output, references in zip(items["item"], items["output"], items["references"], strict=True):
+        scores = [scorer.score(sentences(reference), sentences(output)) for reference in references]
+        for kind, rater in ROUGE.items():
+            mean = sum(score[kind].fmeasure for score in scores) / len(scores)
+            found += [{"item": item, "criterion": c, "rater": rater, "score": mean} for c in CRITERIA]
+    return pd.DataFrame(found).assign(method="sample")
+
+
+def sentences(text: str) -> str:
+    """One sentence per line, which is how rougeLsum wants them."""
+    return re.sub(r"(?<=[.!?])\s+", "\n", text)
+
+
+# --- (b) LLM judges ---------------------------------------------------------------------------------------------
+
+
+def judges() -> pd.DataFrame:
+    """Six judges against the mean of three experts, at three levels, and the documents that count."""
+    items, ratings = calib.load_summeval_judges()
+    people = ratings["method"] == "human"
+    human = calib.summarize(ratings[people], items, pool="rater")
+    scores = calib.summarize(ratings[~people], items)
+    ways = product(("item", "group", "system"), COEFFICIENTS)
+    results = {way: calib.agreement(scores, human, level=way[0], method=way[1]) for way in ways}
+    documents = results["group", "spearman"].to_frame().assign(coefficient="n_groups")
+    counts = documents[["rater", "criterion", "level", "coefficient", "n_groups"]].rename(columns={"n_groups": "value"})
+    return pd.concat([*map(table, results.values()), counts])
+
+
+# --- (c) G-Eval from its replies --------------------------------------------------------------------------------
+
+
+def load_geval_replies(folder: Path) -> pd.DataFrame:
+    """Ratings from the reply files of G-Eval, one JSON per criterion, such as gpt4_coh_detailed.json.
+
+    A file is a list of records with `doc_id`, `system_id` and `all_responses` (texts).
+    Each reply is a draw; one that does not start with a label of the scale has no score.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is not exactly one file for a criterion.
+    """
+    return pd.DataFrame([row for criterion in CRITERIA for row in replies_on(criterion, folder)])
+
+
+def replies_on(criterion: str, folder: Path) -> list[dict[str, object]]:
+    """The rating rows of one criterion."""
+    files = sorted(folder.glob(f"*{criterion[:3]}*.json"))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files) or "none"
+        raise FileNotFoundError(f"{folder} must hold one file *{criterion[:3]}*.json for {criterion}, but has {names}.")
+    # G-Eval asks for fluency from 1 to 3, for the rest from 1 to 5
+    scale = calib.Scale.of(1, 2, 3) if criterion == "fluency" else calib.Scale()
+    shared = {"criterion": criterion, "rater": "G-Eval-4", "method": "sample", "scale": str(scale)}
+    found = []
+    for record in json.loads(files[0].read_text(encoding="utf-8")):
+        for draw, reply in enumerate(record["all_responses"]):
+            score, status = read_label(reply, scale, "label")
+            row = {"item": f"{record['doc_id']}__{record['system_id']}", "draw": draw, "reply": reply}
+            found.append({**shared, **row, "score": score, "status": status})
+    return found
+
+
+if __name__ == "__main__":
+    parser = check.parser(__doc__)
+    parser.add_argument("--geval-replies", type=Path, metavar="FOLDER", help="folder with G-Eval's reply files")
+    arguments = parser.parse_args()
+    sys.exit(check.report(Path(__file__).parent, lambda: rows(arguments.geval_replies), strict=arguments.check))

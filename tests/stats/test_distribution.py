@@ -1,0 +1,307 @@
+"""Expectation, variance, entropy, mode and bounds: textbook values, theory, scipy, and brute force."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import optimize, stats
+
+from calib.stats import entropy, expectation, expectation_bounds, mode, variance
+
+LEVELS = [1, 2, 3, 4, 5]
+quick = settings(deadline=None, derandomize=True, max_examples=100)
+weights = st.lists(st.integers(0, 20), min_size=2, max_size=7).filter(any).map(lambda w: [v / 40 for v in w])
+
+
+# --- expectation ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p", "to_three_places", "exact"),
+    [
+        # the worked examples of G-Eval scoring: mass .92, mass .90, an even split
+        ([0, 0, 0.42, 0.40, 0.10], 3.652, 3.36 / 0.92),
+        ([0, 0, 0.10, 0.55, 0.25], 4.167, 3.75 / 0.90),
+        ([0, 0, 0.50, 0.50, 0.00], 3.500, 3.5),
+    ],
+)
+def test_textbook_expectations(p, to_three_places, exact):
+    assert round(float(expectation(p, LEVELS)), 3) == to_three_places
+    assert_allclose(expectation(p, LEVELS), exact, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("raw", "normalised"),
+    [
+        # OpinSummEval stores both forms of a score: the sum of s p, and the same over the captured mass
+        (3.16, 4.28),
+        (0.12, 4.81),
+    ],
+)
+def test_captured_mass_is_divided_out(raw, normalised):
+    mass = raw / normalised
+    p = [0, 0, 0, 5 * mass - raw, raw - 4 * mass]
+    assert_allclose(np.dot(p, LEVELS), raw)
+    assert_allclose(expectation(p, LEVELS), normalised, rtol=1e-12)
+
+
+@quick
+@given(weights, st.floats(1e-6, 1e6))
+def test_only_the_shares_matter(p, scale):
+    levels = np.arange(len(p)) ** 2
+    scaled = np.multiply(p, scale)
+    assert_allclose(expectation(scaled, levels), expectation(p, levels), rtol=1e-12)
+    assert_allclose(variance(scaled, levels), variance(p, levels), rtol=1e-9, atol=1e-9)
+    assert_allclose(entropy(scaled), entropy(p), rtol=1e-12, atol=1e-15)
+
+
+@quick
+@given(weights)
+def test_expectation_and_variance_equal_numpy(p):
+    levels = np.arange(len(p)) * 1.5 - 2
+    centre = np.average(levels, weights=p)
+    assert_allclose(expectation(p, levels), centre, rtol=1e-12, atol=1e-12)
+    assert_allclose(variance(p, levels), np.average((levels - centre) ** 2, weights=p), rtol=1e-12, atol=1e-12)
+
+
+def test_equal_means_of_whole_counts_are_ties():
+    counts = np.array([[0, 3, 0, 3, 0], [1, 0, 10, 0, 1], [7, 0, 0, 0, 7], [0, 0, 1, 0, 0]])
+    assert len(set(expectation(counts, LEVELS).tolist())) == 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 11])
+def test_variance_of_the_uniform_distribution(k):
+    # (k^2 - 1) / 12, the variance of a die
+    assert_allclose(variance(np.full(k, 0.3), np.arange(k)), (k * k - 1) / 12, atol=1e-15)
+
+
+def test_a_huge_common_offset_moves_the_expectation_and_not_the_variance():
+    p = [0.1, 0.2, 0.3, 0.4]
+    near, far = [1, 2, 3, 4], [1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4]
+    assert_allclose(expectation(p, far) - 1e9, expectation(p, near), atol=1e-6)
+    assert_allclose(variance(p, far), variance(p, near), rtol=1e-6)
+
+
+# --- entropy and mode -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 10])
+def test_entropy_of_the_uniform_distribution_is_log_k(k):
+    assert_allclose(entropy(np.full(k, 0.07)), math.log(k), rtol=1e-14)
+    assert_allclose(entropy(np.full(k, 0.07), normalized=True), 1, rtol=1e-14)
+
+
+def test_entropy_of_certainty_is_zero():
+    assert entropy([0, 0, 0.8, 0]) == 0
+    assert entropy([1.0]) == 0
+    assert not np.signbit(entropy([0, 1.0]))
+
+
+def test_normalized_entropy_of_a_single_level_does_not_warn():
+    # fails: 0 / log 1 is divided without a guard
+    assert float(entropy([1.0], normalized=True)) in (0.0,) or np.isnan(entropy([1.0], normalized=True))
+
+
+@quick
+@given(weights)
+def test_entropy_equals_scipy(p):
+    assert_allclose(entropy(p), stats.entropy(p), rtol=1e-12, atol=1e-14)
+    assert_allclose(entropy(p, normalized=True), stats.entropy(p, base=len(p)), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("p", "levels", "most_probable"),
+    [
+        ([0.1, 0.2, 0.3], [1, 2, 3], 3),
+        ([0.1, 0.45, 0.45], [3, 4, 5], 4),
+        ([0.45, 0.45, 0.1], [5, 4, 3], 4),  # the lowest level, not the first
+        ([0.2, 0.2], [-1, -2], -2),
+    ],
+)
+def test_mode(p, levels, most_probable):
+    assert mode(p, levels) == most_probable
+
+
+# --- shapes and nasty input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [expectation, variance, mode, lambda p, levels: entropy(p)])
+def test_batches_equal_rows(function):
+    p = np.random.default_rng(3).random((2, 3, 5))
+    whole = function(p, LEVELS)
+    assert whole.shape == (2, 3)
+    for i, j in np.ndindex(2, 3):
+        assert_allclose(whole[i, j], function(p[i, j], LEVELS), rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [expectation, variance, mode, lambda p, levels: entropy(p)])
+@pytest.mark.parametrize("p", [[0, 0, 0], [np.nan, 0.5, 0.2], np.ma.array([0.1, 0.2, 0.7], mask=[0, 1, 0])])
+def test_no_mass_or_missing_mass_is_nan(function, p):
+    assert np.isnan(function(p, [1, 2, 3]))
+
+
+@pytest.mark.parametrize("function", [expectation, variance, mode, lambda p, levels: entropy(p)])
+def test_no_distributions_give_no_numbers(function):
+    assert function(np.empty((0, 5)), LEVELS).shape == (0,)
+
+
+def test_integers_lists_and_masked_arrays_are_read_alike():
+    wanted = expectation(np.array([0.0, 1.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    assert expectation([0, 1, 3], (1, 2, 3)) == wanted
+    assert expectation(np.ma.array([0, 1, 3]), np.array([1, 2, 3])) == wanted
+
+
+def test_levels_may_differ_by_row():
+    p, levels = [0.25, 0.75], [[1, 2], [3, 5], [10, 20]]
+    assert_allclose(expectation(p, levels), [1.75, 4.5, 17.5])
+    assert_allclose(variance(p, levels), [0.1875, 0.75, 18.75])
+
+
+def test_mode_and_bounds_take_levels_that_differ_by_row():
+    # fails: `mode` and `expectation_bounds` broadcast the levels to the shape of `p` only
+    p, levels = [0.25, 0.75, 0.0], [[1, 2, 3], [3, 5, 7]]
+    assert_allclose(mode(p, levels), [2, 5])
+    low, high = expectation_bounds(p, levels, 0.5)
+    assert_allclose(low, [1.75, 4.5])
+    assert_allclose(high, [(1.75 + 1.5) / 1.5, (4.5 + 3.5) / 1.5])
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------
+
+
+def corners(empty, unseen, cap):
+    """All corners of 0 <= m <= cap, sum m <= unseen: every slot is empty or full, but for at most one."""
+    for full in itertools.product([0.0, cap], repeat=empty):
+        left = unseen - sum(full)
+        if left >= -1e-15:
+            yield np.array(full)
+        for slot in range(empty):
+            rest = unseen - (sum(full) - full[slot])
+            if 0 <= rest <= cap:
+                yield np.array([*full[:slot], rest, *full[slot + 1 :]])
+
+
+def by_corners(p, levels, unseen, cap):
+    """A ratio of two linear functions has its extremes in corners."""
+    p, levels = np.asarray(p), np.asarray(levels, dtype=float)
+    slots = levels[p == 0]
+    values = [
+        (p @ levels + m @ slots) / (p.sum() + m.sum()) for m in corners(len(slots), unseen, min(cap, unseen))
+    ]
+    return min(values), max(values)
+
+
+def by_charnes_cooper(p, levels, unseen, cap, sign):
+    """The same as a linear programme in y = m t, t = 1 / (total mass)."""
+    p, levels = np.asarray(p), np.asarray(levels, dtype=float)
+    slots = levels[p == 0]
+    k = len(slots)
+    cost = sign * np.append(slots, p @ levels)
+    below_cap = np.column_stack([np.eye(k), np.full(k, -cap)])
+    result = optimize.linprog(
+        cost,
+        A_ub=np.vstack([below_cap, np.append(np.ones(k), -unseen)]),
+        b_ub=np.zeros(k + 1),
+        A_eq=[np.append(np.ones(k), p.sum())],
+        b_eq=[1],
+    )
+    return sign * result.fun
+
+
+cases = st.tuples(
+    st.lists(st.sampled_from([0.0, 0.0, 0.05, 0.1, 0.3]), min_size=2, max_size=6).filter(any),
+    st.permutations([1, 2, 3, 4.5, 7, 10]),
+    st.floats(0, 1),
+    st.floats(0.001, 1),
+)
+
+
+@quick
+@given(cases)
+def test_bounds_equal_the_best_corner(case):
+    p, order, unseen, cap = case
+    levels = order[: len(p)]
+    assert_allclose(expectation_bounds(p, levels, unseen, cap=cap), by_corners(p, levels, unseen, cap), rtol=1e-12)
+    assert_allclose(expectation_bounds(p, levels, unseen), by_corners(p, levels, unseen, unseen), rtol=1e-12)
+
+
+@settings(deadline=None, derandomize=True, max_examples=30)
+@given(cases)
+def test_bounds_equal_the_linear_programme(case):
+    p, order, unseen, cap = case
+    levels = order[: len(p)]
+    low, high = expectation_bounds(p, levels, unseen, cap=cap)
+    assert_allclose(low, by_charnes_cooper(p, levels, unseen, cap, 1), atol=1e-6)
+    assert_allclose(high, by_charnes_cooper(p, levels, unseen, cap, -1), atol=1e-6)
+
+
+@quick
+@given(cases)
+def test_bounds_hold_the_expectation_and_grow_with_unseen_and_cap(case):
+    p, order, unseen, cap = case
+    levels = order[: len(p)]
+    point = expectation(p, levels)
+    assert_allclose(expectation_bounds(p, levels, 0.0), [point, point], rtol=1e-12)
+    inner, outer = expectation_bounds(p, levels, unseen, cap=cap), expectation_bounds(p, levels, unseen + 0.1)
+    assert outer[0] <= inner[0] + 1e-12
+    assert inner[0] <= point + 1e-12
+    assert point <= inner[1] + 1e-12
+    assert inner[1] <= outer[1] + 1e-12
+
+
+def test_unseen_and_cap_change_the_bounds():
+    p = [0, 0, 0.42, 0.40, 0.10]
+    # by hand: (3.36 + .08 * 1) / 1, nothing above the mean is empty
+    assert_allclose(expectation_bounds(p, LEVELS, 0.08), [3.44, 3.36 / 0.92], rtol=1e-12)
+    assert_allclose(expectation_bounds(p, LEVELS, 0.05), [(3.36 + 0.05) / 0.97, 3.36 / 0.92], rtol=1e-12)
+    # a cap of .05: .05 on the 1 and what is left, .03, on the 2
+    assert_allclose(expectation_bounds(p, LEVELS, 0.08, cap=0.05), [3.36 + 0.05 + 0.06, 3.36 / 0.92], rtol=1e-12)
+
+
+def test_bounds_of_a_batch_equal_rows():
+    rng = np.random.default_rng(4)
+    p = rng.random((2, 3, 5)) * (rng.random((2, 3, 5)) < 0.5)
+    p[..., 2] = 0.2
+    unseen, cap = rng.random((2, 3)), rng.random((2, 3))
+    low, high = expectation_bounds(p, LEVELS, unseen, cap=cap)
+    assert low.shape == high.shape == (2, 3)
+    for i in np.ndindex(2, 3):
+        assert_allclose((low[i], high[i]), expectation_bounds(p[i], LEVELS, unseen[i], cap=cap[i]), rtol=1e-14)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------
+
+
+def message(function, *args, **options):
+    with pytest.raises(ValueError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("function", [expectation, variance, mode])
+def test_messages_about_p_and_levels(function):
+    rule = "`p` must be an array of weights that are not negative, but got "
+    assert message(function, [0.5, -0.1], [1, 2]) == f"{rule}[0.5, -0.1]."
+    assert message(function, 0.5, [1, 2]) == f"{rule}0.5."
+    assert message(function, [0.5, 0.2, 0.1], [1, 2]) == (
+        "`levels` must have one value for each of the 3 entries of `p`, but got shape (2,)."
+    )
+
+
+@pytest.mark.parametrize(("p", "levels"), [([0.2, 0.3, 0.5], [7]), ([0.2, 0.3, 0.5], 7), ([[0.5], [0.5]], [1, 2])])
+def test_levels_are_not_stretched(p, levels):
+    # fails: one level for several entries (or one entry for several levels) is broadcast without a word
+    assert "`levels` must have one value for each" in message(expectation, p, levels)
+
+
+def test_message_about_entropy():
+    assert message(entropy, [-1]) == "`p` must be an array of weights that are not negative, but got [-1]."
+
+
+def test_messages_about_unseen_and_cap():
+    assert message(expectation_bounds, [0.5, 0], [1, 2], -0.5) == "`unseen` must not be negative, but got -0.5."
+    assert message(expectation_bounds, [0.5, 0], [1, 2], 0.5, cap=-0.1) == "`cap` must not be negative, but got -0.1."
