@@ -36,8 +36,8 @@ _HEADS = {
     "n_groups": "groups", "n_systems": "systems", "n_skipped": "constant groups", "estimate_other": "other rule",
     "interval_method": "interval", "n_unmatched": "unmatched", "n_unread": "unread", "n_gold": "human labels",
     "lam": "judge's weight", "draws": "draws, N", "rmse": "RMSE", "rmse_predicted": "RMSE predicted",
-    "correlation": "with the reference", "human": "with people", "human_low": "2.5 %",
-    "human_high": "97.5 %",
+    "correlation": "with the reference", "human": "with people", "human_low": "2.5\u00a0%",
+    "human_high": "97.5\u00a0%",
 }  # fmt: skip
 _ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
@@ -137,7 +137,7 @@ class Section(NamedTuple):
     note: str = ""
     pictures: Sequence[Picture] = ()
     table: Table | None = None
-    shared: str = ""
+    rest: str = ""
     signatures: Sequence[tuple[str, str]] = ()
 
 
@@ -146,25 +146,25 @@ def _section(heading: str, thing: Thing, *, pictures: bool) -> Section:
         return Section(heading, [part for part in re.split(r"\n\s*\n", thing) if part.strip()])
     if isinstance(thing, pd.DataFrame):
         return Section(heading, table=_table(_flat(thing)))
-    results = _together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
+    results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
     if not len(results):
         return Section(heading, ["There are no results."])
-    frame, shared = informative(frame_of(results).drop(columns="signature").replace({"estimator": _ESTIMATORS}))
+    frame, rest = digest(results)
     signatures = _signatures(results)
     if len(signatures) > 1:
         frame.insert(0, "#", range(1, len(frame) + 1))
     return Section(
         heading,
         _sentences(results),
-        _JUDGE_ALONE if any(getattr(r, "method", "") == "judge_only" for r in results) else "",
+        _JUDGE_ALONE if any(getattr(result, "method", "") == "judge_only" for result in results) else "",
         _pictures(results) if pictures else [],
         _table(frame, _interval_head(results)),
-        ", ".join(f"{_HEADS.get(name, name)} {_cell(value)}" for name, value in shared.items()),
+        rest,
         signatures,
     )
 
 
-def _together(results: Results) -> Results:
+def together(results: Results) -> Results:
     """Several methods for one thing one after the other."""
     keys = [{name: str(value) for name, value in label.items() if name[:2] != "n_"} for label in results.labels]
     order = sorted(range(len(keys)), key=lambda place: keys.index(keys[place]))
@@ -216,6 +216,30 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
+
+
+def digest(results: Results) -> tuple[pd.DataFrame, str]:
+    """The columns of results in which the rows differ, and in words what the others say.
+
+    Examples
+    --------
+    >>> from calib.stats import mean_interval
+    >>> labels = ({"criterion": "fluency", "prompt": "f-1"}, {"criterion": "relevance", "prompt": "r-2"})
+    >>> frame, rest = digest(Results(labels, (mean_interval([3, 4, 5]), mean_interval([1, 4, 5]))))
+    >>> list(frame), rest[-32:]
+    (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
+    """
+    numbers = frame_of(results).drop(columns="signature").replace({"estimator": _ESTIMATORS})
+    frame, shared = informative(numbers)
+    names = telling(results.labels) or ["criterion"]
+    labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
+    idle = [name for name in labels if name in frame and name not in names]
+    words = ", ".join(f"{_HEADS.get(name, name)} {_cell(value)}" for name, value in shared.items())
+    more = "; ".join(f"{_HEADS.get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
+    rest = [
+        f"{head}: {text}." for head, text in {"The same in all rows": words, "In their order": more}.items() if text
+    ]
+    return frame.drop(columns=idle), " ".join(rest)
 
 
 def _empty(values: pd.Series) -> bool:
@@ -382,8 +406,8 @@ def _markdown_parts(section: Section) -> Iterator[str]:
         yield f"> {_escaped(section.note)}"
     if section.table is not None:
         yield _markdown_table(section.table)
-    if section.shared:
-        yield f"The same in all rows: {_escaped(section.shared)}."
+    if section.rest:
+        yield _escaped(section.rest)
     if section.signatures:
         yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="How far can an LLM judge be trusted? Rate, check against people, put an interval around it.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -39,16 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _say(str(message))
-        sys.exit(_run(arguments))
+        sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str]) -> int:
     try:
-        status = app(args=arguments, prog_name="calib", standalone_mode=False) or 0
+        status = app(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     except _UsageError as error:
-        _say(error.format_message() if str(error) else "a command is missing; `calib --help` lists them.")  # type: ignore[attr-defined]
+        _say(error.format_message())  # type: ignore[attr-defined]
         return 2
     except Exception as error:
         found = _failure(error)
@@ -72,7 +72,9 @@ def _failure(error: Exception) -> tuple[int, str] | None:
         return 2, f"{error.strerror}: {error.filename}"
     if isinstance(error, ValueError):
         return 2, str(error)
-    if isinstance(error, JudgeError | DatasetError | OSError | sqlite3.Error):
+    if isinstance(error, sqlite3.Error):
+        return 1, f"the store of replies: {error}"
+    if isinstance(error, JudgeError | DatasetError | OSError):
         return 1, str(error)
     return None
 
@@ -128,6 +130,7 @@ class _Own(NamedTuple):
 def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
     """Go through everything once, offline: simulated people, the embedded judge."""
     import calib
+    from calib._report import together
 
     items, people = calib.load_planted()
     prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
@@ -137,16 +140,23 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     )
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
     gold = _half(human)
-    parts = [
-        _DEMO,
-        ("Agreement with the (simulated) people, within source texts", calib.agreement(scores, human, level="group")),
-        ("Means of N draws against the exact expectation", calib.convergence(sampled, scores, human=human, rng=_SEED)),
-        (f"Mean score, from the labels of {gold['group'].nunique()} of 24 source texts", _three(scores, gold)),
-        ("For comparison: all labels", calib.interval(scores, human, method="classical")),
-    ]
-    typer.echo(f"{_DEMO}\n")
-    for heading, results in parts[1:]:
-        _show_results(results, heading)
+    agreement = calib.agreement(scores, human, level="group")
+    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
+    intervals = _three(scores, gold)
+    heads = (
+        "Agreement with the simulated people within source texts",
+        "Distance (RMSE) of the mean of N draws from the exact expectation",
+        f"Mean score from the labels of {gold['group'].nunique()} of {human['group'].nunique()} source texts",
+    )
+    _paragraph(_DEMO)
+    typer.echo(f"\n{heads[0]}\n")
+    _show_results(agreement)
+    typer.echo(f"\n{heads[1]}\n")
+    _print(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
+    typer.echo(f"\n{heads[2]}\n")
+    _show_results(together(intervals))
+    everything = ("For comparison: the labels of all source texts", calib.interval(scores, human, method="classical"))
+    parts = [_DEMO, *zip(heads, (agreement, convergence, intervals), strict=True), everything]
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv")
@@ -180,7 +190,7 @@ def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
 def _next_steps(out: Path) -> str:
     at = {name: shlex.quote(str(out / f"{name}.csv")) for name in ("sampled", "scores", "human", "gold")}
     return (
-        f"Report: {out / 'report.html'} (and report.md); tables: the csv files beside it. Try on them:\n"
+        f"\nReport: {out / 'report.html'} (and report.md); tables: the csv files beside it. Try on them:\n"
         f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']} --by system\n"
         f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
@@ -276,7 +286,7 @@ def agree(
     own = _Own(item, score, criterion, rater, scale, group, system)
     options = {"interval": interval, "constant": constant, "confidence_level": confidence_level}
     judged, people = _both(scores, human, own, items)
-    _show_results(calib.agreement(judged, people, level=level, method=method, **options), out=out)
+    _show_results(calib.agreement(judged, people, level=level, method=method, **options), out)
 
 
 @app.command()
@@ -303,8 +313,9 @@ def converge(
     draws = calib.table.read(sampled, "ratings")
     options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "rng": rng}
     results = calib.convergence(draws, expected, human=people, **options)
-    _show_results(results, out=out)
-    typer.echo(_text(str(results)))
+    _show_results(results, out)
+    for line in str(results).splitlines():
+        _paragraph(line)
 
 
 @app.command()
@@ -329,9 +340,7 @@ def interval(
 
     own = _Own(item, score, criterion, rater, scale, group, system)
     judged, people = _both(scores, gold, own, items)
-    _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out=out)
-    if method == "judge_only":
-        typer.echo("The judge alone: this is not an interval for the human mean.")
+    _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out)
 
 
 @app.command()
@@ -377,10 +386,10 @@ def data(
     import calib
 
     sets = {loader.removeprefix("load_"): getattr(calib, loader) for loader in calib.__all__ if loader[:5] == "load_"}
-    about = calib.datasets.available()
-    about.insert(0, "name", about["loader"].str.removeprefix("load_"))
+    about = calib.datasets.available().assign(name=lambda frame: frame["loader"].str.removeprefix("load_"))
     if name is None:
-        _print(about[["name", "where", "licence", "title"]])
+        for row in about.itertuples():
+            _paragraph(f"{row.name}: {row.title} (licence: {row.licence}; where: {row.where})")
     elif name not in sets:
         raise typer.BadParameter(f"NAME must be one of {', '.join(sets)}, but got {name!r}.")
     elif out is None:
@@ -388,7 +397,8 @@ def data(
     else:
         for kind, frame in zip(("items", "ratings"), sets[name](), strict=True):
             _write(frame, out / f"{kind}.csv")
-        _print(about.loc[about["name"] == name, ["licence", "citation"]])
+        row = next(about[about["name"] == name].itertuples())
+        _paragraph(f"{row.title}. Licence: {row.licence}. {row.citation}")
 
 
 # --- files in ---------------------------------------------------------------------------------------------------
@@ -449,38 +459,47 @@ def _text(value: object) -> str:
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
-def _show_results(results: Results, heading: str = "", out: Path | None = None) -> None:
-    from calib._report import frame_of
+def _show_results(results: Results, out: Path | None = None) -> None:
+    from calib._report import digest, frame_of
 
-    frame = frame_of(results)
-    _show(frame.drop(columns="signature"), heading)
-    if frame["signature"].nunique() == 1:
-        typer.echo(f"signature: {frame['signature'].iloc[0]}\n")
-    _write(frame, out)
+    kept, rest = digest(results)
+    _print(kept)
+    _paragraph(rest)
+    signatures = {result.signature for result in results}
+    if len(signatures) == 1:
+        typer.echo(f"signature: {signatures.pop()}")
+    if any(getattr(result, "method", "") == "judge_only" for result in results):
+        _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
+    _write(frame_of(results), out)
 
 
-def _show(frame: pd.DataFrame, heading: str = "") -> None:
+def _paragraph(text: str) -> None:
+    typer.echo(textwrap.fill(_text(text), shutil.get_terminal_size().columns))
+
+
+def _show(frame: pd.DataFrame) -> None:
+    """The first rows of a table."""
     from calib._report import informative
 
-    if heading:
-        typer.echo(f"{heading}\n{'-' * len(heading)}")
-    kept, shared = informative(frame)
-    _print(kept.head(_ROWS) if len(kept) > 5 * _ROWS else kept)
-    if len(kept) > 5 * _ROWS:
-        typer.echo(f"... {len(kept)} rows")
-    if shared:
-        typer.echo(_text(f"the same in all rows: {', '.join(f'{k} {_number(v)}' for k, v in shared.items())}"))
+    _print(informative(frame)[0].head(_ROWS))
+    typer.echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")
 
 
 def _print(frame: pd.DataFrame) -> None:
-    cells = frame.copy()
-    for name, values in frame.items():
-        if values.dtype.kind not in "iuf":
-            words = [_text(value) for value in values]
-            width = max(map(len, [*words, str(name)]))
-            cells[name] = [word.ljust(width) for word in words]
+    import pandas as pd
+
+    columns = dict(_column(name, values) for name, values in frame.items())
     width = shutil.get_terminal_size().columns
-    typer.echo(cells.to_string(index=False, float_format=_number, na_rep="", line_width=width))
+    typer.echo(pd.DataFrame(columns).to_string(index=False, float_format=_number, na_rep="", line_width=width))
+
+
+def _column(name: object, values: pd.Series) -> tuple[str, Any]:
+    """A column as it is shown: numbers as they are, words flush left under their head."""
+    if values.dtype.kind in "iuf":
+        return _text(name), values
+    words = [_text(name), *(_text(value) for value in values)]
+    head, *cells = [word.ljust(max(map(len, words))) for word in words]
+    return head, cells
 
 
 def _number(value: Any) -> str:

@@ -254,7 +254,8 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     out = frame.reset_index(drop=True).copy()
     for name, column in SCHEMAS[table].items():
         if name in out:
-            out[name] = _convert(_filled(out[name], "" if name == "reply" else column.default), table, name, column.kind)
+            values = _filled(out[name], "" if name == "reply" else column.default)
+            out[name] = _convert(values, table, name, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"{table}: column `{name}` is missing; there are {there}.")

@@ -72,10 +72,14 @@ def test_report_fails_on_a_miss_only_when_strict(check, tmp_path, capsys, keep, 
     assert f"{tmp_path.name}: 1 of {len(set(keep) & set('ab'))} values within tolerance" in capsys.readouterr().out
 
 
-def test_report_is_skipped_without_the_data_alone(check, tmp_path, capsys):
+def test_report_is_skipped_without_the_data_alone(check, tmp_path, capsys, monkeypatch):
     def absent() -> pd.DataFrame:
         raise DatasetError("the file is not here.")
 
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match="the file is not here"):
+        check.report(tmp_path, absent, strict=True)
+    monkeypatch.delenv("CALIB_DATA")
     assert check.report(tmp_path, absent, strict=True) == 0
     out = capsys.readouterr().out
     assert out == f"skipped: {tmp_path.name} needs data that are not here; set CALIB_DATA. the file is not here.\n"

@@ -140,8 +140,9 @@ def ppi_mean(
     The judge's mean over the unlabelled items, less its error measured on the gold
     items: unbiased for every fixed lambda, however wrong the judge. ``"ppi"`` has
     lambda = 1; ``"ppi++"`` (``"auto"``) tunes it for the smallest variance,
-    lambda = cov(y, f) / ((1 + n/N) var f), for each gold item from the others, so
-    that the choice does not use the label that it corrects. The interval takes t
+    lambda = cov(y, f) / ((1 + n/N) var f) (with groups: the minimum of the grouped
+    variance), for each gold item from the other ones, so that the choice does not use
+    the label that it corrects. The interval takes t
     quantiles with Satterthwaite's degrees of freedom. Gold must be a random sample
     of the items, drawn before the judge was tuned on any of them.
 
@@ -261,6 +262,14 @@ class _Gold:
     def n_groups(self) -> int:
         return len(np.unique(self.group))
 
+    @property
+    def n_all(self) -> int:
+        return int(max(self.group.max(initial=-1), self.group_rest.max(initial=-1))) + 1
+
+    @property
+    def grouped(self) -> bool:
+        return self.n_all < len(self.group) + len(self.group_rest)
+
 
 def _gold(
     y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | None, groups: Labels | None, groups_unlabeled: Labels | None
@@ -317,12 +326,11 @@ def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
     weight, centre = float(lam.mean()), float(data.rest.mean()) if len(data.rest) else 0.0
     rectified = data.y - lam * (data.f - centre)
     # each group's sum of deviations, so that what items of one group share is counted once
-    groups = int(max(data.group.max(initial=0), data.group_rest.max(initial=0))) + 1
-    error = np.bincount(data.group, (rectified - rectified.mean()) / len(rectified), groups)
+    error = _by_group(data.group, _centred(rectified) / len(rectified), data.n_all)
     if weight and len(data.rest):
-        error += np.bincount(data.group_rest, weight * (data.rest - centre) / len(data.rest), groups)
-    gold = np.bincount(data.group, minlength=groups) > 0
-    rest = (np.bincount(data.group_rest, minlength=groups) > 0) & ~gold
+        error += _by_group(data.group_rest, weight * _centred(data.rest) / len(data.rest), data.n_all)
+    gold, rest = (np.bincount(group, minlength=data.n_all) > 0 for group in (data.group, data.group_rest))
+    rest &= ~gold
     parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
     variance = sum(v for v, _ in parts)
     spread = sum(v**2 / df for v, df in parts)
@@ -331,14 +339,47 @@ def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
 
 def _tuned(data: _Gold) -> Floats:
     """The lambda of smallest variance for each gold item, from the gold items of the other groups."""
-    n, groups = len(data.y), int(data.group.max()) + 1
-    y, f = data.y - data.y.mean(), data.f - data.f.mean()
-    sums = [np.bincount(data.group, v, groups) for v in (np.ones(n), y, f, y * f)]
-    count, sum_y, sum_f, sum_yf = ((s.sum() - s)[data.group] for s in sums)
     with np.errstate(invalid="ignore", divide="ignore"):
-        covariance = (sum_yf - sum_y * sum_f / count) / (count - 1)
-        slope = covariance / ((1 + n / len(data.rest)) * np.var(np.concatenate([data.f, data.rest]), ddof=1))
+        slope = _slope_by_groups(data) if data.grouped else _slope_by_items(data)
     return np.where(np.isfinite(slope), slope, 0.0)
+
+
+def _slope_by_items(data: _Gold) -> Floats:
+    """Covariance without each item, over the variance of all judge scores, as in PPI++."""
+    n, y, f = len(data.y), _centred(data.y), _centred(data.f)
+    covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
+    pooled = np.var(np.concatenate([data.f, data.rest]), ddof=1)
+    return np.asarray(covariance / ((1 + n / len(data.rest)) * pooled))
+
+
+def _slope_by_groups(data: _Gold) -> Floats:
+    """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
+
+    With k gold items in a group, a and b the sums of their deviations in y and f, and r the
+    group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
+    group out also moves the means that the deviations are taken from, by s and t.
+    """
+    k, a, b = (_by_group(data.group, v, data.n_all) for v in (np.ones_like(data.y), _centred(data.y), _centred(data.f)))
+    r = _by_group(data.group_rest, _centred(data.rest) / len(data.rest), data.n_all)
+
+    def others(values: Floats) -> Floats:
+        return np.asarray(values.sum() - values)
+
+    n = others(k)
+    s, t = others(a) / n, others(b) / n
+    cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
+    square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
+    cross -= others(a * r) - s * others(k * r)
+    square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
+    return np.asarray((cross / square)[data.group])
+
+
+def _centred(values: Floats) -> Floats:
+    return np.asarray(values - values.mean())
+
+
+def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
+    return np.bincount(group, values, groups).astype(float)
 
 
 def _result(

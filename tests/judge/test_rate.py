@@ -94,7 +94,7 @@ def test_a_judge_that_fails_at_item_500_of_1000(store):
         return said("4")
 
     seen: list[dict] = []
-    with pytest.raises(JudgeError, match=r"the call for item 'i499' failed: TimeoutError: .* 499 replies are kept"):
+    with pytest.raises(JudgeError, match=r"the call for item 'i499' failed: TimeoutError: .*499 replies are kept"):
         rated(complete, n=1000, draws=1, store=store)
     ratings = rated(complete, n=1000, draws=1, store=store)
     assert len(seen) == 1001

@@ -242,7 +242,9 @@ def test_lists_integers_masked_arrays_and_any_labels_are_read_alike():
     masked = np.ma.array(np.append(x, 5).astype(int), mask=[*[False] * len(x), True])
     tail = agreement(masked, [*y.tolist(), 2], groups=[*numbers[0], 0], systems=[*numbers[1], 0], level="group")
     assert (tail.estimate, tail.interval, tail.n_missing) == (wanted.estimate, wanted.interval, 1)
-    assert agreement(x.astype(int), y.astype(int).tolist(), groups=numbers[0], systems=numbers[1], level="group") == wanted
+    assert (
+        agreement(x.astype(int), y.astype(int).tolist(), groups=numbers[0], systems=numbers[1], level="group") == wanted
+    )
 
 
 def test_the_input_is_left_as_it_was():
@@ -345,7 +347,9 @@ def check_interval(result, variance, df):
 
 
 @each_method
-@pytest.mark.parametrize(("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")])
+@pytest.mark.parametrize(
+    ("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")]
+)
 def test_two_way_jackknife(level, constant, method):
     x, y, groups, systems = design()
     result = agreement(
@@ -396,9 +400,7 @@ def test_jackknife_over_groups(level, constant, method):
 def test_jackknife_over_systems(level, method):
     x, y, groups, systems = design()
     result = agreement(x, y, systems=systems, level=level, method=method)
-    variance, k = jackknife(
-        systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method)
-    )
+    variance, k = jackknife(systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method))
     check_interval(result, variance, k - 1)
     assert result.interval_method == "system jackknife"
 
@@ -512,7 +514,11 @@ def test_beyond_three_thousand_items_blocks_are_left_out():
     variance, k = jackknife(np.arange(3107) % 100, lambda keep: stats.spearmanr(x[keep], y[keep]).statistic)
     assert k == 100
     half = stats.t.ppf(0.975, 99) * math.sqrt(variance)
-    close([result.std_error, *result.interval], [math.sqrt(variance), result.estimate - half, result.estimate + half], 1e-9)
+    close(
+        [result.std_error, *result.interval],
+        [math.sqrt(variance), result.estimate - half, result.estimate + half],
+        1e-9,
+    )
 
 
 def test_beyond_three_thousand_cells_the_cell_term_is_not_computed_and_the_result_says_so():
@@ -544,7 +550,9 @@ def test_messages():
     assert message(agreement, [1, 2], [1, 2], level="document") == (
         "`level` must be one of 'item', 'group', 'system', but got 'document'."
     )
-    assert message(agreement, [1, 2], [1, 2], level="group") == "`groups` must be given for level 'group', but got None."
+    assert (
+        message(agreement, [1, 2], [1, 2], level="group") == "`groups` must be given for level 'group', but got None."
+    )
     assert message(agreement, [1, 2], [1, 2], level="system") == (
         "`systems` must be given for level 'system', but got None."
     )
@@ -598,7 +606,9 @@ def test_coverage_of_the_two_way_jackknife(n_systems, n_groups, n_sets):
     rng = np.random.default_rng(2021)
     groups, systems = np.repeat(np.arange(n_groups), n_systems), np.tile(np.arange(n_systems), n_groups)
     results = [
-        agreement(*homogeneous(rng, n_systems, n_groups), groups=groups, systems=systems, level="group", method="kendall")
+        agreement(
+            *homogeneous(rng, n_systems, n_groups), groups=groups, systems=systems, level="group", method="kendall"
+        )
         for _ in range(n_sets)
     ]
     hits = sum(r.interval.low <= TAU <= r.interval.high for r in results)

@@ -189,9 +189,7 @@ def by_corners(p, levels, unseen, cap):
     """A ratio of two linear functions has its extremes in corners."""
     p, levels = np.asarray(p), np.asarray(levels, dtype=float)
     slots = levels[p == 0]
-    values = [
-        (p @ levels + m @ slots) / (p.sum() + m.sum()) for m in corners(len(slots), unseen, min(cap, unseen))
-    ]
+    values = [(p @ levels + m @ slots) / (p.sum() + m.sum()) for m in corners(len(slots), unseen, min(cap, unseen))]
     return min(values), max(values)
 
 

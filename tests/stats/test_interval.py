@@ -32,7 +32,9 @@ def same(one, two, *, but=()):
     for field in dataclasses.fields(one):
         if field.name not in but:
             a, b = getattr(one, field.name), getattr(two, field.name)
-            assert a == b if isinstance(a, str) else np.allclose(a, b, rtol=1e-10, atol=1e-12, equal_nan=True), field.name
+            assert a == b if isinstance(a, str) else np.allclose(a, b, rtol=1e-10, atol=1e-12, equal_nan=True), (
+                field.name
+            )
 
 
 def sample(seed=0, n=12, rest=31):
@@ -175,7 +177,9 @@ def test_auto_is_ppi_plus_plus():
 def test_a_constant_judge_is_of_no_use(value, n, rest):
     y, *_ = sample(1, n)
     result, alone = ppi_mean(y, [value] * n, [value] * rest), mean_interval(y)
-    close([result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval], 1e-9)
+    close(
+        [result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval], 1e-9
+    )
 
 
 def test_a_constant_judge_has_no_weight():
@@ -247,10 +251,16 @@ def test_every_option_changes_the_answer():
     assert clustered.interval != base.interval
     assert ppi_mean(y, f, u, groups=groups, groups_unlabeled=rest % 7).interval != clustered.interval
     assert ppi_mean(y, f, u[:20]).interval != base.interval
-    one, two = ppi_difference(y, y[::-1], f, f[::-1], method="classical"), ppi_difference(y, y[::-1], f, y, method="classical")
+    one, two = (
+        ppi_difference(y, y[::-1], f, f[::-1], method="classical"),
+        ppi_difference(y, y[::-1], f, y, method="classical"),
+    )
     assert one == two  # the labels alone do not look at the judge
     part = np.where(np.arange(12) < 8, y, NAN)
-    results = {ppi_difference(part, y[::-1], f, f[::-1], method=m).interval for m in ("classical", "judge_only", "ppi", "ppi++")}
+    results = {
+        ppi_difference(part, y[::-1], f, f[::-1], method=m).interval
+        for m in ("classical", "judge_only", "ppi", "ppi++")
+    }
     assert len(results) == 4
     narrow = ppi_difference(part, y[::-1], f, f[::-1], confidence_level=0.5).interval
     assert narrow.high < ppi_difference(part, y[::-1], f, f[::-1]).interval.high
@@ -292,11 +302,9 @@ def test_two_gold_items_leave_nothing_to_tune_lambda_with():
 def test_few_unlabelled_items_are_not_a_known_judge_mean():
     # fails: the variance of one unlabelled item (or group) counts as 0
     y, f, u = sample(10)
-    many, two = ppi_mean(y, f, u, method="ppi"), ppi_mean(y, f, u[:2], method="ppi")
-    one = ppi_mean(y, f, u[:1], method="ppi")
-    assert min(one.std_error, two.std_error) > many.std_error
-    groups, rest = np.arange(12), np.full(31, 99)
-    assert ppi_mean(y, f, u, groups=groups, groups_unlabeled=rest, method="ppi").std_error > many.std_error
+    many = ppi_mean(y, f, u, method="ppi").std_error
+    assert ppi_mean(y, f, u[:1], method="ppi").std_error > many
+    assert ppi_mean(y, f, u, groups=np.arange(12), groups_unlabeled=[99] * 31, method="ppi").std_error > many
 
 
 def test_judge_only_counts_no_labelled_groups():
@@ -323,8 +331,12 @@ def test_messages():
     assert message(mean_interval, []) == f"{two}0."
     assert message(mean_interval, [4, 3, 5], groups=["a", "a", "a"]) == f"{two}1."
     assert message(mean_interval, [4, 3], groups=["a"]) == "`groups` must have the length of `y` (2), but got 1."
-    assert message(mean_interval, [4, 3], groups=["a", None]) == "`groups` must have no missing label, but got one at 1."
-    assert message(mean_interval, [4, 3], confidence_level=1) == "`confidence_level` must be between 0 and 1, but got 1."
+    assert (
+        message(mean_interval, [4, 3], groups=["a", None]) == "`groups` must have no missing label, but got one at 1."
+    )
+    assert (
+        message(mean_interval, [4, 3], confidence_level=1) == "`confidence_level` must be between 0 and 1, but got 1."
+    )
     assert message(mean_interval, ["good"]) == "`y` must be numeric, but got ['good']."
     assert message(ppi_mean, [4, 3], [4], [1, 2, 3]) == "`f` must have the length of `y` (2), but got 1."
     assert message(ppi_mean, [4, 3], [4, 3], [1, 2, 3], groups=["a", "b"], groups_unlabeled=["c"]) == (
@@ -404,7 +416,7 @@ def test_the_population_is_what_it_says():
 def coverage(draw, truth, n_sets, **options):
     """Hits among n_sets intervals, and their mean width."""
     intervals = np.array([ppi_mean(*draw(), **options).interval for _ in range(n_sets)])
-    return int(((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])).sum()), np.diff(intervals).mean()
+    return int(((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])).sum()), np.nanmean(np.diff(intervals))
 
 
 def agrees(hits, n_sets, nominal):
@@ -441,6 +453,7 @@ def test_coverage_on_scores_from_one_to_five(method, n, nominal, width):
 
     hits, mean_width = coverage(draw, 3.70, 2000, method=method)
     assert agrees(hits, 2000, nominal)
+    # fails for ppi++ at n = 10 (1.353 over 20 000 sets; 1.286 with lambda clipped to [0, 1])
     assert_allclose(mean_width, width, rtol=0.04)
 
 

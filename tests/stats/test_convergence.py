@@ -1,0 +1,259 @@
+"""Means of N draws against the exact expectation: enumeration, the laws, and random subsets that repeat."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from calib.stats import convergence
+
+NAN = math.nan
+
+
+def message(*args, **options):
+    with pytest.raises(ValueError) as caught:
+        convergence(*args, **options)
+    return str(caught.value)
+
+
+def replies(seed=0, n=40, k=7, within=1.0):
+    """Truth, and k draws of it for each of n items."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(3, 1, n)
+    return truth, truth[:, None] + within * rng.normal(size=(n, k))
+
+
+def ratings(seed=0, n=40, k=7):
+    """Whole scores from 1 to 5, as a judge gives them."""
+    truth, draws = replies(seed, n, k)
+    return truth, np.clip(np.round(draws), 1, 5)
+
+
+# --- the error of N draws ---------------------------------------------------------------------------------------
+
+
+def test_the_prediction_is_the_mean_over_all_subsets():
+    # without replacement the mean squared distance of N of K draws from all K is s^2 (1/N - 1/K), exactly
+    _, draws = replies(1, 5, 6)
+    sizes = [1, 2, 4, 5, 6]
+    result = convergence(draws, sizes=sizes, rng=0)
+    for n, predicted in zip(sizes, result.rmse_predicted, strict=True):
+        subsets = [draws[:, list(chosen)].mean(axis=1) for chosen in itertools.combinations(range(6), n)]
+        assert_allclose(predicted**2, np.mean((np.array(subsets) - draws.mean(axis=1)) ** 2), rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("reference", ["exact", "all draws"])
+def test_error_follows_the_law(reference):
+    truth, draws = replies(2, 3000, 12, within=0.7)
+    options = {"exact": truth} if reference == "exact" else {}
+    result = convergence(draws, sizes=[1, 2, 4, 8, 12], n_subsets=20, rng=0, **options)
+    assert result.reference == reference
+    # within 3 %: sqrt of a variance with 33 000 degrees of freedom, and 3000 items
+    assert_allclose(result.rmse, result.rmse_predicted, rtol=0.03, atol=1e-12)
+    spared = 0 if reference == "exact" else 1 / 12
+    law = [0.7 * math.sqrt(1 / n - spared) for n in (1, 2, 4, 8, 12)]
+    assert_allclose(result.rmse_predicted, law, rtol=0.02, atol=1e-12)
+
+
+def test_all_draws_are_their_own_reference():
+    _, draws = ratings(3)
+    result = convergence(draws, sizes=[1, 7], rng=0)
+    assert_allclose([result.rmse[1], result.rmse_predicted[1], result.correlation[1]], [0, 0, 1], atol=1e-12)
+
+
+def test_a_judge_without_spread_is_exact_at_once():
+    result = convergence(np.repeat([[1.0], [3.0], [4.0]], 5, axis=1), rng=0)
+    assert set(result.rmse) == set(result.rmse_predicted) == {0.0}
+    assert_allclose(result.correlation, 1)
+    assert result.r == 0
+
+
+# --- correlations -----------------------------------------------------------------------------------------------
+
+
+def test_attenuation_is_that_of_spearman_and_brown():
+    rng = np.random.default_rng(4)
+    truth, draws = replies(5, 20_000, 9, within=1.5)
+    human = truth + rng.normal(size=20_000)
+    sizes = [1, 2, 3, 6, 9]
+    result = convergence(draws, exact=truth, human=human, method="pearson", sizes=sizes, n_subsets=3, rng=0)
+    alone = np.corrcoef(truth, human)[0, 1]
+    icc = 1 / (1 + 1.5**2)
+    law = [math.sqrt(n * icc / (1 + (n - 1) * icc)) for n in sizes]
+    assert_allclose(result.correlation, law, atol=0.01)
+    assert_allclose(result.human, np.multiply(alone, law), atol=0.01)
+    assert_allclose(result.human_reference, alone, rtol=1e-12)
+    assert_allclose(result.r, 1.5**2, rtol=0.05)
+
+
+def test_r_is_the_ratio_of_the_variance_components():
+    _, draws = replies(6, 11, 4)
+    # one-way analysis of variance: within-item mean square; (between mean square - within) / K
+    within = np.var(draws, axis=1, ddof=1).mean()
+    between = np.var(draws.mean(axis=1), ddof=1) - within / 4
+    assert_allclose(convergence(draws, rng=0).r, within / between, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
+def test_the_last_size_correlates_as_scipy_says(method):
+    truth, draws = ratings(7)
+    human = np.round(truth)
+    function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}.get(method, stats.kendalltau)
+    options = {"variant": "c"} if method == "kendall_c" else {}
+    result = convergence(draws, human=human, method=method, rng=0)
+    assert result.method == method
+    assert_allclose(result.human[-1], function(draws.mean(axis=1), human, **options).statistic, rtol=1e-12)
+    ends = [result.human_reference, result.human_low[-1], result.human_high[-1]]
+    assert_allclose(ends, result.human[-1], rtol=1e-12)
+    exact = convergence(draws, exact=truth, human=human, method=method, rng=0)
+    assert_allclose(exact.correlation[-1], function(draws.mean(axis=1), truth, **options).statistic, rtol=1e-12)
+    assert_allclose(exact.human_reference, function(truth, human, **options).statistic, rtol=1e-12)
+
+
+def test_the_band_holds_the_middle_of_the_subsets():
+    truth, draws = ratings(8)
+    result = convergence(draws, human=truth, sizes=[1, 3, 6], n_subsets=200, rng=0)
+    assert all(
+        low < mid < high for low, mid, high in zip(result.human_low, result.human, result.human_high, strict=True)
+    )
+    widths = np.subtract(result.human_high, result.human_low)
+    assert (np.diff(widths) < 0).all()
+
+
+def test_tied_means_in_tenths_stay_tied():
+    # fails: the mean of all draws depends on their order in the last bit, and ties of the reference come apart
+    rng = np.random.default_rng(9)
+    draws = rng.integers(1, 6, (40, 6)) / 10
+    assert_allclose(convergence(draws, method="kendall", sizes=[6], rng=0).correlation, 1)
+
+
+def test_without_people_there_is_no_agreement_with_people():
+    _, draws = ratings(10)
+    result = convergence(draws, rng=0)
+    assert np.isnan([*result.human, *result.human_low, *result.human_high, result.human_reference]).all()
+
+
+# --- draws that could not be read -------------------------------------------------------------------------------
+
+
+def test_unread_draws_are_counted_and_left_out():
+    truth, draws = ratings(11)
+    draws[0, :], draws[1, 2:], draws[5, 4] = NAN, NAN, NAN
+    result = convergence(draws, human=truth, sizes=[7], rng=0)
+    assert (result.n_unread, result.n, result.n_draws) == (13, 40, 7)
+    read = np.array([row[np.isfinite(row)].mean() for row in draws[1:]])
+    assert_allclose(result.human, stats.spearmanr(read, truth[1:]).statistic)
+    # 267 draws were read, of 39 items
+    within = sum(np.nansum((row - np.nanmean(row)) ** 2) for row in draws[1:]) / (267 - 39)
+    assert_allclose(convergence(draws, sizes=[1], rng=0).rmse_predicted, math.sqrt(within * (1 - 1 / 7)))
+
+
+def test_people_may_have_gaps():
+    truth, draws = ratings(12)
+    human = truth.copy()
+    human[[3, 8]] = NAN
+    keep = np.isfinite(human)
+    result = convergence(draws, human=human, sizes=[7], rng=0)
+    assert_allclose(result.human, stats.spearmanr(draws[keep].mean(axis=1), truth[keep]).statistic)
+    masked = convergence(draws, human=np.ma.array(truth, mask=~keep), sizes=[7], rng=0)
+    assert masked.human == result.human
+
+
+# --- options ----------------------------------------------------------------------------------------------------
+
+
+def test_the_same_generator_gives_the_same_answer():
+    truth, draws = ratings(13)
+    options = {"exact": truth, "human": truth}
+    one = convergence(draws, rng=5, **options)
+    assert convergence(draws, rng=5, **options) == one
+    assert convergence(draws, rng=np.random.default_rng(5), **options) == one
+    assert convergence(draws, rng=6, **options) != one
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    convergence(draws)
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_every_option_changes_the_answer():
+    truth, draws = ratings(14)
+    base = convergence(draws, human=truth, rng=0)
+    assert convergence(draws, exact=truth, human=truth, rng=0).rmse != base.rmse
+    assert convergence(draws, human=truth[::-1], rng=0).human != base.human
+    assert convergence(draws, human=truth, method="kendall", rng=0).human != base.human
+    assert convergence(draws, human=truth, sizes=[2, 3], rng=0).sizes == (2, 3)
+    assert convergence(draws, human=truth, n_subsets=50, rng=0).rmse != base.rmse
+    assert base.n_subsets == 100
+
+
+def test_the_draws_are_left_as_they_were():
+    _, draws = ratings(15)
+    before = draws.copy()
+    convergence(draws, rng=0)
+    assert np.array_equal(draws, before)
+
+
+@pytest.mark.parametrize(
+    ("k", "sizes"),
+    [
+        (2, (1, 2)),
+        (4, (1, 2, 3, 4)),
+        (20, (1, 2, 3, 5, 8, 10, 15, 20)),
+        (60, (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 60)),
+        (130, (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)),
+    ],
+)
+def test_default_sizes(k, sizes):
+    assert convergence(ratings(16, 5, k)[1], n_subsets=2, rng=0).sizes == sizes
+
+
+def test_one_row_for_each_size():
+    result = convergence(ratings(17)[1], sizes=(5, 2, 2), n_subsets=3, rng=0)
+    assert result.sizes == (5, 2, 2)
+    for name in ("rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high"):
+        assert len(getattr(result, name)) == 3
+
+
+# --- messages and words -----------------------------------------------------------------------------------------
+
+
+def test_messages():
+    draws = ratings(18, 6, 4)[1]
+    few = "`samples` must have two items and two draws at least, but got shape "
+    assert message(draws[:, :1]) == f"{few}(6, 1)."
+    assert message(draws[:1]) == f"{few}(1, 4)."
+    assert message(np.empty((0, 4))) == f"{few}(0, 4)."
+    assert message(draws[0]) == "`samples` must have 2 dimensions, but got shape (4,)."
+    assert message([["a", "b"]]) == "`samples` must be numeric, but got [['a', 'b']]."
+    assert message(draws, exact=[1, 2]) == "`exact` must have the length of `samples` (6), but got 2."
+    assert message(draws, human=[1, 2, 3]) == "`human` must have the length of `samples` (6), but got 3."
+    assert message(draws, human=draws) == "`human` must have 1 dimension, but got shape (6, 4)."
+    assert message(draws, method="tau") == (
+        "`method` must be one of 'pearson', 'spearman', 'kendall', 'kendall_c', but got 'tau'."
+    )
+    sizes = "`sizes` must be whole numbers from 1 to 4 (the draws there are), but got "
+    assert message(draws, sizes=[1, 5]) == f"{sizes}[1, 5]."
+    assert message(draws, sizes=[0]) == f"{sizes}[0]."
+    assert message(draws, sizes=[1.5]) == f"{sizes}[1.5]."
+    assert message(draws, sizes=[]) == f"{sizes}[]."
+
+
+@pytest.mark.parametrize("n_subsets", [0, -1])
+def test_message_about_the_number_of_subsets(n_subsets):
+    # fails: an IndexError, or numpy's own message
+    assert "`n_subsets` must be" in message(ratings(19)[1], n_subsets=n_subsets)
+
+
+@pytest.mark.parametrize("draws", [np.full((3, 4), NAN), [[1, 2, 3], [NAN] * 3]])
+def test_message_where_too_little_could_be_read(draws):
+    # fails: warnings of numpy about empty slices
+    assert "`samples` must have" in message(draws)
+
+
+def test_the_line_of_text_names_the_first_size():
+    # fails: says "1 draw" whatever the first size is
+    text = str(convergence(ratings(20)[1], sizes=[3, 7], rng=0))
+    assert "of 1 draw" not in text
+    assert "3 draws" in text

@@ -1,0 +1,199 @@
+"""The display hooks of the results: text, signature, frame, html; and that results stay as they are."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from calib import __version__
+from calib.stats import Interval, agreement, convergence, mean_interval, ppi_difference, ppi_mean
+from calib.stats._estimate import bracket, short, write_signature
+
+NAN = math.nan
+X, Y = [1, 2, 3, 1, 3, 2, 2, 2], [1, 2, 3, 1, 2, 3, 1, 4]
+GROUPS, SYSTEMS = list("aaabbbcc"), list("xyzxyzxy")
+GOLD = [4, 3, 5, 4, 2, 4], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8], [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3]
+DRAWS = [[3, 4, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
+
+
+def results():
+    return {
+        "agreement": agreement(X, Y, groups=GROUPS, systems=SYSTEMS, level="group"),
+        "convergence": convergence(DRAWS, human=[3, 2, 5, 1], rng=0),
+        "mean": mean_interval(GOLD[0]),
+        "ppi": ppi_mean(*GOLD),
+        "difference": ppi_difference([4, 5, 4, NAN], [3, 3, 4, NAN], [4, 5, 4, 4], [3, 3, 3, 3], method="ppi"),
+    }
+
+
+each_result = pytest.mark.parametrize("name", list(results()))
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+
+
+def test_text_of_agreement():
+    result = agreement(X[:6], Y[:6], method="kendall_c")
+    low, high = (f"{end:.4g}" for end in result.interval)
+    assert str(result) == f"Kendall tau-c over items = 0.6667, 95 % CI [{low}, {high}] (n = 6)"
+    text = str(agreement(X, Y, groups=GROUPS, level="group", confidence_level=0.9))
+    assert text.startswith("Spearman rho within groups = 0.75, 90 % CI [")
+    assert text.endswith("] (n = 2, 1 constant groups left out)")
+    text = str(agreement(X, Y, groups=GROUPS, level="group", constant="zero", method="kendall"))
+    assert text.startswith("Kendall tau-b within groups = 0.4444, 95 % CI [")
+    assert text.endswith("] (n = 3)")
+    text = str(agreement(X, Y, systems=SYSTEMS, level="system", method="pearson"))
+    assert text.startswith("Pearson r over systems = ")
+    assert text.endswith("] (n = 3)")
+
+
+def test_text_of_means():
+    assert str(mean_interval([3, 4, 4, 5, 4])) == (
+        "human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)"
+    )
+    texts = {m: str(ppi_mean(*GOLD, method=m, confidence_level=0.9)) for m in ("ppi", "ppi++", "judge_only")}
+    assert texts["ppi"].startswith("human mean = 3.708, 90 % CI [")
+    assert texts["ppi"].endswith("], from 6 human labels and 14 judge scores (PPI)")
+    assert texts["ppi++"].endswith("], from 6 human labels and 14 judge scores (PPI++)")
+    assert texts["judge_only"].startswith("judge mean = 3.807, 90 % CI [")
+    assert texts["judge_only"].endswith(
+        "], from no human labels and 14 judge scores (judge alone: not an interval for the human mean)"
+    )
+    assert str(results()["difference"]).startswith("human mean difference = ")
+
+
+def test_text_of_convergence():
+    text = str(results()["convergence"])
+    assert text.startswith("the mean of 3 draws is 0 points (RMSE) from the mean of all 3, of 1 draw ")
+    assert ", agreement with people 0.8 (reference 0.8); r = " in text
+    assert "from the exact expectation" in str(convergence(DRAWS, exact=[3, 2, 5, 2], rng=0))
+    assert "people" not in str(convergence(DRAWS, rng=0))
+
+
+def test_no_interval_is_said_in_words():
+    assert str(agreement(X, Y, interval="none")).endswith(", no interval (n = 8)")
+    assert "nan" not in str(mean_interval([4, 4, 4]))
+
+
+def test_short_and_bracket():
+    assert [short(v) for v in (0.0123456, 1600.0, 123456.0, NAN, -0.5)] == [
+        "0.01235",
+        "1600",
+        "1.235e+05",
+        "nan",
+        "-0.5",
+    ]
+    assert bracket(Interval(-0.5, 0.25), 0.999) == "99.9 % CI [-0.5, 0.25]"
+    assert bracket(Interval(0.41, 0.67), 0.57) == "57 % CI [0.41, 0.67]"
+
+
+# --- signature --------------------------------------------------------------------------------------------------
+
+
+def test_signature_of_agreement():
+    assert agreement(X[:6], Y[:6]).signature == (
+        f"spearman|level:item|ci:item-jackknife|cl:0.95|n:6|missing:0|v:{__version__}"
+    )
+    nested = agreement(
+        [*X, NAN], [*Y, 1], groups=[*GROUPS, "c"], systems=[*SYSTEMS, "z"], level="group", method="kendall"
+    )
+    assert nested.signature == (
+        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|constant:skip|skipped:1"
+        f"|v:{__version__}"
+    )
+    zero = agreement(X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9)
+    assert zero.signature == (
+        f"spearman|level:group|ci:none|cl:0.9|n:8|missing:0|groups:3|constant:zero|skipped:1|v:{__version__}"
+    )
+
+
+def test_signature_of_means():
+    assert mean_interval(GOLD[0]).signature == (
+        f"classical|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
+    )
+    assert ppi_mean(*GOLD, method="ppi").signature == (
+        f"ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1|v:{__version__}"
+    )
+    tuned = ppi_mean(*GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8)
+    assert tuned.signature == (
+        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|groups:3|v:{__version__}"
+    )
+    assert results()["difference"].signature == (
+        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:4|lam:1|v:{__version__}"
+    )
+
+
+def test_signature_of_convergence():
+    unread = [[3, NAN, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
+    assert convergence(unread, n_subsets=7, method="kendall", rng=0).signature == (
+        f"convergence|to:all-draws|coef:kendall|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
+    )
+    assert "|to:exact|" in convergence(DRAWS, exact=[3, 2, 5, 2], rng=0).signature
+
+
+def test_write_signature():
+    assert write_signature({"ppi": True, "x": 0.123456, "y": None, "z": "a b"}) == f"ppi|x:0.1235|z:a b|v:{__version__}"
+
+
+# --- frame and html ---------------------------------------------------------------------------------------------
+
+
+@each_result
+def test_frames_have_the_shared_columns_and_every_digit(name):
+    pytest.importorskip("pandas")
+    result = results()[name]
+    frame = result.to_frame()
+    if name == "convergence":
+        names = ["draws", "rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high"]
+        assert list(frame.columns) == names
+        assert len(frame) == len(result.sizes) == 3
+        assert tuple(frame["rmse"]) == result.rmse
+        assert tuple(frame["draws"]) == result.sizes
+    else:
+        assert len(frame) == 1
+        row = frame.iloc[0]
+        assert (row["estimate"], row["std_error"]) == (result.estimate, result.std_error)
+        assert (row["conf_low"], row["conf_high"]) == result.interval
+        assert row["n"] == result.n
+        assert ("p_value" in frame) == (name in ("agreement", "difference"))
+
+
+@each_result
+def test_html_shows_the_frame(name):
+    pytest.importorskip("pandas")
+    result = results()[name]
+    html = result._repr_html_()
+    assert html.startswith("<table")
+    assert "nan" not in html.lower()
+    for column in result.to_frame().columns:
+        assert f"<th>{column}</th>" in html
+    if name != "convergence":
+        assert short(result.estimate) in html
+
+
+def test_missing_numbers_are_blank_in_html():
+    pytest.importorskip("pandas")
+    assert "nan" not in agreement(X, Y, interval="none")._repr_html_().lower()
+
+
+# --- frozen -----------------------------------------------------------------------------------------------------
+
+
+@each_result
+def test_results_are_frozen_values(name):
+    result = results()[name]
+    field = dataclasses.fields(result)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(result, field, 0)
+    assert not hasattr(result, "__dict__")
+    assert hash(result) == hash(dataclasses.replace(result))
+    numbers = [v for v in dataclasses.astuple(result) if not isinstance(v, str | tuple)]
+    assert all(type(v) in (int, float) for v in numbers), [type(v) for v in numbers]
+
+
+@each_result
+def test_nothing_is_rounded_inside(name):
+    result = results()[name]
+    value = result.rmse[0] if name == "convergence" else result.std_error
+    assert value != np.round(value, 6)
