@@ -107,7 +107,9 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
         pair = isinstance(one, tuple) and len(one) == 2
         heading, thing = one if pair else ("", one)
         if not isinstance(thing, _THINGS) or not isinstance(heading, str):
-            raise TypeError(f"`results` must hold results, DataFrames and texts, but got {type(thing).__name__}.")
+            raise TypeError(
+                f"`results` must hold results, DataFrames and texts, or pairs (heading, thing), but got {one!r:.60}."
+            )
         yield heading, thing
 
 
@@ -290,7 +292,11 @@ def _ranges(numbers: Sequence[int]) -> str:
 def _table(frame: pd.DataFrame, interval: str = "interval") -> Table:
     """All columns as text; the two ends of an interval in one."""
     ends = {"conf_low", "conf_high"} <= set(frame.columns)
-    digits = _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float)) if ends else None
+    digits = (
+        _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float, na_value=np.nan))
+        if ends
+        else None
+    )
     columns, numeric = {}, []
     for place, (name, values) in enumerate(frame.items()):
         if ends and name == "conf_high":
@@ -315,7 +321,7 @@ def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
         return [_cell(value) for value in values]
     if values.name == "p_value":
         return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
-    places = _decimals(values.to_numpy(float)) if digits is None else digits
+    places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
     return ["" if pd.isna(value) else _fixed(float(value), places) for value in values]
 
 
@@ -375,8 +381,9 @@ def _picture(draw: Callable[[Axes], Any]) -> Picture:
     ax = figure.subplots()
     draw(ax)
     image = io.BytesIO()
+    # the salt and no metadata: the same results give the same file
     with rc_context({"svg.hashsalt": "calib", "svg.fonttype": "path"}):
-        figure.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(image, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
     return Picture(f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}", f"Picture: {words}")
 

@@ -13,7 +13,7 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -102,25 +102,18 @@ Human = Annotated[Path, typer.Argument(help="People's scores or ratings, or a fi
 ConfidenceLevel = Annotated[float, typer.Option(help="Between 0 and 1.")]
 Coefficient = Annotated[str, typer.Option(help="spearman, pearson, kendall or kendall_c.")]
 
-OwnItem = Annotated[str, typer.Option(help="Your own file: the column of ids.")]
-OwnScore = Annotated[str, typer.Option(help="Your own file: the column of scores.")]
-OwnCriterion = Annotated[str, typer.Option(help="Your own file: a column, or the name of the criterion.")]
-OwnRater = Annotated[str, typer.Option(help="Your own file: a column, or the name of the rater.")]
-OwnScale = Annotated[str, typer.Option(help="Your own file: '1|2|3|4|5' or 'lo..hi'.")]
+# how to read a file that is no table of calib's: the arguments of `scores_from`
+OwnItem = Annotated[str | None, typer.Option(help="Your own file: the column of ids.")]
+OwnScore = Annotated[str | None, typer.Option(help="Your own file: the column of scores.")]
+OwnCriterion = Annotated[str | None, typer.Option(help="Your own file: a column, or the name of the criterion.")]
+OwnRater = Annotated[str | None, typer.Option(help="Your own file: a column, or the name of the rater.")]
+OwnScale = Annotated[str | None, typer.Option(help="Your own file: '1|2|3|4|5' or 'lo..hi'.")]
 OwnGroup = Annotated[str | None, typer.Option(help="Your own file: the column of source documents.")]
 OwnSystem = Annotated[str | None, typer.Option(help="Your own file: the column of systems.")]
 
 
-class _Own(NamedTuple):
-    """How to read a file that is no table of calib's: the arguments of `scores_from`."""
-
-    item: str
-    score: str
-    criterion: str
-    rater: str
-    scale: str
-    group: str | None
-    system: str | None
+def _given(**options: str | None) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 # --- commands ---------------------------------------------------------------------------------------------------
@@ -130,36 +123,19 @@ class _Own(NamedTuple):
 def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
     """Go through everything once, offline: simulated people, the embedded judge."""
     import calib
-    from calib._report import together
 
     items, people = calib.load_planted()
-    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
-    exact, sampled = (
-        calib.rate(items, prompts, calib.Judge("offline", method=method), store=out / "replies.sqlite")
-        for method in ("logprob", "sample")
-    )
+    exact, sampled = (_rated_offline(items, method, out / "replies.sqlite") for method in ("logprob", "sample"))
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
     gold = _half(human)
-    agreement = calib.agreement(scores, human, level="group")
-    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
-    intervals = _three(scores, gold)
-    heads = (
-        "Agreement with the simulated people within source texts",
-        "Distance (RMSE) of the mean of N draws from the exact expectation",
-        f"Mean score from the labels of {gold['group'].nunique()} of {human['group'].nunique()} source texts",
-    )
-    _paragraph(_DEMO)
-    typer.echo(f"\n{heads[0]}\n")
-    _show_results(agreement)
-    typer.echo(f"\n{heads[1]}\n")
-    _print(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
-    typer.echo(f"\n{heads[2]}\n")
-    _show_results(together(intervals))
-    everything = ("For comparison: the labels of all source texts", calib.interval(scores, human, method="classical"))
-    parts = [_DEMO, *zip(heads, (agreement, convergence, intervals), strict=True), everything]
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv")
+    agreement = calib.agreement(scores, human, level="group")
+    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
+    intervals, everything = _three(scores, gold), calib.interval(scores, human, method="classical")
+    _show_demo(agreement, convergence, intervals)
+    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
     for ending in ("md", "html"):
         calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
     typer.echo(_next_steps(out))
@@ -169,6 +145,31 @@ _DEMO = (
     "The people here are SIMULATED and the judge is the one embedded in calib: "
     "the numbers show what calib does and say nothing about any model."
 )
+_HEADS = (
+    "Agreement with the simulated people within source texts",
+    "Distance (RMSE) of the mean of N draws from the exact expectation",
+    "Mean score from the labels of half of the source texts",
+    "For comparison: the labels of all source texts",
+)
+
+
+def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFrame:
+    import calib
+
+    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
+    return calib.rate(items, prompts, calib.Judge("offline", method=method), store=store)
+
+
+def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> None:
+    from calib._report import together
+
+    _paragraph(_DEMO)
+    typer.echo(f"\n{_HEADS[0]}\n")
+    _show_results(agreement)
+    typer.echo(f"\n{_HEADS[1]}\n")
+    _print(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
+    typer.echo(f"\n{_HEADS[2]}\n")
+    _show_results(together(intervals))
 
 
 def _half(human: pd.DataFrame) -> pd.DataFrame:
@@ -190,7 +191,7 @@ def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
 def _next_steps(out: Path) -> str:
     at = {name: shlex.quote(str(out / f"{name}.csv")) for name in ("sampled", "scores", "human", "gold")}
     return (
-        f"\nReport: {out / 'report.html'} (and report.md); tables: the csv files beside it. Try on them:\n"
+        f"\nReport: {_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
         f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']} --by system\n"
         f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
@@ -271,11 +272,11 @@ def agree(
     interval: Annotated[str, typer.Option(help="auto or none.")] = "auto",
     constant: Annotated[str, typer.Option(help="Groups without a correlation: skip or zero.")] = "skip",
     confidence_level: ConfidenceLevel = 0.95,
-    item: OwnItem = "item",
-    score: OwnScore = "score",
-    criterion: OwnCriterion = "quality",
-    rater: OwnRater = "human",
-    scale: OwnScale = "",
+    item: OwnItem = None,
+    score: OwnScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
     group: OwnGroup = None,
     system: OwnSystem = None,
     out: Out = None,
@@ -283,9 +284,9 @@ def agree(
     """Correlation of a judge with people, per criterion."""
     import calib
 
-    own = _Own(item, score, criterion, rater, scale, group, system)
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     options = {"interval": interval, "constant": constant, "confidence_level": confidence_level}
-    judged, people = _both(scores, human, own, items)
+    judged, people = _scores(own, items, scores, human)
     _show_results(calib.agreement(judged, people, level=level, method=method, **options), out)
 
 
@@ -298,18 +299,18 @@ def converge(
     sizes: Annotated[list[int] | None, typer.Option(help="Number of draws; repeatable.")] = None,
     n_subsets: Annotated[int, typer.Option(help="Random subsets of the draws.")] = 100,
     rng: Annotated[int | None, typer.Option(help="Seed of the subsets.")] = None,
-    item: OwnItem = "item",
-    score: OwnScore = "score",
-    criterion: OwnCriterion = "quality",
-    rater: OwnRater = "human",
-    scale: OwnScale = "",
+    item: OwnItem = None,
+    score: OwnScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
     out: Out = None,
 ) -> None:
     """Means of N draws against the exact expectation, and against people."""
     import calib
 
-    own = _Own(item, score, criterion, rater, scale, None, None)
-    expected, people = (None if path is None else _scores(path, own, None) for path in (exact, human))
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
+    expected, people = _scores(own, None, exact, human)
     draws = calib.table.read(sampled, "ratings")
     options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "rng": rng}
     results = calib.convergence(draws, expected, human=people, **options)
@@ -326,11 +327,11 @@ def interval(
     by: Annotated[str | None, typer.Option(help="A column of the scores, such as system.")] = None,
     method: Annotated[str, typer.Option(help="auto, ppi++, ppi, classical or judge_only.")] = "auto",
     confidence_level: ConfidenceLevel = 0.95,
-    item: OwnItem = "item",
-    score: OwnScore = "score",
-    criterion: OwnCriterion = "quality",
-    rater: OwnRater = "human",
-    scale: OwnScale = "",
+    item: OwnItem = None,
+    score: OwnScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
     group: OwnGroup = None,
     system: OwnSystem = None,
     out: Out = None,
@@ -338,8 +339,8 @@ def interval(
     """Mean human score of all items, from a few labels and the judge, with an interval."""
     import calib
 
-    own = _Own(item, score, criterion, rater, scale, group, system)
-    judged, people = _both(scores, gold, own, items)
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    judged, people = _scores(own, items, scores, gold)
     _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out)
 
 
@@ -352,19 +353,19 @@ def report(
     title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
     method: Coefficient = "spearman",
     confidence_level: ConfidenceLevel = 0.95,
-    item: OwnItem = "item",
-    score: OwnScore = "score",
-    criterion: OwnCriterion = "quality",
-    rater: OwnRater = "human",
-    scale: OwnScale = "",
+    item: OwnItem = None,
+    score: OwnScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
     group: OwnGroup = None,
     system: OwnSystem = None,
 ) -> None:
     """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
     import calib
 
-    own = _Own(item, score, criterion, rater, scale, group, system)
-    judged, people = _both(scores, human, own, items)
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    judged, people = _scores(own, items, scores, human)
     parts: list[Any] = [
         (
             f"Agreement, level {level}",
@@ -404,26 +405,50 @@ def data(
 # --- files in ---------------------------------------------------------------------------------------------------
 
 
-def _both(scores: Path, human: Path, own: _Own, items: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    # two files of one's own must not be one rater: that of the scores is its file's name
-    return _scores(scores, own._replace(rater=scores.stem), items), _scores(human, own, items)
-
-
-def _scores(path: Path, own: _Own, items: Path | None) -> pd.DataFrame:
-    """The scores in a file: of scores, of ratings, or of one's own."""
+def _scores(own: dict[str, str], items: Path | None, judge: Path | None, human: Path | None) -> list[Any]:
+    """The scores in two files, each of scores, of ratings, or of one's own."""
     import calib
 
-    frame = calib.table.read_frame(path)
     texts = None if items is None else calib.table.read(items, "items")
-    if not {"item", "criterion", "rater", "score"} <= set(frame.columns):
-        frame = calib.scores_from(frame, **own._asdict())
-    elif {"weight", "draw", "status"} & set(frame.columns):
-        return calib.summarize(frame, texts)
-    scores = calib.table.check_scores(frame).astype({"item": object})
-    if texts is None:
+    frames = [None if path is None else calib.table.read_frame(path) for path in (judge, human)]
+    if own and all(frame is None or _is_table(frame) for frame in frames):
+        raise typer.BadParameter(
+            f"--{next(iter(own))} describes a file of your own, but the files are tables of calib's."
+        )
+    # in two files of one's own the raters must differ: the judge is called as its file is
+    first = frames[0] if frames[0] is not None else {}
+    name = {} if judge is None or own.get("rater") in first else {"rater": judge.stem}
+    options = (own | name, own)
+    return [
+        None if frame is None else _scored(path, frame, named, texts)
+        for path, frame, named in zip((judge, human), frames, options, strict=True)
+    ]
+
+
+def _is_table(frame: pd.DataFrame) -> bool:
+    return {"item", "criterion", "rater", "score"} <= set(frame.columns)
+
+
+def _scored(path: Path | None, frame: pd.DataFrame, own: dict[str, str], items: pd.DataFrame | None) -> pd.DataFrame:
+    import calib
+
+    try:
+        if not _is_table(frame):
+            return _designed(calib.scores_from(frame, **own), items)
+        if {"weight", "draw", "status"} & set(frame.columns):
+            return calib.summarize(frame, items)
+        return _designed(calib.table.check_scores(frame), items)
+    except calib.table.TableError as error:
+        raise calib.table.TableError(f"{path}: {error}") from None
+
+
+def _designed(scores: pd.DataFrame, items: pd.DataFrame | None) -> pd.DataFrame:
+    """The scores with the groups and systems of the items, if these are given."""
+    if items is None:
         return scores
-    design = [column for column in ("group", "system") if column in texts]
-    return scores.drop(columns=design, errors="ignore").merge(texts[["item", *design]], on="item", how="left")
+    design = [name for name in ("group", "system") if name in items]
+    known = scores.astype({"item": object}).drop(columns=design, errors="ignore")
+    return known.merge(items[["item", *design]], on="item", how="left")
 
 
 def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:

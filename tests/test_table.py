@@ -134,6 +134,19 @@ def test_one_draw_weighs_no_more_than_one():
         check_ratings(ratings(item=["a", "a"]))
 
 
+# fails: the bounds of a score are then computed as if the values were 0
+@pytest.mark.parametrize("status", ["ambiguous", "unseen"])
+def test_unclear_mass_says_which_values_it_may_stand_for(status):
+    with pytest.raises(TableError, match="low"):
+        check_ratings(ratings(score=[4, None], status=["ok", status], weight=0.5, method="logprob"))
+
+
+# fails: a gap becomes a probability of 1
+def test_a_missing_probability_is_not_made_up():
+    with pytest.raises(TableError, match="weight"):
+        check_ratings(ratings(weight=[0.4, None], method="logprob"))
+
+
 # fails with a TypeError of pandas
 def test_two_columns_of_one_name_are_refused():
     with pytest.raises(TableError, match="score"):

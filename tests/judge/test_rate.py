@@ -117,6 +117,15 @@ def test_replies_under_way_at_a_failure_are_kept(store):
         assert len(kept) == 7
 
 
+# fails: the call is passed over, and its missing reply is a KeyError later
+def test_a_call_that_was_cancelled_is_a_failed_call():
+    async def complete(request: dict) -> dict:
+        raise asyncio.CancelledError
+
+    with pytest.raises(JudgeError):
+        rated(complete)
+
+
 def test_more_draws_pay_only_for_the_new_ones(store):
     first, second = Server(), Server()
     few = rated(first, store=store, draws=2)

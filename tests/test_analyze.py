@@ -1,0 +1,740 @@
+"""The verbs on tables: summaries with known numbers, alignment by key, counts, and the same results as on arrays."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+import calib
+from calib import stats
+from calib._analyze import Results
+from calib.table import TableError
+
+NAN = math.nan
+FIVE = "1|2|3|4|5"
+
+
+def logprob_rows(*rows: tuple) -> pd.DataFrame:
+    """Ratings of a judge from token probabilities: item, score, weight and what else there is."""
+    names = ["item", "score", "weight", "status", "low", "high"]
+    frame = pd.DataFrame([(*row, *["ok", NAN, NAN][len(row) - 3 :]) for row in rows], columns=names)
+    return frame.assign(criterion="coherence", rater="judge", method="logprob", scale=FIVE)
+
+
+def drawn(*rows: tuple, rater: str = "judge", **columns: object) -> pd.DataFrame:
+    """Ratings of a sampled judge: item, draw, score."""
+    frame = pd.DataFrame(rows, columns=["item", "draw", "score"])
+    return frame.assign(criterion="coherence", rater=rater, method="sample", scale=FIVE, **columns)
+
+
+def one_row(ratings: pd.DataFrame, **options: object) -> pd.Series:
+    scores = calib.summarize(ratings, **options)
+    assert len(scores) == 1
+    return scores.iloc[0]
+
+
+def cells(scores: pd.DataFrame, *names: str) -> list[tuple]:
+    return list(scores[list(names)].astype(object).itertuples(index=False, name=None))
+
+
+# --- summarize --------------------------------------------------------------------------------------------------
+
+
+def test_the_textbook_examples():
+    first, second, even = (
+        logprob_rows(*[("a", score, p) for score, p in shares])
+        for shares in ([(3, 0.42), (4, 0.40), (5, 0.10)], [(3, 0.10), (4, 0.55), (5, 0.25)], [(3, 0.5), (4, 0.5)])
+    )
+    assert one_row(first)["score"] == pytest.approx(3.36 / 0.92)
+    assert round(one_row(first)["score"], 3) == 3.652
+    assert round(one_row(second)["score"], 3) == 4.167
+    assert one_row(even)["score"] == 3.5
+
+
+def test_everything_that_a_summary_says():
+    row = one_row(logprob_rows(("a", 3, 0.5), ("a", 4, 0.25), ("a", NAN, 0.05, "off_scale")))
+    assert row["score"] == pytest.approx(10 / 3)
+    assert row["sd"] == pytest.approx(math.sqrt(2 / 9))
+    assert row["entropy"] == pytest.approx(-(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3))
+    assert row["mode"] == 3
+    assert row["mass"] == pytest.approx(0.75)
+    assert (row["n"], row["n_unread"]) == (1, 0)
+    assert row["low"] == row["high"] == pytest.approx(10 / 3)
+    assert (row["scale"], row["method"], row["rater"]) == (FIVE, "logprob", "judge")
+
+
+def test_a_label_is_its_own_summary():
+    people = pd.DataFrame({"item": ["a", "b"], "criterion": "fluency", "rater": "ann", "score": [4, 2]})
+    scores = calib.summarize(people)
+    assert cells(scores, "item", "score", "sd", "entropy", "mode", "n", "mass") == [
+        ("a", 4.0, 0.0, 0.0, 4.0, 1, 1.0),
+        ("b", 2.0, 0.0, 0.0, 2.0, 1, 1.0),
+    ]
+
+
+def test_draws_are_averaged_and_their_spread_is_that_of_one_draw():
+    row = one_row(drawn(("a", 0, 3), ("a", 1, 3), ("a", 2, 5), ("a", 3, 5)))
+    assert (row["score"], row["sd"], row["n"]) == (4.0, 1.0, 4)
+    assert row["entropy"] == pytest.approx(math.log(2))
+
+
+def test_chains_are_averaged_each_with_the_same_weight():
+    rows = logprob_rows(("a", 1, 0.3), ("a", 2, 0.3), ("a", 5, 0.9)).assign(method="chain", draw=[0, 0, 1])
+    row = one_row(rows)
+    assert row["score"] == pytest.approx((1.5 + 5) / 2)
+    assert row["mass"] == pytest.approx((0.6 + 0.9) / 2)
+    assert row["n"] == 2
+
+
+def test_two_runs_are_more_draws():
+    runs = [drawn(("a", 0, 3), run="one"), drawn(("a", 0, 5), run="two")]
+    row = one_row(pd.concat(runs))
+    assert (row["score"], row["n"]) == (4.0, 2)
+
+
+def test_what_could_not_be_read_is_counted_and_not_averaged():
+    row = one_row(drawn(("a", 0, 4), ("a", 1, None), ("a", 2, 2), ("a", 3, None)))
+    assert (row["score"], row["n"], row["n_unread"], row["mass"]) == (3.0, 2, 2, 0.5)
+    row = one_row(drawn(("a", 0, None), ("a", 1, None), status=["refused", "truncated"]))
+    assert (row["n"], row["n_unread"], row["mass"]) == (0, 2, 0.0)
+    assert row[["score", "entropy", "sd", "mode", "low", "high"]].isna().all()
+
+
+def test_unseen_mass_widens_the_bounds():
+    row = one_row(logprob_rows(("a", 3, 0.6), ("a", 4, 0.3), ("a", NAN, 0.1, "unseen", 1, 5)))
+    assert row["score"] == pytest.approx(3 / 0.9)
+    assert row["low"] == pytest.approx(3.0 + 0.1)
+    assert row["high"] == pytest.approx(3.0 + 0.5)
+
+
+def test_ambiguous_mass_widens_the_bounds():
+    row = one_row(logprob_rows(("a", 3, 0.6), ("a", NAN, 0.4, "ambiguous", 1, 5)))
+    assert row["score"] == 3.0
+    assert row["low"] == pytest.approx(0.6 * 3 + 0.4 * 1)
+    assert row["high"] == pytest.approx(0.6 * 3 + 0.4 * 5)
+
+
+# fails where the unclear mass can only lie on one side of what was read
+@given(
+    st.lists(st.floats(0, 1), min_size=7, max_size=7).filter(lambda p: sum(p[:5]) > 0.01),
+    st.lists(st.integers(1, 5), min_size=4, max_size=4),
+)
+@example([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0], [1, 1, 1, 1])
+@settings(max_examples=50, deadline=None)
+def test_the_expectation_lies_between_its_bounds(raw, ends):
+    shares = [p / sum(raw) for p in raw]
+    low, high = sorted(ends[:2]), sorted(ends[2:])
+    rows = [("a", k + 1, p) for k, p in enumerate(shares[:5])]
+    rows += [("a", NAN, shares[5], "ambiguous", *low), ("a", NAN, shares[6], "unseen", *high)]
+    row = one_row(logprob_rows(*rows))
+    assert row["low"] - 1e-9 <= row["score"] <= row["high"] + 1e-9
+
+
+def test_items_bring_group_and_system():
+    items = pd.DataFrame({"item": [1, 2, 3], "group": [10, 10, 11], "system": ["x", "y", "x"], "note": "n"})
+    scores = calib.summarize(drawn((2, 0, 3), (1, 0, 4)), items)
+    assert cells(scores, "item", "group", "system") == [("2", "10", "y"), ("1", "10", "x")]
+
+
+def test_a_rated_item_that_is_not_among_the_items_is_an_error():
+    with pytest.raises(TableError, match=r"^items: column `item`: must hold every rated item, but 'z' is missing\.$"):
+        calib.summarize(drawn(("a", 0, 3), ("z", 0, 3)), pd.DataFrame({"item": ["a", "b"]}))
+
+
+def test_raters_prompts_methods_and_temperatures_stay_apart():
+    parts = [drawn(("a", 0, 3), temperature=t, prompt=p) for t in (0.5, 1.0) for p in ("p", "q")]
+    parts += [drawn(("a", 0, 4), rater="other"), logprob_rows(("a", 5, 0.9))]
+    assert len(calib.summarize(pd.concat(parts))) == 6
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rows = pd.concat([drawn(("a", 0, 3), ("b", 0, 1), ("a", 1, 5)), logprob_rows(("b", 2, 0.4), ("b", 3, 0.5))])
+    shuffled = calib.summarize(rows.sample(frac=1, random_state=1))
+    first = calib.summarize(rows)
+    keys = ["item", "method"]
+    plain = [t.astype(dict.fromkeys(keys, str)).sort_values(keys, ignore_index=True) for t in (first, shuffled)]
+    assert_frame_equal(*plain, check_categorical=False)
+
+
+def test_no_ratings_no_scores():
+    assert len(calib.summarize(drawn(("a", 0, 3)).iloc[:0])) == 0
+
+
+# --- pooling ----------------------------------------------------------------------------------------------------
+
+
+def people(*rows: tuple) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["item", "rater", "score"]).assign(criterion="fluency", scale=FIVE)
+
+
+def test_pooled_raters_have_equal_weight():
+    table = people(("a", "ann", 1), ("a", "bob", 2), ("a", "cyd", 5), ("b", "ann", 4), ("b", "bob", None))
+    scores = calib.summarize(table, pool="rater")
+    assert cells(scores, "item", "rater", "score", "n", "n_unread") == [
+        ("a", "mean of 3 raters", pytest.approx(8 / 3), 3, 0),
+        ("b", "mean of 3 raters", 4.0, 1, 1),
+    ]
+
+
+def test_one_rater_pooled_keeps_the_name():
+    assert calib.summarize(people(("a", "ann", 3)), pool="rater")["rater"].tolist() == ["ann"]
+
+
+# fails: each draw has the same weight, so that who drew twenty counts as twenty raters
+def test_pooled_raters_have_equal_weight_whatever_they_drew():
+    one = drawn(("a", 0, 1), rater="ann")
+    many = drawn(*[("a", draw, 5) for draw in range(20)], rater="bob")
+    row = one_row(pd.concat([one, many]), pool="rater")
+    assert row["score"] == 3.0
+    assert row["n"] == 2
+
+
+def test_pooling_by_anything_else_is_refused():
+    with pytest.raises(ValueError, match=r"^`pool` must be None or 'rater', but got 'item'\.$"):
+        calib.summarize(people(("a", "ann", 3)), pool="item")
+
+
+# --- scores_from ------------------------------------------------------------------------------------------------
+
+MINE = pd.DataFrame({"id": [1, 2, 3], "mark": ["4", "", "2"], "who": ["ann", "ann", "bob"], "doc": [7, 7, 8]})
+
+
+def test_your_own_columns_make_scores():
+    scores = calib.scores_from(MINE, item="id", score="mark", criterion="tone", rater="who", scale=FIVE, group="doc")
+    assert cells(scores, "item", "score", "criterion", "rater", "scale", "group") == [
+        ("1", 4.0, "tone", "ann", FIVE, "7"),
+        ("3", 2.0, "tone", "bob", FIVE, "8"),
+    ]
+
+
+@pytest.mark.parametrize("empty", ["", None, NAN, pd.NA])
+def test_an_empty_label_is_left_out(empty):
+    frame = pd.DataFrame({"item": ["a", "b"], "score": pd.Series([3, empty], dtype=object)})
+    assert calib.scores_from(frame)["item"].tolist() == ["a"]
+
+
+def test_defaults_of_scores_from():
+    scores = calib.scores_from(pd.DataFrame({"item": ["a"], "score": [3]}))
+    assert cells(scores, "criterion", "rater", "method", "scale") == [("quality", "human", "human", "")]
+    assert not {"group", "system"} & set(scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark', 'who', 'doc'."),
+        (
+            {"item": "id", "score": "rating"},
+            "`score` must be a column of the frame, but got 'rating'; there are 'id', 'mark', 'who', 'doc'.",
+        ),
+        (
+            {"item": "id", "score": "mark", "group": "document"},
+            "`group` must be a column of the frame, but got 'document'; there are 'id', 'mark', 'who', 'doc'.",
+        ),
+        (
+            {"item": "id", "score": "who"},
+            "scores: column `score`, row 0: must be a number, but got 'ann'.",
+        ),
+        (
+            {"item": "id", "score": "mark", "scale": "1|2|3"},
+            "scores: column `score`, row 0: must lie on the scale '1|2|3', but got 4.0.",
+        ),
+        (
+            {"item": "doc", "score": "id"},
+            "scores: column `item`, row 1: must be unique over item, criterion, rater, prompt, method, temperature, "
+            "but '7', 'quality', 'human' was there before.",
+        ),
+    ],
+)
+def test_what_scores_from_refuses(options, message):
+    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
+        calib.scores_from(MINE, **options)
+
+
+# fails: the default of `rater` or `criterion` happens to be the column of the scores, and each score becomes a rater
+@pytest.mark.parametrize(("name", "label"), [("human", "rater"), ("quality", "criterion")])
+def test_a_default_is_not_looked_up_among_the_columns(name, label):
+    frame = pd.DataFrame({"id": ["a", "b"], name: [4, 2]})
+    assert calib.scores_from(frame, item="id", score=name)[label].tolist() == [name] * 2
+
+
+def test_scores_from_leaves_the_frame_alone():
+    before = MINE.copy()
+    calib.scores_from(MINE, item="id", score="mark")
+    assert_frame_equal(MINE, before)
+
+
+# --- a judge, people, and a design of groups and systems --------------------------------------------------------
+
+RNG = np.random.default_rng(20)
+GROUPS, SYSTEMS = 12, 4
+DESIGN = pd.DataFrame(
+    [(f"{g}/{s}", f"g{g}", f"s{s}") for g in range(GROUPS) for s in range(SYSTEMS)], columns=["item", "group", "system"]
+)
+TRUTH = RNG.normal(3, 0.6, GROUPS).repeat(SYSTEMS) + np.tile(RNG.normal(0, 0.4, SYSTEMS), GROUPS)
+X = TRUTH + RNG.normal(0, 0.4, len(TRUTH))
+Y = TRUTH + RNG.normal(0, 0.3, len(TRUTH))
+
+
+def scored(values: np.ndarray, rater: str, *, design: bool = True, **options: object) -> pd.DataFrame:
+    names = {"group": "group", "system": "system"} if design else {}
+    return calib.scores_from(DESIGN.assign(score=values), rater=rater, **names, **options)
+
+
+JUDGE, HUMAN = scored(X, "judge"), scored(Y, "ann")
+GOLD = HUMAN.sample(20, random_state=3)
+
+
+def frame_of(result: stats.Result) -> pd.DataFrame:
+    return result.to_frame()
+
+
+# --- agreement --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["item", "group", "system"])
+@pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
+def test_agreement_is_that_of_the_arrays_whatever_the_order(level, method):
+    expected = stats.agreement(X, Y, groups=DESIGN["group"], systems=DESIGN["system"], level=level, method=method)
+    shuffled = HUMAN.sample(frac=1, random_state=1)
+    result = calib.agreement(JUDGE, shuffled, level=level, method=method).one()
+    assert_frame_equal(frame_of(result), frame_of(expected))
+
+
+@pytest.mark.parametrize(("option", "value"), [("interval", "none"), ("confidence_level", 0.8), ("constant", "zero")])
+def test_options_of_agreement_are_handed_on(option, value):
+    flat = scored(np.where(DESIGN["group"] == "g0", 3.0, X), "judge")
+    result = calib.agreement(flat, HUMAN, level="group", **{option: value}).one()
+    expected = stats.agreement(
+        flat["score"], Y, groups=DESIGN["group"], systems=DESIGN["system"], level="group", **{option: value}
+    )
+    assert_frame_equal(frame_of(result), frame_of(expected))
+    default = calib.agreement(flat, HUMAN, level="group").one()
+    assert not frame_of(default).equals(frame_of(result))
+
+
+def test_a_rater_is_compared_with_every_other_and_not_with_itself():
+    raters = pd.concat([HUMAN, scored(X, "bob"), scored(TRUTH, "cyd")])
+    labels = calib.agreement(raters, raters).labels
+    pairs = [(label["rater"], label["against"]) for label in labels]
+    assert sorted(pairs) == [(a, b) for a in ("ann", "bob", "cyd") for b in ("ann", "bob", "cyd") if a != b]
+    both = calib.agreement(raters, raters)
+    there, back = both.select(rater="ann", against="bob").one(), both.select(rater="bob", against="ann").one()
+    assert there.estimate == pytest.approx(back.estimate)
+
+
+def test_only_the_same_criterion_is_compared():
+    two = pd.concat([JUDGE, scored(Y, "judge", criterion="tone")])
+    labels = calib.agreement(two, pd.concat([HUMAN, scored(X, "ann", criterion="tone")])).labels
+    assert [(label["criterion"], label["rater"], label["against"]) for label in labels] == [
+        ("quality", "judge", "ann"),
+        ("tone", "judge", "ann"),
+    ]
+
+
+def test_items_of_one_side_alone_are_counted():
+    results = calib.agreement(JUDGE.iloc[:30], HUMAN.iloc[10:])
+    assert results.labels[0]["n_unmatched"] == len(DESIGN) - 20
+    assert results.one().n == 20
+
+
+def test_missing_scores_are_counted_apart():
+    gaps = scored(X, "judge")
+    gaps.loc[:4, "score"] = NAN
+    results = calib.agreement(gaps, HUMAN)
+    assert results.labels[0]["n_unmatched"] == 0
+    assert (results.one().n, results.one().n_missing) == (len(DESIGN) - 5, 5)
+
+
+@pytest.mark.parametrize("side", ["judge", "human"])
+def test_group_and_system_come_from_either_side(side):
+    judge, human = scored(X, "judge", design=side == "judge"), scored(Y, "ann", design=side == "human")
+    for level in ("group", "system"):
+        result = calib.agreement(judge, human, level=level).one()
+        assert_frame_equal(frame_of(result), frame_of(calib.agreement(JUDGE, HUMAN, level=level).one()))
+
+
+def test_ratings_are_summarised_on_the_way():
+    ratings = logprob_rows(("a", 3, 0.5), ("a", 4, 0.5), ("b", 1, 0.9), ("c", 5, 0.9), ("d", 2, 0.9))
+    human = pd.DataFrame({"item": list("abcd"), "score": [3, 1, 4, 2]})
+    human = calib.scores_from(human, criterion="coherence")
+    through = calib.agreement(ratings.assign(draw=0), human).one()
+    assert through.estimate == calib.agreement(calib.summarize(ratings), human).one().estimate
+
+
+@pytest.mark.parametrize("level", ["group", "system"])
+def test_a_level_without_its_column_is_an_error(level):
+    message = f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`."
+    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
+        calib.agreement(scored(X, "judge", design=False), scored(Y, "ann", design=False), level=level)
+
+
+@pytest.mark.parametrize(
+    ("judge", "human", "message"),
+    [
+        (
+            scored(X, "judge", criterion="tone"),
+            HUMAN,
+            "scores and human must share a criterion and differ in the rater, but scores have tone by judge "
+            "and human quality by ann.",
+        ),
+        (
+            HUMAN,
+            HUMAN,
+            "scores and human must share a criterion and differ in the rater, but scores have quality by ann "
+            "and human quality by ann.",
+        ),
+        (
+            JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]),
+            HUMAN,
+            "scores and human must share items, but no item is in both.",
+        ),
+        (
+            JUDGE.drop(columns="score"),
+            HUMAN,
+            "`scores`: scores: column `score` is missing; there are",
+        ),
+        (JUDGE, None, "`human`: scores: must be a pandas DataFrame, but got NoneType."),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(judge, human, message):
+    with pytest.raises(TableError, match=f"^{re.escape(message)}"):
+        calib.agreement(judge, human)
+
+
+def test_one_item_is_no_crash():
+    assert math.isnan(calib.agreement(JUDGE.head(1), HUMAN).one().estimate)
+
+
+# fails: two prompts of one judge on the side of `human` get the same label
+def test_labels_tell_the_results_apart():
+    prompts = pd.concat([JUDGE.assign(prompt="p"), JUDGE.assign(prompt="q")])
+    labels = calib.agreement(HUMAN, prompts).labels
+    assert len({str(label) for label in labels}) == 2
+
+
+# --- results ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    raters = pd.concat([JUDGE, scored(TRUTH, "other <b>judge</b>")])
+    return calib.agreement(raters, HUMAN, level="group")
+
+
+def test_results_are_a_sequence(results):
+    assert len(results) == 2
+    assert [r.level for r in results] == ["group", "group"]
+    assert results[0] is results.results[0]
+    assert results[-1:].one() is results[1]
+    assert (results + results).results == results.results * 2
+    assert isinstance(results[:1], Results)
+
+
+def test_select_by_label(results):
+    assert results.select(rater="judge").one() is results[0]
+    assert results.select(rater="judge", against="ann", criterion="quality").one() is results[0]
+    assert len(results.select(rater="nobody")) == 0
+    with pytest.raises(KeyError, match="no label is called 'judge'; there are criterion, rater, prompt, method"):
+        results.select(judge="x")
+
+
+def test_one_fails_naming_what_there_is(results):
+    message = "one result was asked for, but there are 2: quality, judge, human, ann; quality, other <b>judge</b>, "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        results.one()
+    with pytest.raises(ValueError, match=r"^one result was asked for, but there are 0: none$"):
+        results[:0].one()
+
+
+def test_the_frame_has_labels_and_unrounded_numbers(results):
+    frame = results.to_frame()
+    assert list(frame["rater"]) == ["judge", "other <b>judge</b>"]
+    assert frame["estimate"].tolist() == [r.estimate for r in results]
+    assert (frame["conf_low"][0], frame["conf_high"][0]) == tuple(results[0].interval)
+    assert list(results[:0].to_frame().columns) == []
+
+
+def test_no_column_of_a_result_is_lost_to_a_label():
+    for found in (
+        calib.agreement(JUDGE, HUMAN),
+        calib.interval(JUDGE, GOLD),
+        calib.difference(JUDGE, GOLD, "s0", "s1"),
+    ):
+        own = found.one().to_frame().iloc[0]
+        shown = found.to_frame().iloc[0]
+        for name, value in own.items():
+            assert shown[name] == value or (pd.isna(shown[name]) and pd.isna(value)), name
+
+
+def test_results_show_themselves(results):
+    lines = str(results).splitlines()
+    assert lines[0] == f"quality, judge, human, ann: {results[0]}"
+    assert repr(results) == f"<2 results>\n{results}"
+    html = results._repr_html_()
+    assert html.startswith("<table")
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert "temperature" not in html  # a column without any value
+
+
+# --- interval ---------------------------------------------------------------------------------------------------
+
+
+def gold_and_rest(gold: pd.DataFrame, system: str | None = None) -> tuple:
+    """What `interval` should hand to the arrays: labels with gaps, judge scores, groups."""
+    rows = DESIGN.assign(x=X, y=pd.Series(Y).where(DESIGN["item"].isin(gold["item"])))
+    rows = rows if system is None else rows[rows["system"] == system]
+    return rows["y"], rows["x"], rows["group"]
+
+
+@pytest.mark.parametrize("method", ["auto", "ppi", "ppi++", "classical", "judge_only"])
+def test_interval_by_system_is_that_of_the_slice(method):
+    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", method=method)
+    assert sorted(label["system"] for label in results.labels) == ["s0", "s1", "s2", "s3"]
+    for label, result in zip(results.labels, results, strict=True):
+        y, f, _ = gold_and_rest(GOLD, label["system"])
+        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, method=method)), rtol=1e-12)
+
+
+def test_repeated_groups_are_not_independent():
+    y, f, groups = gold_and_rest(GOLD)
+    result = calib.interval(JUDGE, GOLD).one()
+    assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, groups=groups)))
+    alone = stats.ppi_mean(y, f)
+    assert result.std_error != alone.std_error
+    assert result.n_groups == GOLD["group"].nunique() < alone.n_groups
+
+
+# fails: the groups are dropped without a word, and the interval takes all items for independent
+def test_groups_that_only_the_gold_has_are_not_dropped_in_silence():
+    plain = scored(X, "judge", design=False)
+    try:
+        result = calib.interval(plain, GOLD).one()
+    except ValueError:
+        return
+    assert result.n_groups == GOLD["group"].nunique()
+
+
+def test_confidence_level_is_handed_on():
+    wide, narrow = (calib.interval(JUDGE, GOLD, confidence_level=level).one().interval for level in (0.99, 0.8))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_gold_without_a_judge_score_and_unread_items_are_counted():
+    gaps = scored(X, "judge")
+    gaps.loc[GOLD.index[:1].union(gaps.index.difference(GOLD.index)[:2]), "score"] = NAN
+    results = calib.interval(gaps.drop(GOLD.index[1]), GOLD)
+    assert (results.labels[0]["n_unmatched"], results.labels[0]["n_unread"]) == (1, 3)
+    assert (results.one().n_gold, results.one().n) == (18, len(DESIGN) - 4)
+
+
+def test_a_missing_human_label_is_no_label():
+    gold = GOLD.copy()
+    gold["score"] = gold["score"].where(np.arange(len(gold)) > 4)
+    assert calib.interval(JUDGE, gold).one().n_gold == 15
+
+
+def test_a_stray_column_is_no_part_of_the_result():
+    assert_frame_equal(
+        frame_of(calib.interval(JUDGE.assign(note="n", weight_of=3), GOLD).one()),
+        frame_of(calib.interval(JUDGE, GOLD).one()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
+            TableError,
+            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first.",
+        ),
+        (
+            lambda: calib.interval(JUDGE, GOLD, by="register"),
+            TableError,
+            "`by` must be a column of the scores without gaps, but got 'register'.",
+        ),
+        (
+            lambda: calib.interval(scored(X, "judge", design=False), GOLD, by="system"),
+            TableError,
+            "`by` must be a column of the scores without gaps, but got 'system'.",
+        ),
+        (
+            lambda: calib.interval(JUDGE, GOLD.head(1)),
+            ValueError,
+            "quality, judge, human, ann: `y` must have labels in",
+        ),
+        (
+            lambda: calib.interval(JUDGE, HUMAN, method="ppi"),
+            ValueError,
+            "quality, judge, human, ann: `f_unlabeled` must not be empty for method 'ppi'",
+        ),
+        (
+            lambda: calib.interval(JUDGE, GOLD, method="magic"),
+            ValueError,
+            "quality, judge, human, ann: `method` must be",
+        ),
+    ],
+)
+def test_what_interval_refuses(call, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        call()
+
+
+# --- difference -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["auto", "ppi", "classical", "judge_only"])
+def test_difference_is_the_paired_one(method):
+    sides = [DESIGN.assign(x=X, y=pd.Series(Y).where(DESIGN["item"].isin(GOLD["item"]))) for _ in range(2)]
+    a, b = (side[side["system"] == name].set_index("group") for side, name in zip(sides, ("s0", "s2"), strict=True))
+    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], method=method)
+    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", method=method)
+    found, wanted = frame_of(results.one()), frame_of(expected)
+    numbers = wanted.select_dtypes("number").columns
+    assert found[numbers].iloc[0].tolist() == pytest.approx(wanted[numbers].iloc[0].tolist(), nan_ok=True)
+    assert results.labels[0]["system"] == "s0 - s2"
+    assert results.labels[0]["n_unmatched"] == 0
+
+
+def test_difference_turns_round():
+    there, back = (calib.difference(JUDGE, GOLD, *pair).one() for pair in (("s0", "s2"), ("s2", "s0")))
+    assert there.estimate == pytest.approx(-back.estimate)
+    assert there.p_value == pytest.approx(back.p_value)
+
+
+def test_groups_that_one_system_did_not_answer_are_counted():
+    fewer = JUDGE[~JUDGE["item"].isin(["0/0", "1/0"])]
+    results = calib.difference(fewer, GOLD, "s0", "s2")
+    assert results.labels[0]["n_unmatched"] == 2
+    assert results.one().n == GROUPS - 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "names", "message"),
+    [
+        (JUDGE, ("s0", "s9"), "no scores of system 's9'; there are 's0', 's1', 's2', 's3'."),
+        (
+            JUDGE.assign(group="g0"),
+            ("s0", "s1"),
+            "system 's0' must have one item per group, but has several in some.",
+        ),
+    ],
+)
+def test_what_difference_refuses(scores, names, message):
+    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
+        calib.difference(scores, GOLD, *names)
+
+
+@pytest.mark.parametrize("column", ["group", "system"])
+def test_difference_needs_the_design(column):
+    message = f"a difference of systems needs a column `{column}`: give the items to `summarize`."
+    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
+        calib.difference(JUDGE.drop(columns=column), GOLD.drop(columns=column), "s0", "s1")
+
+
+# --- convergence ------------------------------------------------------------------------------------------------
+
+N, K = 30, 8
+DRAWS = np.clip(np.rint(RNG.normal(RNG.uniform(1.5, 4.5, N)[:, None], 1.0, (N, K))), 1, 5)
+EXACT = DRAWS.mean(axis=1) + RNG.normal(0, 0.1, N)
+
+
+def sampled(draws: np.ndarray = DRAWS, **columns: object) -> pd.DataFrame:
+    return drawn(*[(f"i{i}", d, draws[i, d]) for i in range(len(draws)) for d in range(draws.shape[1])], **columns)
+
+
+def exact_scores(values: np.ndarray = EXACT, rater: str = "judge") -> pd.DataFrame:
+    frame = pd.DataFrame({"item": [f"i{i}" for i in range(len(values))], "score": values})
+    return calib.scores_from(frame, criterion="coherence", rater=rater)
+
+
+def test_convergence_is_that_of_the_arrays_whatever_the_order():
+    people = RNG.normal(3, 1, N)
+    expected = stats.convergence(DRAWS, exact=EXACT, human=people, rng=4, n_subsets=20)
+    result = calib.convergence(
+        sampled(), exact_scores().iloc[::-1], human=exact_scores(people, "ann").sample(frac=1, random_state=1),
+        rng=4, n_subsets=20,
+    )  # fmt: skip
+    assert_frame_equal(frame_of(result.one()), frame_of(expected))
+    assert result.labels[0]["n_unmatched"] == 0
+
+
+def test_convergence_without_an_exact_score_is_against_all_draws():
+    result = calib.convergence(sampled(), rng=1).one()
+    assert result.reference == "all draws"
+    assert result.rmse[-1] == pytest.approx(0)
+
+
+def test_items_without_an_exact_score_are_left_out_and_counted():
+    results = calib.convergence(sampled(), exact_scores().head(25), rng=1)
+    assert results.labels[0]["n_unmatched"] == 5
+    assert results.one().n == 25
+
+
+def test_unread_draws_stay_draws():
+    gaps = DRAWS.copy()
+    gaps[0] = gaps[1, 3] = NAN
+    result = calib.convergence(sampled(gaps), exact_scores(), rng=1).one()
+    assert (result.n, result.n_draws, result.n_unread) == (N, K, K + 1)
+
+
+# fails: draws of the same number are averaged over the runs before anything is measured
+def test_two_runs_are_twice_the_draws():
+    runs = pd.concat([sampled(run="one"), sampled(6 - DRAWS, run="two")])
+    result = calib.convergence(runs, rng=1).one()
+    assert result.n_draws == 2 * K
+    assert result.rmse[0] > 0.5
+
+
+def test_one_seed_one_result():
+    one, again, other = (calib.convergence(sampled(), exact_scores(), rng=seed).one() for seed in (1, 1, 2))
+    assert_frame_equal(frame_of(one), frame_of(again))
+    assert not frame_of(one).equals(frame_of(other))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((logprob_rows(("a", 3, 0.9)),), "`sampled` must hold ratings of method 'sample', but has none."),
+        (
+            (sampled(), exact_scores(rater="other")),
+            "`exact` must have scores of criterion 'coherence', rater 'judge', prompt '', but has coherence by other.",
+        ),
+        (
+            (sampled(), pd.concat([exact_scores(), exact_scores().assign(method="logprob")])),
+            "`exact` must have one score per item of 'coherence'; pool or select the raters.",
+        ),
+    ],
+)
+def test_what_convergence_refuses(arguments, message):
+    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
+        calib.convergence(*arguments)
+
+
+def test_people_of_convergence_are_one_rater():
+    two = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
+    with pytest.raises(TableError, match="`human` must have one score per item of 'coherence'; pool or select"):
+        calib.convergence(sampled(), human=two)
+
+
+# --- from ratings to results ------------------------------------------------------------------------------------
+
+
+def test_the_main_job_end_to_end():
+    items, annotators = calib.load_planted()
+    human = calib.summarize(annotators, items, pool="rater")
+    ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    scores = calib.summarize(ratings, items)
+    assert len(scores) == len(items)
+    assert calib.agreement(scores, human, level="group").select(criterion="coherence").one().estimate > 0.3
+    gold = human[human["criterion"] == "coherence"].sample(80, random_state=1)
+    truth = human.loc[human["criterion"] == "coherence", "score"].mean()
+    found = calib.interval(scores, gold).one()
+    assert found.interval.low < truth < found.interval.high

@@ -1,0 +1,582 @@
+"""The command line: each command once on small real input, and every kind of error."""
+
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli, table
+
+RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; exit code, stdout, stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Tables of six source texts: items, ratings, sampled, scores, people, human, gold."""
+    folder = tmp_path_factory.mktemp("tables")
+    items, people = calib.load_planted()
+    items = items[items["group"].isin(sorted(set(items["group"]))[:6])]
+    people = people[people["item"].isin(items["item"]) & people["criterion"].isin(["coherence", "fluency"])]
+    prompts = [calib.geval_prompt(name) for name in ("coherence", "fluency")]
+    made = {"items": items, "people": people, "human": calib.summarize(people, items, pool="rater")}
+    for name, judge in {
+        "ratings": calib.Judge("offline", method="logprob"),
+        "sampled": calib.Judge("offline", method="sample", draws=5),
+    }.items():
+        made[name] = calib.rate(items, prompts, judge, progress=False)
+    made["scores"] = calib.summarize(made["ratings"], items)
+    made["gold"] = made["human"][made["human"]["group"].isin(sorted(set(items["group"]))[:4])]
+    return {name: table.write(frame, folder / f"{name}.csv") for name, frame in made.items()}
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A file of two columns, as people bring it."""
+    path = tmp_path / "mine.csv"
+    _, people = calib.load_planted()
+    rated = people[(people["criterion"] == "fluency") & (people["rater"] == "simulated-1")]
+    rated = rated.sort_values("item").head(40)
+    pd.DataFrame({"id": rated["item"], "rating": rated["score"].astype(int)}).to_csv(path, index=False)
+    return path
+
+
+def number(text, name, column):
+    """The number in the row of a name and under a head of a printed table."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    place = next(place for place, line in enumerate(lines) if column in line)
+    return float(next(line for line in lines[place:] if line[0] == name)[lines[place].index(column)])
+
+
+# --- each command -----------------------------------------------------------------------------------------------
+
+
+def test_agree_prints_what_the_function_returns(run, files, tmp_path):
+    options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
+    code, out, err = run("agree", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
+    expected = calib.agreement(
+        *(table.read(files[name], "scores") for name in ("scores", "human")),
+        level="group", method="kendall", constant="zero", confidence_level=0.9,
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    for result, label in zip(expected, expected.labels, strict=True):
+        assert number(out, label["criterion"], "estimate") == pytest.approx(result.estimate, rel=1e-3)
+        assert number(out, label["criterion"], "conf_high") == pytest.approx(result.interval.high, rel=1e-3)
+    written = table.read_frame(tmp_path / "a.csv")
+    assert written["estimate"].tolist() == [result.estimate for result in expected]
+    assert written["signature"].tolist() == [result.signature for result in expected]
+    assert expected[0].signature in out
+
+
+def test_agree_without_an_interval(run, files):
+    _, out, _ = run("agree", files["scores"], files["human"], "--interval", "none")
+    assert "conf_low" not in out
+    assert "estimate" in out
+
+
+def test_agree_takes_ratings_and_items(run, files):
+    code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
+    assert code == 0
+    assert out.count("simulated-") == 6
+    refused = run("agree", files["ratings"], files["people"], "--level", "system")
+    assert refused[0] == 2
+    assert "level 'system' needs a column `system`" in refused[2]
+
+
+def test_agree_takes_a_file_of_ones_own(run, files, own):
+    options = ("--item", "id", "--score", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
+    code, out, _ = run("agree", files["scores"], own, *options)
+    mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
+    expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
+    assert code == 0
+    assert number(out, "fluency", "estimate") == pytest.approx(expected.estimate, rel=1e-3)
+    assert "against me" in out
+    assert "against human" in run("agree", files["scores"], own, *options[:6])[1]
+    assert run("agree", files["scores"], own, *options[:-1], "1|2")[0] == 2
+
+
+def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
+    other = tmp_path / "robot.csv"
+    other.write_text(own.read_text())
+    code, out, _ = run("agree", other, own, "--item", "id", "--score", "rating")
+    assert code == 0
+    assert "rater robot" in out
+    assert "against human" in out
+
+
+def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
+    options = ("--item", "id", "--score", "rating", "--criterion", "fluency")
+    code, out, _ = run("agree", own, files["human"], *options, "--items", files["items"], "--level", "group")
+    assert code == 0
+    assert "groups 3" in out
+
+
+def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
+    code, _, err = run("agree", files["scores"], files["human"], "--criterion", "fluency")
+    assert code == 2
+    assert "--criterion describes a file of your own" in err
+
+
+def test_converge_prints_table_and_sentences(run, files, tmp_path):
+    options = (
+        "--human",
+        files["human"],
+        "--rng",
+        "3",
+        "--sizes",
+        "1",
+        "--sizes",
+        "5",
+        "--n-subsets",
+        "7",
+        "--method",
+        "kendall",
+    )
+    code, out, _ = run("converge", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
+    expected = calib.convergence(
+        table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
+        human=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, method="kendall",
+    )  # fmt: skip
+    assert code == 0
+    written = pd.read_parquet(tmp_path / "c.parquet")
+    assert written["rmse"].tolist() == [value for result in expected for value in result.rmse]
+    assert written["human"].tolist() == [value for result in expected for value in result.human]
+    assert " ".join(str(expected).split()) in " ".join(out.split())
+
+
+def test_converge_without_an_exact_expectation(run, files):
+    code, out, _ = run("converge", files["sampled"])
+    assert code == 0
+    assert "the mean of all 5" in out
+
+
+def test_interval_prints_what_the_function_returns(run, files):
+    frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
+    code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8")
+    expected = calib.interval(*frames, by="system", confidence_level=0.8).select(criterion="fluency")
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
+    assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
+    assert [float(row[4]) for row in rows] == pytest.approx([r.interval.low for r in expected], rel=1e-3)
+
+
+def test_interval_of_the_judge_alone_says_what_it_is_not(run, files):
+    _, alone, _ = run("interval", files["scores"], files["gold"], "--method", "judge_only")
+    _, both, _ = run("interval", files["scores"], files["gold"], "--method", "ppi")
+    assert "not for the human mean" in alone
+    assert "not for the human mean" not in both
+    assert "method PPI," in both
+
+
+def test_summarize_writes_scores(run, files, tmp_path):
+    code, out, _ = run(
+        "summarize", files["people"], "--items", files["items"], "--pool", "rater", "--out", tmp_path / "h.jsonl"
+    )
+    assert code == 0
+    assert "wrote 156 rows" in out
+    written, expected = (table.read(path, "scores") for path in (tmp_path / "h.jsonl", files["human"]))
+    pd.testing.assert_frame_equal(written, expected, check_categorical=False)
+    code, out, _ = run("summarize", files["people"])
+    assert "... 468 rows in all" in out
+
+
+def test_rate_writes_ratings_and_keeps_replies(run, files, tmp_path):
+    out = tmp_path / "r.csv"
+    options = (
+        "--model",
+        "offline",
+        "--method",
+        "sample",
+        "--draws",
+        "3",
+        "--seed",
+        "7",
+        "--replies",
+        "--concurrency",
+        "2",
+    )
+    code, said, _ = run(
+        "rate", files["items"], "--criterion", "fluency", "--criterion", "coherence", *options, "--out", out
+    )
+    assert code == 0
+    assert "wrote 468 rows" in said
+    judge = calib.Judge("offline", method="sample", draws=3, seed=7)
+    prompts = [calib.geval_prompt(name) for name in ("fluency", "coherence")]
+    expected = calib.rate(table.read(files["items"], "items"), prompts, judge, replies=True, progress=False)
+    pd.testing.assert_frame_equal(table.read(out, "ratings"), expected, check_categorical=False)
+    with closing(sqlite3.connect(tmp_path / "r.sqlite")) as store:
+        assert store.execute("SELECT count(*) FROM replies").fetchone() == (468,)
+
+
+def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
+    out, store = tmp_path / "r.jsonl", tmp_path / "s.sqlite"
+    words = ("--criterion", "brevity", "--criteria", "It is short.", "--inputs", "output", "--reasoning", "think")
+    code, _, _ = run(
+        "rate", files["items"], *words, "--model", "offline", "--method", "logprob", "--store", store, "--out", out
+    )
+    ratings = table.read(out, "ratings")
+    assert code == 0
+    assert set(ratings["criterion"]) == {"brevity"}
+    assert set(ratings["method"]) == {"chain"}
+    assert ratings["prompt"].str.startswith("brevity-think-").all()
+    with closing(sqlite3.connect(store)) as replies:
+        assert replies.execute("SELECT count(*) FROM replies WHERE request LIKE '%BEGIN SOURCE%'").fetchone() == (0,)
+    assert "reply" not in ratings
+
+
+def test_report_has_levels_and_intervals(run, files, tmp_path):
+    path = tmp_path / "r.html"
+    code, out, _ = run(
+        "report", files["scores"], files["gold"], "--out", path, "--title", "A & B", "--method", "pearson"
+    )
+    text = path.read_text()
+    assert code == 0
+    assert str(path) in out
+    assert "<h1>A &amp; B</h1>" in text
+    assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
+    assert all(f">{words}<" in text for words in ("people alone", "judge alone", "PPI++"))
+    assert "pearson|level:group" in text
+    assert text.count("<img ") == 4
+
+
+def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
+    plain = tmp_path / "plain.csv"
+    frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
+    table.write(frame, plain)
+    options = ("--item", "id", "--score", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
+    assert run("report", plain, own, *options)[0] == 0
+    text = (tmp_path / "r.md").read_text()
+    assert "level item" in text
+    assert "level group" not in text
+
+
+def test_report_says_why_there_is_no_interval(run, files, tmp_path):
+    assert run("report", files["scores"], files["human"], "--out", tmp_path / "r.md")[0] == 0
+    text = (tmp_path / "r.md").read_text()
+    assert "No interval (ppi++): " in text
+    assert "every item has a label" in text
+    assert "people alone" in text
+
+
+def test_data_lists_and_writes_sets(run, tmp_path):
+    code, out, _ = run("data")
+    assert code == 0
+    for name in ("planted", "summeval", "summeval_judges", "topical_chat", "llm_rubric", "unieval"):
+        assert re.search(rf"^{name}: ", out, re.MULTILINE)
+    code, out, _ = run("data", "planted", "--out", tmp_path)
+    assert code == 0
+    assert len(table.read(tmp_path / "items.csv", "items")) == 312
+    assert len(table.read(tmp_path / "ratings.csv", "ratings")) == 3744
+    assert "Licence" in out
+
+
+def test_demo_goes_through_everything(run, tmp_path):
+    folder = tmp_path / "the demo"
+    code, out, _ = run("demo", "--out", folder)
+    assert code == 0
+    assert "SIMULATED" in out
+    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of half"):
+        assert head in out
+    draws = out[out.index("draws") :]
+    assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
+    assert "Judge alone" in out
+    gold, human = (table.read(folder / f"{name}.csv", "scores") for name in ("gold", "human"))
+    assert (gold["group"].nunique(), human["group"].nunique()) == (12, 24)
+    assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
+    assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
+    assert (folder / "replies.sqlite").is_file()
+    for ending in ("html", "md"):
+        assert "SIMULATED" in (folder / f"report.{ending}").read_text()
+    commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
+    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge"]
+    for command in commands:
+        assert run(*shlex.split(command))[0] == 0
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+
+def broken(files, folder, **columns):
+    path = folder / "broken.csv"
+    frame = table.read_frame(files["scores"]).assign(**columns)
+    return table.write(frame, path)
+
+
+def one_line(err, words):
+    assert err.startswith("calib: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("agree nowhere.csv {human}", "No such file or directory: nowhere.csv"),
+        ("agree {folder} {human}", "must end in .csv, .jsonl or .parquet"),
+        ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
+        ("agree {scores} {human} --level word", "`level` must be one of 'item', 'group', 'system', but got 'word'."),
+        ("agree {scores} {human} --method word", "`method` must be one of"),
+        ("agree {scores} {human} --confidence-level 95", "`confidence_level` must be between 0 and 1, but got 95"),
+        ("agree {scores} {mine}", "`item` must be a column of the frame, but got 'item'; there are 'id', 'rating'."),
+        ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
+        ("agree {scores}", "Missing argument"),
+        ("nonsense", "No such command 'nonsense'."),
+        (
+            "interval {scores} {gold} --by nothing",
+            "`by` must be a column of the scores without gaps, but got 'nothing'.",
+        ),
+        ("interval {scores} {human}", "every item has a label"),
+        ("interval {scores} {people}", "pool them first"),
+        ("interval {scores} {gold} --method magic", "`method` must be one of"),
+        ("converge {ratings}", "`sampled` must hold ratings of method 'sample', but has none."),
+        ("converge {sampled} --sizes 99", "`sizes` must be whole numbers from 1 to 5"),
+        ("summarize {items}", "ratings: column `criterion` is missing"),
+        ("summarize {people} --pool all", "`pool` must be None or 'rater', but got 'all'."),
+        ("report {scores} {gold} --out r.pdf", "`path` must end in .md or .html, but got 'r.pdf'."),
+        ("data nothing", "NAME must be one of llm_rubric, planted, summeval,"),
+        ("data planted", "--out must name a folder"),
+        ("rate {items} --criterion beauty --model offline --out r.csv", "`criterion` must be one of 'coherence'"),
+        ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "`method` must be one of auto"),
+        (
+            "rate {items} --criterion fluency --model offline --draws 0 --out r.csv",
+            "`draws` must be at least 1, but got 0.",
+        ),
+        (
+            "rate {items} --criterion fluency --model offline --temperature -1 --out r.csv",
+            "`temperature` must not be negative",
+        ),
+        (
+            "rate {items} --criterion fluency --model offline --top-logprobs 0 --out r.csv",
+            "`top_logprobs` must be at least 1",
+        ),
+        (
+            "rate {items} --criterion fluency --model offline --reasoning aloud --out r.csv",
+            "`reasoning` must be one of",
+        ),
+        ("rate {items} --criterion fluency --model offline --inputs nothing --out r.csv", "'nothing' is missing"),
+        (
+            "rate {items} --criterion a --criterion b --criteria words --model offline --out r.csv",
+            "exactly one --criterion",
+        ),
+        ("rate {items} --criterion fluency --model offline --out r.txt", "must end in .csv, .jsonl or .parquet"),
+        ("rate {items} --criterion fluency --model offline", "Missing option '--out'"),
+        ("rate {items} --criterion fluency --out r.csv", "Missing option '--model'"),
+    ],
+)
+def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch, command, words):
+    monkeypatch.chdir(tmp_path)
+    places = {**files, "mine": own, "folder": tmp_path}
+    code, _, err = run(*(part.format(**places) for part in command.split()))
+    assert code == 2
+    one_line(err, words)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".sqlite"] == ["mine.csv"]
+
+
+def test_a_bad_cell_is_named(run, files, tmp_path):
+    path = broken(files, tmp_path, score="high")
+    code, _, err = run("agree", path, files["human"])
+    assert code == 2
+    one_line(err, f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'.")
+
+
+def test_a_file_that_is_no_table_is_named(run, files, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"item": ')
+    (tmp_path / "t.csv").write_text("a,b\n1\n")
+    for name in ("t.jsonl", "t.csv"):
+        code, _, err = run("agree", tmp_path / name, files["human"])
+        assert code == 2
+        one_line(err, "")
+
+
+def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = run("agree", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
+    assert code == 2
+    one_line(err, str(tmp_path / "file"))
+
+
+def test_no_key_ends_with_1(files, tmp_path):
+    bare = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    command = [
+        "rate",
+        files["items"],
+        "--criterion",
+        "fluency",
+        "--model",
+        "openai/gpt-4o-mini",
+        "--out",
+        tmp_path / "r.csv",
+    ]
+    done = subprocess.run([*RUN, *map(str, command)], capture_output=True, text=True, env=bare, check=False)
+    assert done.returncode == 1
+    one_line(done.stderr, "no API key for openai/gpt-4o-mini: set OPENAI_API_KEY in the environment.")
+
+
+def test_a_failed_call_ends_with_1(run, files, tmp_path, monkeypatch):
+    async def fail(request):
+        raise OSError("the line is dead")
+
+    monkeypatch.setattr("calib.judge._offline.complete", fail)
+    code, _, err = run(
+        "rate", files["items"], "--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv"
+    )
+    assert code == 1
+    assert "calib: the call for item" in err
+    assert "run again to go on" in err
+    assert "Traceback" not in err
+
+
+def test_data_that_cannot_be_had_ends_with_1(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path / "nowhere"))
+    code, _, err = run("data", "summeval", "--out", tmp_path)
+    assert code == 1
+    one_line(err, "`CALIB_DATA` must name a folder")
+
+
+def test_a_store_that_is_none_ends_with_1(run, files, tmp_path):
+    (tmp_path / "s.sqlite").write_text("a letter, not a database " * 50)
+    options = (
+        "--criterion",
+        "fluency",
+        "--model",
+        "offline",
+        "--store",
+        tmp_path / "s.sqlite",
+        "--out",
+        tmp_path / "r.csv",
+    )
+    code, _, err = run("rate", files["items"], *options)
+    assert code == 1
+    one_line(err, "the store of replies: file is not a database")
+
+
+def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(calib, "agreement", fail)
+    with pytest.raises(KeyError, match="a bug"):
+        cli.main(["agree", str(files["scores"]), str(files["human"])])
+
+
+def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
+    store = tmp_path / "s.sqlite"
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
+    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
+    running = subprocess.Popen([*RUN, *map(str, command)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not replies(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "calib: interrupted. Replies that were stored are kept" in err
+    assert "Traceback" not in err
+    assert replies(store) > 0
+    assert not (tmp_path / "r.csv").exists()
+
+
+def replies(store):
+    if not store.exists():
+        return 0
+    with closing(sqlite3.connect(store, timeout=30)) as database:
+        try:
+            return database.execute("SELECT count(*) FROM replies").fetchone()[0]
+        except sqlite3.OperationalError:  # the table is not there yet
+            return 0
+
+
+def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(calib, "agreement", interrupt)
+    code, _, err = run("agree", files["scores"], files["human"])
+    assert code == 130
+    assert err.startswith("calib: interrupted.")
+
+
+# --- what it prints ---------------------------------------------------------------------------------------------
+
+
+def test_warnings_are_one_line_each(run, files, monkeypatch):
+    import warnings
+
+    def warn(*_, **__):
+        warnings.warn("mind\nthis", stacklevel=2)
+        raise ValueError("done")
+
+    monkeypatch.setattr(calib, "agreement", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        _, _, err = run("agree", files["scores"], files["human"])
+    assert err == "calib: mind this\ncalib: done\n"
+
+
+def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
+    rows = {"item": ["a\x1b[31m", "b", "c"], "criterion": "c\x07\x9b2J", "score": [1, 2, 3]}
+    first, second = (
+        table.write(pd.DataFrame({**rows, "rater": f"\x1b[2J{name}"}), tmp_path / f"{name}.csv") for name in ("x", "y")
+    )
+    for command in (["agree", first, second], ["agree", first, second, "--level", "\x1b[2J"]):
+        _, out, err = run(*command)
+        assert "[2J" in out + err
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
+    ratings = pd.DataFrame({**rows, "rater": "r"}).assign(draw=0)
+    _, out, _ = run("summarize", table.write(ratings, tmp_path / "z.csv"))
+    assert "a[31m" in out
+    assert "\x1b" not in out
+
+
+def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
+    widths = {}
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system")
+        widths[width] = max(len(line.rstrip("\\ ")) for line in out.splitlines() if "signature" not in line)
+    assert widths[60] <= 60 < widths[200] <= 200
+
+
+def test_help_lists_the_commands_and_is_quick(run):
+    for arguments in ((), ("--help",)):
+        code, out, _ = run(*arguments)
+        assert code == 0
+        for name in ("demo", "rate", "summarize", "agree", "converge", "interval", "report", "data"):
+            assert re.search(rf"^  {name} ", out, re.MULTILINE)
+    heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("verb", ["agreement", "convergence", "interval", "summarize", "rate"])
+def test_commands_have_the_options_of_their_functions(verb):
+    import inspect
+
+    command = {"agreement": "agree", "convergence": "converge"}.get(verb, verb)
+    options = set(inspect.signature(getattr(cli, command)).parameters)
+    function = inspect.signature(getattr(calib, verb)).parameters
+    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - {"complete", "progress"}
+    if verb == "rate":
+        wanted |= set(inspect.signature(calib.Judge).parameters)
+    assert wanted <= options

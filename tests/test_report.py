@@ -1,0 +1,310 @@
+"""Reports: every number with its signature, in two formats, whatever the texts hold."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import calib
+from calib import Results, report
+from calib._report import frame_of
+from calib.stats import agreement, convergence, mean_interval, ppi_mean
+
+HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
+NOT_VALID = "not an interval for the human mean"
+
+
+class Page(HTMLParser):
+    """What a reader of the page meets: tags, attributes, texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.tables, self.cell = [], [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "srcset", "action", "data")]
+        self.links += [value for name, value in attrs if name.startswith("on")]
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.cell = ""
+
+    def handle_data(self, data):
+        if self.cell is not None:
+            self.cell += data
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append(self.cell)
+            self.cell = None
+
+
+def pictures(text):
+    return [base64.b64decode(code).decode() for code in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', text)]
+
+
+def results(names=("coherence", "fluency"), method="ppi++"):
+    rng = np.random.default_rng(0)
+    labels, found = [], []
+    for place, name in enumerate(names):
+        y, f = rng.uniform(1, 5, 8), rng.uniform(1, 5, 20 + place)
+        found.append(ppi_mean(y, f[:8], f[8:], method=method))
+        labels.append(
+            {"criterion": name, "rater": "judge", "prompt": f"p-{place}", "method": "logprob", "n_unmatched": 0}
+        )
+    return Results(tuple(labels), tuple(found))
+
+
+def agreed(**options):
+    rng = np.random.default_rng(1)
+    found = [agreement(rng.uniform(size=30), rng.uniform(size=30), groups=[*range(6)] * 5, **options) for _ in range(3)]
+    return Results(tuple({"criterion": name} for name in ("a", "b", "c")), tuple(found))
+
+
+def converged(people=None):
+    draws = np.random.default_rng(2).integers(1, 6, size=(9, 5))
+    return Results(({"criterion": "a"},), (convergence(draws, human=people, rng=3),))
+
+
+# --- what it says -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_each_number_comes_with_its_signature(ending, tmp_path):
+    parts = [agreed(level="group"), ("Means", results()), converged()]
+    text = report(parts, tmp_path / f"r{ending}")
+    every = [*parts[0], *parts[1][1], *parts[2]]
+    assert len({result.signature for result in every}) == 4
+    assert all(result.signature in text for result in every)
+    for result in parts[1][1]:
+        assert f"{result.estimate:.3f}" in text
+
+
+def test_signatures_name_their_rows():
+    text = report(results(("a", "b", "c")))
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    assert [row[:2] for row in table[2:]] == [["1", "a"], ["2", "b"], ["3", "c"]]
+    for row, result in enumerate(results(("a", "b", "c")), start=1):
+        assert f"- row {row}: `{result.signature}`" in text
+
+
+def test_a_signature_of_all_rows_stands_once():
+    twice = Results(({"criterion": "a"}, {"criterion": "b"}), (mean_interval([1, 2, 4]),) * 2)
+    text = report(twice)
+    assert text.count(twice[0].signature) == 1
+    assert "| criterion | estimate |" in text
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_the_text_returned_is_the_file(ending, tmp_path):
+    path = tmp_path / "new" / f"r{ending}"
+    text = report(["A paragraph.", ("A heading", results())], path, title="The title")
+    assert path.read_text(encoding="utf-8") == text
+    assert all(words in text for words in ("A paragraph.", "A heading", "The title"))
+    assert text == report(["A paragraph.", ("A heading", results())], path, title="The title")
+
+
+def test_without_a_path_it_is_markdown():
+    assert report(results(), title="T").startswith("# T\n\n")
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_judge_only_says_what_it_is_not(ending, tmp_path):
+    judged = report(results(method="judge_only"), tmp_path / f"a{ending}")
+    assert NOT_VALID in judged.lower()
+    assert "judge alone" in judged.lower()
+    assert NOT_VALID not in report(results(), tmp_path / f"b{ending}").lower()
+
+
+def test_methods_for_one_thing_stand_together():
+    three = results(method="classical") + results(method="judge_only") + results(method="ppi++")
+    rows = [line.split(" | ")[1:3] for line in report(three).splitlines() if re.match(r"\| \d", line)]
+    assert rows == [
+        [name, how] for name in ("coherence", "fluency") for how in ("people alone", "judge alone", "PPI++")
+    ]
+
+
+def test_columns_that_say_the_same_stand_under_the_table():
+    text = report(results())
+    head = next(line for line in text.splitlines() if line.startswith("| #"))
+    assert head == "| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df |"
+    assert (
+        "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text
+    )
+    assert "In their order: prompt p-0, p-1." in text
+
+
+def test_numbers_have_three_or_four_significant_digits():
+    result = mean_interval(np.array([3, 4, 4, 5, 4]) / 7)
+    row = next(line for line in report(result).splitlines() if line.startswith("| 0."))
+    assert row == r"| 0.5714 | 0.0452 | \[0.4460, 0.6969\] |"
+    tiny = pd.DataFrame({"p_value": [1.23456e-7, 0.5], "x": [2.5e-9, 123.456], "n": [3, 40]})
+    assert [line for line in report(tiny).splitlines() if line[:3] in ("| 0", "| 1")] == [
+        "| 1.23e-07 | 2.5e-09 | 3 |",
+        "| 0.5 | 123.5 | 40 |",
+    ]
+
+
+def test_the_head_of_an_interval_follows_its_level():
+    assert "| 90 % CI |" in report(agreed(confidence_level=0.9))
+    mixed = agreed(confidence_level=0.9) + agreed(confidence_level=0.8)
+    assert "| interval |" in report(mixed)
+
+
+def test_convergence_speaks_in_sentences():
+    text = report(converged())
+    assert f"{converged()[0]}." in text.replace("\\", "")
+    both = Results(({"criterion": "a"}, {"criterion": "b"}), (*converged(), *converged()))
+    assert f"b: {converged()[0]}." in report(both)
+
+
+def test_a_frame_keeps_its_index_and_leaves_gaps_empty():
+    frame = pd.DataFrame({"x": [1.5, np.nan], "word": [None, "w"]}, index=pd.Index(["r", "s"], name="row"))
+    rows = [line for line in report([("Frame", frame)]).splitlines() if line.startswith("|")]
+    assert rows == ["| row | x | word |", "| --- | ---: | --- |", "| r | 1.500 |  |", "| s |  | w |"]
+
+
+def test_results_given_alone_keep_their_labels():
+    assert "| 2 | fluency |" in report(results())
+    assert report(results()) == report([results()])
+
+
+def test_frame_of_keeps_both_methods_apart():
+    frame = frame_of(results())
+    assert frame["method"].tolist() == ["logprob"] * 2
+    assert frame["estimator"].tolist() == ["ppi++"] * 2
+    assert frame_of(agreed()).coefficient.tolist() == ["spearman"] * 3
+    assert frame["signature"].tolist() == [result.signature for result in results()]
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("thing", "number"),
+    [
+        (results(), 1),
+        (agreed(), 1),
+        (converged(), 1),
+        (converged(people=np.arange(9)), 2),
+        (pd.DataFrame({"x": [1]}), 0),
+        ("words", 0),
+        (results() + agreed(), 0),
+    ],
+)
+def test_html_has_the_pictures_that_there_are(thing, number, tmp_path):
+    text = report([thing], tmp_path / "r.html")
+    assert len(pictures(text)) == number
+    assert text.count('alt="Picture: ') == number
+    assert plt.get_fignums() == []
+
+
+def test_markdown_has_no_pictures():
+    assert "data:" not in report([results(), agreed(), converged()])
+
+
+@pytest.mark.parametrize("things", [[results(), agreed(), converged()], [("Frame", pd.DataFrame({"x": [1]}))]])
+def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
+    text = report(things, tmp_path / "r.html")
+    page = Page(text)
+    assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
+    assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
+    assert not re.search(r"url\(|@import|https?:", text)
+    for picture in pictures(text):
+        bare = re.sub(r"<!DOCTYPE[^>]*>|xmlns(:\w+)?=\"[^\"]*\"", "", picture)
+        assert not re.search(r"https?:|<script|<image", bare)
+
+
+def test_the_page_serves_dark_screens_paper_and_narrow_screens(tmp_path):
+    text = report(results(), tmp_path / "r.html")
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    assert '<div class="scroll"' in text
+    assert "overflow-x: auto" in text
+
+
+# --- hostile texts ----------------------------------------------------------------------------------------------
+
+
+def hostile_parts():
+    named = Results(
+        tuple(label | {"criterion": f"{HOSTILE}{i}", "rater": HOSTILE} for i, label in enumerate(results().labels)),
+        results().results,
+    )
+    return [HOSTILE + "\ud800", (HOSTILE, named), (HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, "-1. x"], "y": [1, 2]}))]
+
+
+def test_hostile_texts_are_text_in_html(tmp_path):
+    text = report(hostile_parts(), tmp_path / "r.html", title=HOSTILE)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert all(link.startswith("data:") for link in page.links)
+    shown = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*  # g[31m \ufffd"
+    assert page.tables[-1] == [[shown, "y"], [shown, "1"], ["-1. x", "2"]]
+    assert page.tables[0][1][1] == f"{shown}0"
+    assert "\x1b" not in text
+    assert len(pictures(text)) == 1
+    assert "<script>" not in pictures(text)[0]
+
+
+def test_hostile_texts_are_text_in_markdown(tmp_path):
+    text = report(hostile_parts(), tmp_path / "r.md", title=HOSTILE)
+    shown = r"\<script\>alert(1)\</script\> a\|b \`c\` \[d\](http://e.example) \*f\*  # g\[31m" + " \ufffd"
+    assert text.startswith(f"# {shown}\n")
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    widths = [len(re.findall(r"(?<!\\)\|", line)) for line in tables]
+    assert widths == [widths[0]] * 4 + [3] * 4
+    assert tables[-3:-1] == ["| --- | ---: |", f"| {shown} | 1 |"]
+    outside = re.sub(r"`[^`]*`", "", text.replace(r"\`", ""))
+    assert not re.search(r"(?<!\\)[<\[`]", outside)
+    assert text.count("\n# ") == 0
+
+
+@pytest.mark.parametrize("start", ["# head", "- item", "+ item", "1. item", "12) item", "> quote", "---", "    code"])
+def test_a_paragraph_stays_a_paragraph_in_markdown(start):
+    body = report([start]).split("\n\n", 1)[1]
+    assert not re.match(r"#|[-+>]|\d+[.)]|    ", body)
+
+
+# --- what it refuses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["r.pdf", "r", "r.HTML"])
+def test_another_ending_is_refused_and_nothing_written(name, tmp_path):
+    with pytest.raises(ValueError) as error:
+        report(results(), tmp_path / name)
+    assert str(error.value) == f"`path` must end in .md or .html, but got {str(tmp_path / name)!r}."
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_and_other_things_are_refused():
+    with pytest.raises(ValueError, match=r"must hold something to report, but is empty"):
+        report([])
+    with pytest.raises(TypeError, match=r"but got 3\."):
+        report([3])
+    with pytest.raises(TypeError, match=r"or pairs \(heading, thing\)"):
+        report([(results(), results())])
+
+
+def test_empty_results_are_said_to_be_empty():
+    assert "There are no results." in report([("None", Results((), ()))])
+
+
+def test_a_report_of_tables_end_to_end(tmp_path):
+    items, people = calib.load_planted()
+    human = calib.summarize(people, items)
+    results = calib.agreement(
+        human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"], level="group"
+    )
+    page = Page(report([("Two of them", results)], tmp_path / "r.html"))
+    assert page.tables[0][0][:2] == ["criterion", "estimate"]
+    assert [row[0] for row in page.tables[0][1:]] == ["coherence", "consistency", "fluency", "relevance"]
+    assert [float(row[1]) for row in page.tables[0][1:]] == pytest.approx([r.estimate for r in results], abs=5e-4)
