@@ -15,6 +15,7 @@ from calib._version import __version__
 _HOMES = {
     "Judge": "calib.judge._rate",
     "JudgeError": "calib.judge._transport",
+    "LogprobsError": "calib.judge._transport",
     "Prompt": "calib.judge._prompt",
     "Results": "calib._analyze",
     "Scale": "calib.judge._prompt",
@@ -40,6 +41,7 @@ _MODULES = ("datasets", "plot", "stats", "table")
 __all__ = [
     "Judge",
     "JudgeError",
+    "LogprobsError",
     "Prompt",
     "Results",
     "Scale",

@@ -170,7 +170,10 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
 
 
 def _pooled(table: pd.DataFrame) -> pd.DataFrame:
-    """Raters as draws of one pooled rater."""
+    """Raters as draws of one pooled rater, each with one score however often it rated."""
+    alone = _scores(table).astype({"score": float})
+    alone = alone.assign(weight=1.0, status=np.where(alone["score"].notna(), "ok", "unread"), run="")
+    table = alone.assign(draw=0, low=math.nan, high=math.nan)
     names = sorted(table["rater"].unique())
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
     draw = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup()
@@ -221,20 +224,20 @@ def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
 
 
 def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
-    """Bounds on each key's expectation: ambiguous mass at either of its ends, unseen mass there or absent."""
+    """Bounds on each key's expectation: ambiguous and unseen mass at their ends, or not on the scale at all."""
     status, weight = table["status"].to_numpy(), table["weight"].to_numpy()
     ok, unclear, unseen = status == "ok", status == "ambiguous", status == "unseen"
     sums = np.bincount(reply, np.where(ok, weight * table["score"].fillna(0.0), 0.0))
-    known = np.bincount(reply, np.where(ok | unclear, weight, 0.0))
-    hidden = np.bincount(reply, np.where(unseen, weight, 0.0))
+    known = np.bincount(reply, np.where(ok, weight, 0.0))
     ends = []
-    for name, pick in (("low", np.minimum), ("high", np.maximum)):
+    for name, pick in (("low", np.fmin), ("high", np.fmax)):
         end = table[name].fillna(0.0).to_numpy()
-        total = sums + np.bincount(reply, np.where(unclear, weight * end, 0.0))
-        extra = np.bincount(reply, np.where(unseen, weight * end, 0.0))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            per_reply = pick(total / known, (total + extra) / (known + hidden))
-        ends.append(_mean_by(owner, per_reply, known > 0))
+        corner = []
+        for kinds in (ok, ok | unclear, ok | unseen, ok | unclear | unseen):
+            mass = np.bincount(reply, np.where(kinds, weight, 0.0))
+            total = sums + np.bincount(reply, np.where(kinds & ~ok, weight * end, 0.0))
+            corner.append(np.divide(total, mass, out=np.full(len(mass), np.nan), where=mass > 0))
+        ends.append(_mean_by(owner, pick.reduce(corner), known > 0))
     return ends[0], ends[1]
 
 
@@ -258,8 +261,8 @@ def scores_from(
     *,
     item: str = "item",
     score: str = "score",
-    criterion: str = "quality",
-    rater: str = "human",
+    criterion: str | None = None,
+    rater: str | None = None,
     scale: str = "",
     group: str | None = None,
     system: str | None = None,
@@ -272,8 +275,9 @@ def scores_from(
     item, score : str
         Names of the columns with the ids and with the scores; an empty score is an
         item without a label and is left out.
-    criterion, rater : str
+    criterion, rater : str, optional
         The name of a column, or, where there is none of that name, a value for all rows.
+        Default: all rows are of criterion "quality" and of rater "human".
     scale : str, optional
         ``"1|2|3|4|5"`` or ``"lo..hi"``.
     group, system : str, optional
@@ -302,8 +306,8 @@ def scores_from(
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"`{argument}` must be a column of the frame, but got {name!r}; there are {there}.")
     out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
-    for column, name in {"criterion": criterion, "rater": rater}.items():
-        out[column] = frame.get(name, name)
+    for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
+        out[column] = default if given is None else frame.get(given, given)
     labelled = out["score"].notna() & (out["score"].astype(object) != "")
     return check_scores(out[labelled].assign(scale=scale))
 
@@ -333,8 +337,8 @@ def _pairs(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[_Pair]:
             if str(label) == str(other):  # as text, where a missing temperature equals itself
                 continue
             found = True
-            label_all = label | {"against": other["rater"]}
-            yield _Pair(label_all, _aligned(mine, theirs))
+            against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
+            yield _Pair(label | {"against": against}, _aligned(mine, theirs))
     if not found:
         raise TableError(
             f"scores and human must share a criterion and differ in the rater, but scores have {_seen(first)} "
@@ -536,6 +540,8 @@ def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any]
 
 
 def _mean_of(part: pd.DataFrame, method: str, confidence_level: float, label: dict[str, Any]) -> Result:
+    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
+        raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
     group = _labels(part, "group")
     repeated = group is not None and len(set(group)) < len(group)
     try:
@@ -586,6 +592,8 @@ def difference(
     >>> result.interval.low > 0
     True
     """
+    if a == b:
+        raise TableError(f"`a` and `b` must be two systems, but both are {a!r}.")
     labels, results = [], []
     for pair in _gold_pairs(scores, gold):
         sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
@@ -662,7 +670,7 @@ def convergence(
     (20, True)
     """
     table = check_ratings(sampled)
-    table = table[table["method"].isin(["sample", "human"])]
+    table = table[table["method"] == "sample"]
     if not len(table):
         raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
     target = None if exact is None else _ready(exact, "exact")
@@ -670,9 +678,10 @@ def convergence(
     source = np.random.default_rng(rng)
     labels, results = [], []
     for label, rows in _slices(table):
-        draws = rows.astype({"item": object}).pivot_table(
-            index="item", columns="draw", values="score", dropna=False, sort=False
-        )
+        number = rows.groupby(["run", "draw"], observed=True).ngroup()
+        cells = rows.assign(number=number, item=rows["item"].astype(object)).set_index(["item", "number"])
+        draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
+        draws = draws.reindex(pd.unique(rows["item"].astype(object)))
         reference = None if target is None else _column(target, label, ("criterion", "rater", "prompt"), "exact")
         kept = draws if reference is None else draws[draws.index.isin(reference.index)]
         result = stats.convergence(

@@ -83,7 +83,7 @@ def report(
     | ---: | ---: | ---: |
     | 4.000 | 0.316 | \[3.122, 4.878\] |
     <BLANKLINE>
-    The same in all rows: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
+    Also: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
     <BLANKLINE>
     - `classical|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.1.0`
     <BLANKLINE>
@@ -238,10 +238,8 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     idle = [name for name in labels if name in frame and name not in names]
     words = ", ".join(f"{_HEADS.get(name, name)} {_cell(value)}" for name, value in shared.items())
     more = "; ".join(f"{_HEADS.get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
-    rest = [
-        f"{head}: {text}." for head, text in {"The same in all rows": words, "In their order": more}.items() if text
-    ]
-    return frame.drop(columns=idle), " ".join(rest)
+    heads = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
+    return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in heads.items() if text)
 
 
 def _empty(values: pd.Series) -> bool:

@@ -213,6 +213,7 @@ def rate(
     top_logprobs: Annotated[int, typer.Option(help="Token probabilities to ask for.")] = 20,
     base_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible server.")] = None,
     seed: Annotated[int | None, typer.Option(help="For servers that take one.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Longest reply; models that reason need more.")] = None,
     concurrency: Annotated[int, typer.Option(help="Calls under way at once.")] = 16,
     store: Annotated[
         Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
@@ -238,6 +239,7 @@ def rate(
         top_logprobs=top_logprobs,
         base_url=base_url,
         seed=seed,
+        max_tokens=max_tokens,
         concurrency=concurrency,
     )
     kept = store or out.with_suffix(".sqlite")

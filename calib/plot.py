@@ -362,13 +362,14 @@ def _axes(ax: Axes | None) -> Axes:
 
 def fit(ax: Axes) -> Axes:
     """Give the figure of a plot with rows the room that rows, names and legend need."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    from matplotlib.figure import Figure
+
+    assert isinstance(ax.figure, Figure)
     longest = max(len(name.get_text()) for name in ax.get_yticklabels())
     legend = ax.get_legend()
     lines = len(legend.get_texts()) if legend is not None else 0
     bottom, top = ax.get_ylim()
-    figure.set_size_inches(7 + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top))
+    ax.figure.set_size_inches(7 + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top))
     return ax
 
 

@@ -8,6 +8,7 @@ returns a checked copy with the standard types and defaults; other columns ride 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -196,6 +197,9 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     calib.table.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
     """
     out = _typed(frame, "ratings")
+    if "weight" in frame:
+        stated = out["method"].isin(["human", "sample"]) | frame["weight"].notna().to_numpy()
+        _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
     read = out["score"].notna()
     unstated = out["status"].astype(str) == ""
     out["status"] = pd.Categorical(np.where(unstated, np.where(read, "ok", "unread"), out["status"].astype(str)))
@@ -204,9 +208,12 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     _each(out, "ratings", "score", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
     _each(out, "ratings", "weight", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
     _each(out, "ratings", "draw", out["draw"] >= 0, "must not be negative")
+    bounded = ~out["status"].isin(["ambiguous", "unseen"])
+    for name in ("low", "high"):
+        _each(out, "ratings", name, bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
     _on_scale(out, "ratings")
-    whole = out[out["status"] == "ok"]
-    _unique(whole, "ratings", (*SCORE_KEY, "run", "draw", "score"))
+    _unique(out[out["status"] == "ok"], "ratings", (*SCORE_KEY, "run", "draw", "score"))
+    _whole_draws(out)
     return out
 
 
@@ -241,6 +248,14 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
+def _whole_draws(ratings: pd.DataFrame) -> None:
+    """The weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)."""
+    counted = ratings[ratings["status"].isin(["ok", "off_scale", "ambiguous"])]
+    key = counted.groupby([*SCORE_KEY, "run", "draw"], observed=True, dropna=False, sort=False)["weight"]
+    total = key.transform("sum").reindex(ratings.index).fillna(0.0)
+    _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
+
+
 CHECKS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "items": check_items,
     "ratings": check_ratings,
@@ -251,6 +266,9 @@ CHECKS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         raise TableError(f"{table}: must be a pandas DataFrame, but got {type(frame).__name__}.")
+    again = frame.columns[frame.columns.duplicated()]
+    if len(again):
+        raise TableError(f"{table}: column `{again[0]}` must be there once, but is there more than once.")
     out = frame.reset_index(drop=True).copy()
     for name, column in SCHEMAS[table].items():
         if name in out:
@@ -276,10 +294,14 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     if kind in ("text", "label"):
         _complete(values, table, name)
         if kind == "label" and _is_label(values):
-            return values
+            plain = pd.Index(values.cat.categories, dtype=object)
+            return pd.Series(pd.Categorical.from_codes(values.cat.codes, categories=plain), index=values.index)
         # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
-        text = pd.Series([str(value) for value in values], index=values.index, dtype=object)
-        return text if kind == "text" else text.astype("category")
+        text = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
+        if kind == "text":
+            return text
+        categories = pd.Index(sorted(set(text)), dtype=object)
+        return pd.Series(pd.Categorical(text, categories=categories), index=values.index)
     numbers = pd.to_numeric(values.astype(object).where(values.notna(), np.nan), errors="coerce").astype(float)
     _refuse(values, table, name, numbers.notna() | values.isna() | (values.astype(object) == ""), "must be a number")
     _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
@@ -287,6 +309,12 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
         return numbers
     _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
+
+
+def _text(value: Any) -> str:
+    """A value as text; 7.0, which a gap in the file made of an id 7, is 7 again."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)
 
 
 def _is_label(values: pd.Series) -> bool:
@@ -317,7 +345,10 @@ def _member(frame: pd.DataFrame, table: str, name: str, options: tuple[str, ...]
 
 def _on_scale(frame: pd.DataFrame, table: str) -> None:
     for text, rows in frame.groupby("scale", observed=True):
-        scale = parse_scale(str(text))
+        try:
+            scale = parse_scale(str(text))
+        except TableError as error:
+            raise TableError(f"{table}: column `scale`, row {rows.index[0]}: {error}") from None
         if scale is not None:
             inside = pd.Series(True, index=frame.index)
             inside.loc[rows.index] = scale.holds(rows["score"]) | rows["score"].isna()
@@ -388,10 +419,14 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     path = Path(path)
     if _ending(path) == ".parquet":
         return pd.read_parquet(path)
-    with path.open(encoding="utf-8", errors="surrogatepass", newline="") as file:
+    try:
+        # a byte order mark is how spreadsheets sign their csv files
+        text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
         if _ending(path) == ".jsonl":
-            return pd.DataFrame([json.loads(line) for line in file if line.strip()])
-        return _from_cells(_csv_rows(file, path), texts)
+            return _frame([_object(line) for line in text.split("\n") if line.strip()])
+    except ValueError as error:
+        raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
+    return _from_cells(_csv_rows(io.StringIO(text, newline=""), path), texts)
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
@@ -421,7 +456,7 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         return path
     with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         if ending == ".jsonl":
-            file.writelines(json.dumps(row) + "\n" for row in _plain_rows(frame))
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
         else:
             writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
             writer.writerow(frame.columns)
@@ -435,16 +470,26 @@ def _ending(path: Path) -> str:
     return path.suffix
 
 
+def _object(line: str) -> dict[str, Any]:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
+    return value
+
+
 def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
     limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
     try:
-        rows = list(csv.reader(file, strict=True))
+        rows = [row for row in csv.reader(file, strict=True) if row]
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
     finally:
         csv.field_size_limit(limit)
     if not rows:
         raise TableError(f"{path}: must have a header line, but the file is empty.")
+    again = [name for name in rows[0] if rows[0].count(name) > 1]
+    if again:
+        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
     for number, row in enumerate(rows[1:]):
         if len(row) != len(rows[0]):
             raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
@@ -453,13 +498,21 @@ def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
 
 def _from_cells(rows: list[list[str]], texts: Collection[str]) -> pd.DataFrame:
     columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
-    return pd.DataFrame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
+    return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
+
+
+def _frame(values: Any) -> pd.DataFrame:
+    """A frame whose texts stay Python strings and whose numbers are numbers."""
+    frame = pd.DataFrame(values, dtype=object)
+    texts = [name for name in frame if any(isinstance(value, str) for value in frame[name])]
+    numbers = {name: frame[name].infer_objects() for name in frame if name not in texts}
+    return frame.assign(**numbers)
 
 
 def _guess(cells: list[str]) -> list[Any]:
     for kind in (int, float, json.loads):
         try:
-            values = [math.nan if kind is not int and cell == "" else kind(cell) for cell in cells]
+            values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
@@ -470,7 +523,7 @@ def _guess(cells: list[str]) -> list[Any]:
 
 def _cell(value: Any) -> str:
     if isinstance(value, list | tuple | np.ndarray):
-        return json.dumps(list(value))
+        return json.dumps(_plain(value))
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return repr(value) if isinstance(value, float) else str(value)
@@ -483,8 +536,8 @@ def _plain_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -119,7 +119,6 @@ def test_ambiguous_mass_widens_the_bounds():
     assert row["high"] == pytest.approx(0.6 * 3 + 0.4 * 5)
 
 
-# fails where the unclear mass can only lie on one side of what was read
 @given(
     st.lists(st.floats(0, 1), min_size=7, max_size=7).filter(lambda p: sum(p[:5]) > 0.01),
     st.lists(st.integers(1, 5), min_size=4, max_size=4),
@@ -185,7 +184,6 @@ def test_one_rater_pooled_keeps_the_name():
     assert calib.summarize(people(("a", "ann", 3)), pool="rater")["rater"].tolist() == ["ann"]
 
 
-# fails: each draw has the same weight, so that who drew twenty counts as twenty raters
 def test_pooled_raters_have_equal_weight_whatever_they_drew():
     one = drawn(("a", 0, 1), rater="ann")
     many = drawn(*[("a", draw, 5) for draw in range(20)], rater="bob")
@@ -256,7 +254,6 @@ def test_what_scores_from_refuses(options, message):
         calib.scores_from(MINE, **options)
 
 
-# fails: the default of `rater` or `criterion` happens to be the column of the scores, and each score becomes a rater
 @pytest.mark.parametrize(("name", "label"), [("human", "rater"), ("quality", "criterion")])
 def test_a_default_is_not_looked_up_among_the_columns(name, label):
     frame = pd.DataFrame({"id": ["a", "b"], name: [4, 2]})
@@ -411,7 +408,6 @@ def test_one_item_is_no_crash():
     assert math.isnan(calib.agreement(JUDGE.head(1), HUMAN).one().estimate)
 
 
-# fails: two prompts of one judge on the side of `human` get the same label
 def test_labels_tell_the_results_apart():
     prompts = pd.concat([JUDGE.assign(prompt="p"), JUDGE.assign(prompt="q")])
     labels = calib.agreement(HUMAN, prompts).labels
@@ -511,7 +507,6 @@ def test_repeated_groups_are_not_independent():
     assert result.n_groups == GOLD["group"].nunique() < alone.n_groups
 
 
-# fails: the groups are dropped without a word, and the interval takes all items for independent
 def test_groups_that_only_the_gold_has_are_not_dropped_in_silence():
     plain = scored(X, "judge", design=False)
     try:
@@ -685,7 +680,6 @@ def test_unread_draws_stay_draws():
     assert (result.n, result.n_draws, result.n_unread) == (N, K, K + 1)
 
 
-# fails: draws of the same number are averaged over the runs before anything is measured
 def test_two_runs_are_twice_the_draws():
     runs = pd.concat([sampled(run="one"), sampled(6 - DRAWS, run="two")])
     result = calib.convergence(runs, rng=1).one()

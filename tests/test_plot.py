@@ -180,7 +180,9 @@ def test_interval_says_what_the_judge_alone_is_not_and_draws_it_hollow_and_dashe
 def test_interval_label_says_estimand_and_confidence(ax):
     assert plot.interval(estimates(), ax=ax).get_xlabel() == "human mean (95 % CI)"
     assert plot.interval(mean_interval([1, 2, 4, 5], confidence_level=0.8)).get_xlabel() == "human mean (80 % CI)"
-    assert plot.interval(estimates(method="judge_only")).get_xlabel() == "judge mean (95 % CI)"
+    alone = estimates(method="judge_only")
+    assert plot.interval(alone).get_xlabel() == "judge mean (95 % CI)"
+    assert plot.interval(alone, estimates()).get_xlabel() == "human mean (95 % CI)"
 
 
 @pytest.mark.parametrize("key", [str, lambda name: (name,)])

@@ -142,6 +142,12 @@ def test_columns_that_say_the_same_stand_under_the_table():
     assert "In their order: prompt p-0, p-1." in text
 
 
+def test_the_other_rule_for_constant_groups_is_shown_where_it_matters():
+    x, y, groups = [1, 2, 3, 1, 3, 2, 5, 5, 5], [1, 2, 3, 1, 2, 3, 1, 2, 3], [*"aaabbbccc"]
+    assert "constant groups 1, other rule 0.5" in report(agreement(x, y, groups=groups, level="group"))
+    assert "other rule" not in report(agreement(x[:6], y[:6], groups=groups[:6], level="group"))
+
+
 def test_numbers_have_three_or_four_significant_digits():
     result = mean_interval(np.array([3, 4, 4, 5, 4]) / 7)
     row = next(line for line in report(result).splitlines() if line.startswith("| 0."))

@@ -35,21 +35,25 @@ class Token(NamedTuple):
 
 # --- the answer in the text -------------------------------------------------------------------------------------
 
-_DECORATION = r"[\s\"'`*_#(\[{]*"
-_NAME = rf"(?:[^\W\d][^\n:=]{{0,40}}?[\"'*]*\s*[:=]{_DECORATION})?"
+_MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand around a label
+_NAME = rf"(?:[^\W\d][^\n:=]{{0,40}}?[\"'*]*\s*[:=]{_MARKS})?"
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
+# a label stands alone: not the start of a word, a number, a range, or a sentence ("2 flaws were found")
+_ALONE = r"(?!\w|\.\d|-\w|\s*[-\u2013]\s*\d)(?=\s*(?:\Z|\n|[.,;:!?)\]}>\"'`*_/(]|[-\u2013\u2014]\s|(?:out )?of \d))"
+_GOES_ON = r"(?!\w|\.\d)"  # all that a token can tell
+_LINE = r"(?:(?m:^)[\W_]*(?:(?i:final|overall|total|my|the)\s+)*|[\"'])"
+_OF_WHAT = r"(?:\s*\([^()\n]{0,20}\)|\s+(?:for|of)\s+[\w ]{1,30}?)?[\"'*\s]*"
+_SCORE_LINE = rf"{_LINE}(?i:score|rating){_OF_WHAT}[:=]{_MARKS}"
+_LIST = re.compile(r"\s*1[.)]\s.*^\s*2[.)]\s", re.DOTALL | re.MULTILINE)  # a numbered list is no rating of 1
 
 
 @lru_cache(maxsize=64)
 def _pattern(scale: Scale, answer: str) -> re.Pattern[str]:
+    lead = {"label": rf"\A{_MARKS}(?:-\s+)?{_NAME}", "line": _SCORE_LINE + _NAME, "token": rf"\A{_MARKS}"}[answer]
     words = sorted((label for label in scale.labels if not re.fullmatch(_NUMBER, label)), key=len, reverse=True)
-    value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})(?!\w)(?!\s*[-\u2013]\s*\d)"
-    lead = (
-        rf"\A{_DECORATION}(?:-\s+)?{_NAME}"
-        if answer == "label"
-        else rf"\b(?i:score|rating)\b[\"'*\s]*[:=]{_DECORATION}{_NAME}"
-    )
-    return re.compile(lead + value, re.IGNORECASE if _foldable(scale) else re.NOFLAG)
+    value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})"
+    tail = _GOES_ON if answer == "token" else _ALONE
+    return re.compile(lead + value + tail, re.IGNORECASE if _foldable(scale) else re.NOFLAG)
 
 
 @lru_cache(maxsize=64)
@@ -77,6 +81,8 @@ def _value(text: str, scale: Scale) -> float:
 def _find(text: str, scale: Scale, answer: str) -> re.Match[str] | None:
     """The answer by the declared pattern; for score lines the last one."""
     found = list(_pattern(scale, answer).finditer(text))  # a bare label is anchored: at most one
+    if answer == "label" and _LIST.match(text):
+        return None
     return found[-1] if found else None
 
 
@@ -87,9 +93,10 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     ----------
     text : str
     scale : Scale
-    answer : {"label", "line"}
+    answer : {"label", "line", "token"}
         "label": the reply starts with the label (after marks and a ``name:``, if any).
-        "line": what follows the last ``Score:`` or ``Rating:``.
+        "line": what follows the last ``Score:`` or ``Rating:`` that starts a line.
+        "token": the text is the first token or tokens of an answer, not a whole reply.
 
     Returns
     -------
@@ -116,12 +123,13 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
 
 def reply_text(reply: Mapping[str, Any]) -> str:
     """The message of the first choice, empty where there is none."""
-    return str(_message(reply).get("content") or "")
+    content = _message(reply).get("content")
+    return content if isinstance(content, str) else ""
 
 
 def has_logprobs(reply: Mapping[str, Any]) -> bool:
-    """Whether any emitted token came with a list of candidates."""
-    return any(token.top for token in _tokens(reply))
+    """Whether any emitted token came with a list of candidates that says something."""
+    return any(p > 0 for token in _tokens(reply) for p in token.top.values())
 
 
 def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
@@ -148,37 +156,56 @@ def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bo
     """
     text = reply_text(reply)
     score, status = read_label(text, scale, answer)
-    tokens = _tokens(reply)
-    # a bare label can only be the first token, whichever token was drawn there
-    bare = logprobs and answer == "label" and bool(text) and bool(tokens)
-    if status == "unread" and not bare:
-        return [Row(math.nan, 1.0, _why_unread(reply))]
+    silent = _why_silent(reply, text, scale, answer)
+    if silent == "refused" or (silent and not logprobs):
+        return [Row(math.nan, 1.0, silent)]
     if not logprobs:
         return [Row(score, 1.0, status)]
+    if silent and (answer == "line" or not text or not _tokens(reply)):
+        return [Row(math.nan, 1.0, silent)]
     if not has_logprobs(reply):
         return [Row(math.nan, 1.0, "no_logprobs")]
-    place = 0 if status == "unread" else _locate(tokens, text, scale, answer)
+    # a bare label can only be the first token, whichever token was drawn there
+    place = 0 if silent else _locate(_tokens(reply), text, scale, answer)
+    return _at(_tokens(reply), place, scale, status) or [Row(math.nan, 1.0, silent or "unread")]
+
+
+def _at(tokens: list[Token], place: int | None, scale: Scale, status: str) -> list[Row]:
+    """The rows at a place; none where nothing can be read there."""
     if place is None:
-        return [Row(math.nan, 1.0, "unread")]
+        return []
     if _plain(tokens[place].text) not in tokens[place].top:
         # the decoder was constrained: the list says what the model wanted, not what it could say
         return [Row(math.nan, 1.0, "constrained")]
-    return _distribution(tokens, place, scale)
+    rows = _distribution(tokens, place, scale, status)
+    read = sum(row.weight for row in rows if row.status in ("ok", "ambiguous"))
+    # where something else than a label was drawn, it must have been the less likely outcome
+    return rows if read > 0 and (status != "unread" or read >= 0.5) else []
 
 
-def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _choice(reply).get("message") or {}
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = reply.get("choices") or [{}]
-    return choices[0] or {}
+    return _dict(next(iter(_list(reply.get("choices"))), None))
 
 
-def _why_unread(reply: Mapping[str, Any]) -> str:
+def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _dict(_choice(reply).get("message"))
+
+
+def _why_silent(reply: Mapping[str, Any], text: str, scale: Scale, answer: str) -> str:
+    """Why there is no answer in the text; empty where there is one."""
     reason = _choice(reply).get("finish_reason")
     if _message(reply).get("refusal") or reason == "content_filter":
         return "refused"
+    if _find(text, scale, answer) is not None:
+        return ""
     return "truncated" if reason == "length" else "unread"
 
 
@@ -186,8 +213,8 @@ def _why_unread(reply: Mapping[str, Any]) -> str:
 
 
 def _tokens(reply: Mapping[str, Any]) -> list[Token]:
-    content = (_choice(reply).get("logprobs") or {}).get("content") or []
-    return [Token(_bytes(entry), _top(entry)) for entry in content]
+    content = _list(_dict(_choice(reply).get("logprobs")).get("content"))
+    return [Token(_bytes(_dict(entry)), _top(_dict(entry))) for entry in content]
 
 
 def _bytes(entry: Mapping[str, Any]) -> bytes:
@@ -198,12 +225,13 @@ def _bytes(entry: Mapping[str, Any]) -> bytes:
 def _top(entry: Mapping[str, Any]) -> dict[str, float]:
     """Probability of each spelling in the top list; what servers write for "impossible" is 0."""
     top: dict[str, float] = {}
-    for candidate in entry.get("top_logprobs") or []:
+    for candidate in map(_dict, _list(entry.get("top_logprobs"))):
         logprob = candidate.get("logprob")
-        p = 0.0 if logprob is None or math.isnan(logprob) else min(math.exp(min(logprob, 0.0)), 1.0)
+        p = 0.0 if logprob is None or math.isnan(logprob) else math.exp(min(logprob, 0.0))
         text = _plain(_bytes(candidate))
         top[text] = top.get(text, 0.0) + p
-    return top
+    total = max(sum(top.values()), 1.0)  # rounded probabilities may add up to a little more than 1
+    return {text: p / total for text, p in top.items()}
 
 
 def _plain(token: bytes) -> str:
@@ -224,64 +252,66 @@ def _locate(tokens: list[Token], text: str, scale: Scale, answer: str) -> int | 
     return None
 
 
-def _label_part(token: str) -> str:
-    return token.strip().strip("\"'`*").strip()
-
-
 class _Mass:
     """What the top lists say: mass per scale value, off the scale, and undecided between values."""
 
     def __init__(self, scale: Scale) -> None:
         self.scale = scale
         self.score: dict[float, float] = {}
-        self.off = 0.0
         self.undecided: dict[tuple[float, float], float] = {}
-        self.reported = 0.0
-        self.smallest = 1.0
+        self.off = 0.0
+        self.hidden = 0.0
 
-    def add(self, tokens: list[Token], place: int, prefix: str, share: float) -> None:
-        """Spread `share` over the candidates at `place`, which continue `prefix`."""
-        emitted = _plain(tokens[place].text)
-        for token, p in tokens[place].top.items():
-            self.smallest = min(self.smallest, share * p) if p > 0 else self.smallest
-            follows = place + 1 < len(tokens) and token == emitted
-            self._candidate(tokens, place, prefix, _label_part(token), share * p, follows)
+    def add(self, tokens: list[Token], place: int, begun: str, share: float, *, beyond: bool = False) -> None:
+        """Spread `share` over the candidates at `place`, which continue what has `begun`.
 
-    def _candidate(self, tokens: list[Token], place: int, prefix: str, part: str, p: float, follows: bool) -> None:
-        whole, starts = _value(prefix + part, self.scale), self._starting_with(prefix + part)
-        if part and len(starts) > (not math.isnan(whole)):
-            # the token begins a longer label: only what was emitted shows how it goes on
-            if follows and tokens[place + 1].top:
-                return self.add(tokens, place + 1, prefix + part, p)
-            ends = starts if math.isnan(whole) else [whole, *starts]
-            self._keep(self.undecided, (min(ends), max(ends)), p)
-        elif not math.isnan(whole):
-            self._keep(self.score, whole, p)
-        elif prefix and not re.match(r"[\w.]", part) and not math.isnan(_value(prefix, self.scale)):
-            self._keep(self.score, _value(prefix, self.scale), p)  # the label ended before this token
-        else:
+        `beyond`: the emitted number goes on past the label that its first token looks like (7.5, 100).
+        """
+        top, emitted = tokens[place].top, _plain(tokens[place].text)
+        whole = {value for text in top if not math.isnan(value := self._value(begun + text))}
+        for text, p in top.items():
+            longer = self._longer(begun + text)
+            if beyond and text == emitted:
+                self.off += share * p
+            elif not longer or whole & longer:  # a longer label that is listed whole is not spelt in pieces
+                self._settle(begun + text, share * p)
+            elif text == emitted and place + 1 < len(tokens) and tokens[place + 1].top:
+                self.add(tokens, place + 1, begun + text, share * p)  # what was emitted shows how it goes on
+            else:
+                values = longer | {v for v in [self._value(begun + text)] if not math.isnan(v)}
+                self._keep(self.undecided, (min(values), max(values)), share * p)
+        least = min((p for p in top.values() if p > 0), default=0.0)
+        absent = len(set(self.scale.values) - whole)
+        self.hidden += share * min(max(1.0 - sum(top.values()), 0.0), absent * least)
+
+    def _settle(self, text: str, p: float) -> None:
+        value = self._value(text)
+        if math.isnan(value):
             self.off += p
-        self.reported += p
-        return None
+        else:
+            self._keep(self.score, value, p)
 
-    def _starting_with(self, text: str) -> list[float]:
-        key = text.casefold() if _foldable(self.scale) else text
-        return [value for label, value in _values(self.scale).items() if label.startswith(key)] if key else []
+    def _value(self, text: str) -> float:
+        """What the text means if it ends here or goes on with something else."""
+        return read_label(text, self.scale, "token")[0]
 
-    def _keep(self, store: dict[Any, float], key: Any, p: float) -> None:
+    def _longer(self, text: str) -> set[float]:
+        """Values of the labels that the text begins without being whole."""
+        begun = text.lstrip(" \t\r\n\"'`*_")
+        begun = begun.casefold() if _foldable(self.scale) else begun
+        return {v for label, v in _values(self.scale).items() if begun and label.startswith(begun) and label != begun}
+
+    @staticmethod
+    def _keep(store: dict[Any, float], key: Any, p: float) -> None:
         store[key] = store.get(key, 0.0) + p
 
 
-def _distribution(tokens: list[Token], place: int, scale: Scale) -> list[Row]:
+def _distribution(tokens: list[Token], place: int, scale: Scale, status: str) -> list[Row]:
     mass = _Mass(scale)
-    mass.add(tokens, place, "", 1.0)
+    mass.add(tokens, place, "", 1.0, beyond=status == "off_scale")
     rows = [Row(score, p, "ok") for score, p in sorted(mass.score.items()) if p > 0]
     rows += [Row(math.nan, p, "ambiguous", low, high) for (low, high), p in mass.undecided.items() if p > 0]
     rows += [Row(math.nan, mass.off, "off_scale")] if mass.off > 0 else []
-    hidden = [value for value in scale.values if value not in mass.score]
-    unseen = min(max(1.0 - mass.reported, 0.0), len(hidden) * mass.smallest)
+    hidden = [value for value in scale.values if value not in mass.score] or list(scale.values)
     # below float noise of the reported probabilities nothing was left out
-    rows += [Row(math.nan, unseen, "unseen", min(hidden), max(hidden))] if unseen > 1e-9 else []
-    if any(row.status in ("ok", "ambiguous") for row in rows):
-        return rows
-    return [Row(math.nan, 1.0, "unread")]
+    return rows + ([Row(math.nan, mass.hidden, "unseen", min(hidden), max(hidden))] if mass.hidden > 1e-9 else [])

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 _SPREAD = 0.6
 _BIAS = 0.45
 _LEAK = 0.01
-_NOT_A_LABEL = "N"
+_NOT_A_LABEL = "?"
 
-_SECTION = re.compile(r"BEGIN (\w+) ([0-9a-f]{8})\n(.*?)\nEND \1 \2", re.DOTALL)
+_SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
 _CRITERION = re.compile(r"^Criterion: (.+)$", re.MULTILINE)
 _LABELS = re.compile(r"^Labels, from worst to best: (.+)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
@@ -51,13 +51,18 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     """Answer an OpenAI chat-completions request."""
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
-    if not _LABELS.search(question):
-        return _reply([_said(_steps(question))], request)
+    head = _SECTION.sub("", question)  # what an item says is not read as an instruction
+    if "evaluation steps" in head and not _LABELS.search(head):
+        return _reply([_said(_steps(head))], request)
     view = _read(question)
-    thinking = "Score: <label>" in question
+    if not view.labels:
+        return _reply(
+            [_said("The embedded judge reads prompts with a line 'Labels, from worst to best: ...'.")], request
+        )
+    thinking = "Score: <label>" in head
     shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
     shares = _shares(view, shift)
-    label = _draw(shares, _uniform(question, seed, "label") if request.get("temperature", 1.0) else None)
+    label = _draw(shares, _uniform(question, seed, "label"), float(request.get("temperature", 1.0)))
     slot = _Token((" " if thinking else "") + label, _marked(shares, " " if thinking else ""))
     lead = [_said(word) for word in _reasons(shift)] if thinking else []
     return _reply([*lead, slot], request)
@@ -87,16 +92,11 @@ def _said(text: str) -> _Token:
 def _read(question: str) -> _View:
     sections = [text for _, _, text in _SECTION.findall(question)]
     head = _SECTION.sub("", question)
-    labels = tuple(re.split(r",\s*", _labels(head)))
+    labels = tuple(re.split(r",\s*", found[1])) if (found := _LABELS.search(head)) else ()
     criterion = found[1].strip() if (found := _CRITERION.search(head)) else ""
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     bias = _BIAS * (2 * _uniform(criterion + "\0" + source + "\0" + output, 0, "bias") - 1)
     return _View(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias, criterion)
-
-
-def _labels(head: str) -> str:
-    found = _LABELS.search(head)
-    return found[1] if found else ""
 
 
 @lru_cache(maxsize=4096)
@@ -193,11 +193,12 @@ def _uniform(text: str, seed: int, purpose: str) -> float:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=7).digest(), "big") / 2.0**56
 
 
-def _draw(shares: dict[str, float], u: float | None) -> str:
-    """The label under u in the cumulated shares; the most probable one at temperature 0."""
-    if u is None:
+def _draw(shares: dict[str, float], u: float, temperature: float) -> str:
+    """The label under u in the cumulated shares, sharpened or flattened by the temperature."""
+    if not temperature:
         return max(shares, key=shares.__getitem__)
-    cumulated = accumulate(shares.values())
+    tempered = [share ** (1 / temperature) for share in shares.values()]
+    cumulated = accumulate(share / sum(tempered) for share in tempered)
     return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 REASONING = ("form", "think")
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_SLOT = re.compile(r"\{\{([^{}]+)\}\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Scale:
 
     def __post_init__(self) -> None:
         """Labels and values must be distinct, finite and as many as each other."""
+        if not isinstance(self.labels, tuple) or not isinstance(self.values, tuple):
+            raise TypeError(f"`labels` and `values` must be tuples, but got {self.labels!r} and {self.values!r}.")
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels) or not all(self.labels):
             raise ValueError(f"`labels` must be two or more different words, but got {self.labels!r}.")
         if len(set(self.values)) != len(self.labels) or any(v - v != 0 for v in self.values):
@@ -45,23 +48,27 @@ class Scale:
     @classmethod
     def of(cls, *numbers: float, **named: float) -> Scale:
         """A scale of plain numbers, or of words: ``Scale.of(1, 2, 3)``, ``Scale.of(no=0, yes=1)``."""
-        pairs = [(f"{n:g}", float(n)) for n in numbers] + [(word, float(n)) for word, n in named.items()]
+        pairs = [(_number(n), float(n)) for n in numbers] + [(word, float(n)) for word, n in named.items()]
         pairs.sort(key=lambda pair: pair[1])
         return cls(tuple(label for label, _ in pairs), tuple(value for _, value in pairs))
 
     @property
     def numeric(self) -> bool:
         """Whether each label is its number, written out."""
-        return all(label == f"{value:g}" for label, value in zip(self.labels, self.values, strict=True))
+        return all(label == _number(value) for label, value in zip(self.labels, self.values, strict=True))
 
     def __str__(self) -> str:
         """The scale as the tables write it: its values."""
-        return "|".join(f"{value:g}" for value in self.values)
+        return "|".join(map(_number, self.values))
 
     def __repr__(self) -> str:
         pairs = zip(self.labels, self.values, strict=True)
-        inside = [label if self.numeric else f"{label}={value:g}" for label, value in pairs]
+        inside = [label if self.numeric else f"{label}={_number(value)}" for label, value in pairs]
         return f"Scale.of({', '.join(inside)})"
+
+
+def _number(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +149,14 @@ class Prompt:
         >>> prompt.inputs
         ('passage', 'question', 'answer')
         """
-        if isinstance(inputs, str) or not inputs:
-            raise ValueError(f"`inputs` must be a sequence of column names, but got {inputs!r}.")
+        if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
+            raise ValueError(f"`inputs` must be a sequence of column names without braces, but got {inputs!r}.")
+        if "steps" in inputs:
+            raise ValueError(
+                "`inputs` must not name 'steps', which stands for the evaluation steps; rename the column."
+            )
+        if isinstance(steps, str):
+            raise ValueError(f"`steps` must be a sequence of texts, one for each step, but got {steps!r}.")
         chosen = Scale() if scale is None else scale
         task = task or f"You are given: {', '.join(inputs)}. Judge the {inputs[-1]} by one criterion."
         frozen = None if steps is None else tuple(steps)
@@ -168,6 +181,8 @@ class Prompt:
 
     def with_steps(self, steps: Sequence[str]) -> Prompt:
         """The same prompt with these evaluation steps frozen into it."""
+        if isinstance(steps, str):
+            raise ValueError(f"`steps` must be a sequence of texts, one for each step, but got {steps!r}.")
         return replace(self, steps=tuple(steps))
 
     def render(self, item: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -178,9 +193,13 @@ class Prompt:
         ValueError
             If the item lacks a column that the template names.
         """
-        missing = [name for name in self.inputs if name not in item]
-        if missing:
-            raise ValueError(f"`items` must have the columns that the prompt shows; {missing[0]!r} is missing.")
+        for name in self.inputs:
+            if name not in item:
+                raise ValueError(f"`items` must have the columns that the prompt shows; {name!r} is missing.")
+            if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
+                raise ValueError(
+                    f"`items` must have a text in {name!r} everywhere; item {item.get('item')!r} has none."
+                )
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
         texts = {name: _fenced(name, str(item[name])) for name in self.inputs} | {"steps": steps}
         # one pass over the template alone: what an item says is never read as a template
@@ -210,7 +229,7 @@ def parse_steps(reply: str) -> tuple[str, ...]:
 
 def _fenced(name: str, text: str) -> str:
     """Item text between marks that carry its own hash, so that the text cannot close them."""
-    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"BEGIN {name.upper()} {mark}\n{text}\nEND {name.upper()} {mark}"
 
 

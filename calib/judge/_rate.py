@@ -5,24 +5,38 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import threading
 import warnings
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 from tqdm import tqdm
 
-from calib.judge._extract import Row, extract, has_logprobs, reply_text
+from calib.judge._extract import Row, extract, reply_text
 from calib.judge._prompt import Prompt, parse_steps
 from calib.judge._store import Store
-from calib.judge._transport import AnyComplete, Complete, JudgeError, LogprobsError, connect, redact, wrap
+from calib.judge._transport import (
+    AnyComplete,
+    Complete,
+    JudgeError,
+    LogprobsError,
+    connect,
+    decode,
+    hang_up,
+    public,
+    redact,
+    wrap,
+)
 from calib.table import check_items, check_ratings
+
+T = TypeVar("T")
 
 METHODS = ("auto", "logprob", "sample")
 _MAX_TOKENS = {"form": 8, "think": 1024}
+_STEPS_TOKENS = 512
 _DRAWS = {"sample": 20, "logprob": 1}
 
 
@@ -50,6 +64,9 @@ class Judge:
         Endpoint of an OpenAI-compatible server.
     seed : int, optional
         From it a seed is made for each draw. Without one no seed is sent.
+    max_tokens : int, optional
+        Longest reply; default 8 tokens for a label alone, 1024 with reasoning. Models that
+        reason on their own need more.
     concurrency : int, default 16
         Calls under way at once.
 
@@ -66,6 +83,7 @@ class Judge:
     top_logprobs: int = 20
     base_url: str | None = None
     seed: int | None = None
+    max_tokens: int | None = None
     concurrency: int = 16
 
     def __post_init__(self) -> None:
@@ -76,13 +94,10 @@ class Judge:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}, but got {self.method!r}.")
         if self.temperature < 0:
             raise ValueError(f"`temperature` must not be negative, but got {self.temperature!r}.")
-        for name, value in {
-            "draws": self.draws,
-            "top_logprobs": self.top_logprobs,
-            "concurrency": self.concurrency,
-        }.items():
-            if value is not None and value < 1:
-                raise ValueError(f"`{name}` must be at least 1, but got {value!r}.")
+        for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and (value < 1 or int(value) != value):
+                raise ValueError(f"`{name}` must be a whole number of at least 1, but got {value!r}.")
 
 
 def rate(
@@ -109,7 +124,10 @@ def rate(
         run goes on where it stopped, a repeated one makes no call. Default: memory.
     complete : callable, optional
         Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain
-        function), an OpenAI chat-completions body in, its response out.
+        function, which then runs in threads), an OpenAI chat-completions body in, its
+        response out. Replies are stored under the function's name and `judge.base_url`:
+        give a base_url where one function serves several endpoints. Raise
+        `calib.LogprobsError` where token probabilities are asked for and not to be had.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
     progress : bool, default True
@@ -140,13 +158,15 @@ def rate(
     prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
     if not prompts or not len(table):
         raise ValueError(f"`items` and `prompt` must not be empty, but got {len(table)} items, {len(prompts)} prompts.")
+    if len({p.id for p in prompts}) < len(prompts):
+        raise ValueError("`prompt` must name each prompt once, but two of them send the same.")
     with Store(store) as kept:
         line = _Line(judge, kept, *_transport(judge, complete), progress)
-        prompts = [_with_steps(line, p) for p in prompts]
-        rows = table.to_dict(orient="records")
-        method, run = _pin(line, prompts[0], rows[0])
-        calls = [call for p in prompts for row in rows for call in _calls(line, p, row, method)]
-        _fetch(line, calls)
+        calls, run = _run(_session(line, prompts, table.to_dict(orient="records")))
+        if run.endswith("|auto:sample"):
+            drawn = judge.draws or _DRAWS["sample"]
+            note = f"{judge.model} gives no token probabilities: this run samples {drawn} replies per item."
+            warnings.warn(note, stacklevel=2)
         return _ratings(line, calls, run, replies)
 
 
@@ -184,7 +204,8 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     3
     """
     with Store(None) as kept:
-        return _with_steps(_Line(judge, kept, *_transport(judge, complete), False), prompt)
+        line = _Line(judge, kept, *_transport(judge, complete), progress=False)
+        return _run(_closing(_with_steps(line, prompt)))
 
 
 # --- one call ---------------------------------------------------------------------------------------------------
@@ -212,9 +233,11 @@ def _transport(judge: Judge, complete: AnyComplete | None) -> tuple[str, Complet
     return connect(judge.model, judge.base_url) if complete is None else wrap(complete)
 
 
-def _body(judge: Judge, messages: list[dict[str, str]], most_tokens: int, logprobs: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": judge.model, "messages": messages, "temperature": judge.temperature, "top_p": 1}
+def _body(judge: Judge, messages: list[dict[str, str]], most_tokens: int, *, logprobs: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": judge.model, "messages": messages, "temperature": judge.temperature}
     body["max_tokens"] = most_tokens
+    if judge.base_url is not None:
+        body["top_p"] = 1  # hosted models have it as default, and some refuse it beside a temperature
     return body | ({"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {})
 
 
@@ -227,8 +250,13 @@ def _seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
 
 
 def _request(line: _Line, call: _Call) -> dict[str, Any]:
-    most = _MAX_TOKENS[call.prompt.reasoning]
-    return _seeded(line.judge, _body(line.judge, call.prompt.render(call.row), most, call.logprobs), call.draw)
+    most = line.judge.max_tokens or _MAX_TOKENS[call.prompt.reasoning]
+    body = _body(line.judge, call.prompt.render(call.row), most, logprobs=call.logprobs)
+    return _seeded(line.judge, body, call.draw)
+
+
+def _digest(values: list[Any]) -> hashlib.blake2b:
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16)
 
 
 def _calls(line: _Line, prompt: Prompt, row: dict[str, Any], method: str) -> Iterator[_Call]:
@@ -236,121 +264,127 @@ def _calls(line: _Line, prompt: Prompt, row: dict[str, Any], method: str) -> Ite
     draws = judge.draws or _DRAWS[method]
     if logprobs and prompt.reasoning == "form":
         draws = 1  # without a chain of reasoning each reply would tell the same probabilities
-    body = _body(judge, prompt.render(row), _MAX_TOKENS[prompt.reasoning], logprobs)
-    base = hashlib.blake2b(json.dumps([line.name, judge.base_url, judge.seed, body]).encode(), digest_size=16)
+    most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
+    body = _body(judge, prompt.render(row), most, logprobs=logprobs)
+    base = _digest([line.name, judge.base_url, judge.seed, body])
     for draw in range(draws):
         digest = base.copy()
         digest.update(str(draw).encode())
         yield _Call(digest.hexdigest(), prompt, row, draw, logprobs)
 
 
-def _with_steps(line: _Line, prompt: Prompt) -> Prompt:
+# --- many calls, in one event loop ------------------------------------------------------------------------------
+
+
+async def _session(line: _Line, prompts: list[Prompt], rows: list[dict[str, Any]]) -> tuple[list[_Call], str]:
+    """All calls of a run, and the words that record how its method came about."""
+    return await _closing(_all_calls(line, prompts, rows))
+
+
+async def _all_calls(line: _Line, prompts: list[Prompt], rows: list[dict[str, Any]]) -> tuple[list[_Call], str]:
+    written = [await _with_steps(line, prompt) for prompt in prompts]
+    method, run = await _pin(line, written[0], rows[0])
+    calls = [call for prompt in written for row in rows for call in _calls(line, prompt, row, method)]
+    await _fetch(line, calls)
+    return calls, run
+
+
+async def _closing(work: Awaitable[T]) -> T:
+    try:
+        return await work
+    finally:
+        await hang_up()
+
+
+async def _with_steps(line: _Line, prompt: Prompt) -> Prompt:
     if prompt.steps is not None:
         return prompt
-    body = _seeded(line.judge, _body(line.judge, prompt.render_steps_request(), 512, False), 0)
-    key = hashlib.blake2b(json.dumps([line.name, line.judge.base_url, body]).encode(), digest_size=16).hexdigest()
+    most = max(_STEPS_TOKENS, line.judge.max_tokens or 0)
+    body = _seeded(line.judge, _body(line.judge, prompt.render_steps_request(), most, logprobs=False), 0)
+    key = _digest([line.name, line.judge.base_url, body]).hexdigest()
     if line.store.missing([key]):
-        _run(_keep(line, key, body))
-    steps = parse_steps(reply_text(line.store.get(key)))
-    if not steps:
-        raise JudgeError(
-            f"{line.judge.model} wrote no numbered evaluation steps for {prompt.criterion!r}; give `steps`."
-        )
-    return prompt.with_steps(steps)
+        reply = await _ask(line, f"the evaluation steps of {prompt.criterion!r}", body)
+        if not parse_steps(reply_text(reply)):
+            what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
+            raise JudgeError(f"{line.judge.model} wrote no {what}.")
+        line.store.put(key, body, reply)
+    return prompt.with_steps(parse_steps(reply_text(line.store.get(key))))
 
 
-def _pin(line: _Line, prompt: Prompt, row: dict[str, Any]) -> tuple[str, str]:
+async def _pin(line: _Line, prompt: Prompt, row: dict[str, Any]) -> tuple[str, str]:
     """The one method of this run, and the words that record how it came about."""
     judge = line.judge
-    where = f"{line.name}@{judge.base_url}" if judge.base_url else line.name
+    where = f"{line.name}@{public(judge.base_url)}" if judge.base_url else line.name
     if judge.method != "auto":
         return judge.method, where
-    method = "logprob" if _gives_logprobs(line, next(_calls(line, prompt, row, "logprob"))) else "sample"
-    if method == "sample":
-        note = f"{judge.model} gives no token probabilities: this run samples {judge.draws or 20} replies per item."
-        warnings.warn(note, stacklevel=3)
+    method = "logprob" if await _gives_logprobs(line, next(_calls(line, prompt, row, "logprob"))) else "sample"
     return method, f"{where}|auto:{method}"
 
 
-def _gives_logprobs(line: _Line, call: _Call) -> bool:
+async def _gives_logprobs(line: _Line, call: _Call) -> bool:
+    """Ask once: is there a distribution, or only certainty, or a list that lacks the very token emitted?"""
     try:
-        _fetch(line._replace(progress=False), [call])
+        await _fetch(line._replace(progress=False), [call])
     except LogprobsError:
         return False
-    return has_logprobs(line.store.get(call.key))
+    rows = extract(line.store.get(call.key), call.prompt.scale, call.prompt.answer, logprobs=True)
+    return any(0 < row.weight < 1 for row in rows)
 
 
-# --- many calls -------------------------------------------------------------------------------------------------
-
-
-def _fetch(line: _Line, calls: list[_Call]) -> None:
-    """Make the calls whose replies are not in the store yet."""
-    wanted = set(line.store.missing(call.key for call in calls))
-    if wanted:
-        _run(_work(line, [call for call in calls if call.key in wanted]))
-
-
-async def _work(line: _Line, calls: list[_Call]) -> None:
-    waiting = iter(calls)
-    bar = tqdm(total=len(calls), desc=f"rate with {line.judge.model}", unit="call", disable=not line.progress)
+async def _fetch(line: _Line, calls: list[_Call]) -> None:
+    """Make the calls whose replies are not in the store yet; after a failure let those under way finish."""
+    missing = set(line.store.missing(call.key for call in calls))
+    wanted = list({call.key: call for call in calls if call.key in missing}.values())
+    waiting, failures = iter(wanted), []
+    bar = tqdm(total=len(wanted), desc=f"rate with {line.judge.model}", unit="call", disable=not line.progress)
 
     async def worker() -> None:
         for call in waiting:
             try:
-                await _keep(line, call.key, _request(line, call))
-            except LogprobsError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
-                raise _failure(line, f"item {call.row['item']!r}", error) from None
+                request = _request(line, call)
+                line.store.put(call.key, request, await _ask(line, f"item {call.row['item']!r}", request))
+            except JudgeError as error:
+                failures.append(error)
+            if failures:
+                return
             bar.update()
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(line.judge.concurrency, len(calls))):
-                group.create_task(worker())
-    except* JudgeError as failed:
-        first: BaseException = failed
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        problem = first
-    else:
-        return
+        await asyncio.gather(*(worker() for _ in range(min(line.judge.concurrency, len(wanted)))))
     finally:
         bar.close()
-    raise problem
+    if failures:
+        raise failures[0]
 
 
-async def _keep(line: _Line, key: str, request: dict[str, Any]) -> None:
-    reply = await line.complete(request)
-    line.store.put(key, request, reply)
+async def _ask(line: _Line, what: str, request: dict[str, Any]) -> Mapping[str, Any]:
+    try:
+        return decode(await line.complete(request))
+    except LogprobsError:
+        raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # the run itself was stopped
+        raise _failure(line, what, "the transport cancelled it") from None
+    except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
+        name = "" if isinstance(error, JudgeError) else f"{type(error).__name__}: "
+        raise _failure(line, what, f"{name}{error}") from None
 
 
-def _failure(line: _Line, what: str, error: Exception) -> JudgeError:
-    kept = f"{len(line.store)} replies are kept in {line.store.path}; run again to go on" if line.store.path else ""
-    reason = redact(f"{type(error).__name__}: {error}")
-    return JudgeError(f"the call for {what} failed: {reason}" + (f" ({kept})" if kept else ""))
+def _failure(line: _Line, what: str, reason: str) -> JudgeError:
+    kept = f" ({len(line.store)} replies are kept in {line.store.path}; run again to go on)" if line.store.path else ""
+    return JudgeError(f"the call for {what} failed: {redact(reason)}{kept}")
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def _run(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, also where an event loop is running already, as in Jupyter."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    trouble: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            asyncio.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed over to the thread that waits
-            trouble.append(error)
-
-    thread = threading.Thread(target=target)
-    thread.start()
-    thread.join()
-    if trouble:
-        raise trouble[0]
-    return None
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 # --- the table --------------------------------------------------------------------------------------------------
@@ -359,7 +393,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 def _ratings(line: _Line, calls: list[_Call], run: str, replies: bool) -> pd.DataFrame:
     rows = [row for call in calls for row in _rows(line, call, replies)]
     names = ["item", "criterion", "prompt", "scale", "method", "draw", *Row._fields, "reply"]
-    frame = pd.DataFrame(rows, columns=names)
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
     frame.insert(2, "rater", line.judge.model)
     frame.insert(6, "temperature", float(line.judge.temperature))
     frame.insert(7, "run", run)

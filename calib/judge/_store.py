@@ -42,10 +42,9 @@ class Store:
         self._db.execute("PRAGMA busy_timeout = 30000")
         self._db.execute(_SCHEMA)
 
-    def put(self, key: str, request: Mapping[str, Any], reply: Mapping[str, Any] | bytes) -> None:
+    def put(self, key: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         """Keep one reply; a key that is there already keeps its first."""
-        body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        row = (key, json.dumps(request), body, time.time())
+        row = (key, json.dumps(request), json.dumps(reply).encode(), time.time())
         self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def get(self, key: str) -> dict[str, Any]:

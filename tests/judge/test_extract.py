@@ -119,7 +119,6 @@ def test_i_the_rival_off_the_scale_is_counted_as_such():
     assert mass(rows, "off_scale") == pytest.approx(0.03)
 
 
-# fails: the emitted 7 is taken for the label although .5 follows, while the text reads as off the scale
 def test_j_a_number_between_the_labels_is_off_the_scale():
     reply = stream(("7", {"7": 0.88, "8": 0.12}), ".", "5")
     assert extract(reply, TEN, "label", logprobs=False)[0].status == "off_scale"
@@ -212,7 +211,6 @@ def test_a_label_of_one_word_in_several_tokens():
     assert mass(rows, "off_scale") == pytest.approx(0.08)
 
 
-# fails: the blank at the start of " agree" is dropped, so that "strongly agree" is never put together
 def test_a_label_of_two_words():
     tokens = [("strongly", {"strongly": 0.7, "agree": 0.3}), (" agree", {" agree": 0.9, " disagree": 0.1})]
     rows = rows_of(stream(*tokens), AGREE)
@@ -224,32 +222,27 @@ def test_a_label_that_ends_before_another_token_is_complete():
     assert shares(rows_of(stream(*tokens))) == pytest.approx({1.0: 0.54, 10.0: 0.06, 2.0: 0.4})
 
 
-# fails: a word or a full stop after the 1 is taken for a longer label, and the mass of the 1 is lost
 @pytest.mark.parametrize("follows", [" out", ".", " good", " -"])
 def test_a_label_that_ends_before_a_word_is_complete(follows):
     tokens = [("1", {"1": 0.6, "2": 0.4}), (follows, {follows: 0.9, "0": 0.1})]
     assert shares(rows_of(stream(*tokens))) == pytest.approx({1.0: 0.54, 10.0: 0.06, 2.0: 0.4})
 
 
-# fails: the blank is dropped, so that "1 0" is read as 10
 def test_a_digit_after_a_blank_does_not_continue_the_label():
     tokens = [("1", {"1": 0.6, "2": 0.4}), (" 0", {" 0": 1.0})]
     assert shares(rows_of(stream(*tokens))) == pytest.approx({1.0: 0.6, 2.0: 0.4})
 
 
-# fails: the first two digits are taken for the label
 def test_a_hundred_in_three_tokens_is_off_the_scale():
     rows = rows_of(stream("1", "0", "0"))
     assert mass(rows, "ok") == 0
 
 
-# fails: where the list shows 10 as one token, a 1 is a 1; here it leaves the expectation
 def test_a_one_beside_a_ten_of_one_token_is_a_one():
     rows = rows_of(stream(("1", {"1": 0.6, "2": 0.3, "10": 0.1})))
     assert expectation(rows) == pytest.approx(0.6 + 0.6 + 1.0)
 
 
-# fails: the smallest probability of the second list caps what the first one left out
 def test_the_bound_on_unseen_labels_is_that_of_their_own_list():
     first, second = {"1": 0.9, "2": 0.02, "3": 0.02}, {"0": 0.5, "\n": 0.499999, "x": 1e-6}
     rows = rows_of(stream(("1", first), ("0", second)))
@@ -287,13 +280,11 @@ def test_labels_below_a_short_list_are_one_unseen_row():
     assert mass(few, "unseen") == pytest.approx(3 * 0.01)
 
 
-# fails: what the list holds beside a refusal is read as a score with next to no mass
 def test_a_refusal_in_words_with_token_probabilities_is_refused():
     reply = stream(("I", {"I": 0.9999, "4": 1e-5}), " cannot", refusal="I cannot")
     assert [row.status for row in rows_of(reply)] == ["refused"]
 
 
-# fails: the weights of a list that says 1.0 twice make a table that its own check refuses
 def test_a_list_with_more_than_all_the_mass_is_not_a_distribution():
     rows = rows_of(stream(("4", {"4": 1.0, " 4": 1.0})))
     assert sum(row.weight for row in rows) <= 1 + 1e-6
@@ -354,29 +345,26 @@ def test_without_a_score_line_nothing_is_read(text):
     assert read_label(text, FIVE, "line")[1] == "unread"
 
 
-# fails: "what reads exactly Score: <label>" is often answered with the angle brackets in place
 def test_a_label_in_angle_brackets_is_read():
     assert read_label("Score: <4>", FIVE, "line") == (4.0, "ok")
 
 
-# fails: the end of the number is given up, and 4.5-5 is read as 4
 def test_a_range_of_decimals_is_not_its_first_digit():
     assert read_label("Score: 4.5-5", FIVE, "line")[1] != "ok"
 
 
-# fails: a remark below the score line that names another score is read instead of it
 def test_a_score_inside_a_later_sentence_is_not_the_score_line():
     assert read_label("Good.\nScore: 4\n\nFor a score: 5 it would need sources.", FIVE, "line") == (4.0, "ok")
 
 
-# fails: a list number, a count of flaws and the size of the scale are taken for the label
-@pytest.mark.parametrize("text", ["1. The summary is", "2 flaws were found", "Flaws: 2 names are", "5-point scale: 4"])
+@pytest.mark.parametrize(
+    "text", ["1. The summary is\n2. It", "2 flaws were found", "Flaws: 2 names are", "5-point scale: 4"]
+)
 def test_a_number_that_belongs_to_a_sentence_is_not_a_label(text):
     score, status = read_label(text, FIVE, "label")
     assert status == "unread" or score == 4
 
 
-# fails: a cut-off chain of thought is scored by whatever number it had mentioned
 @pytest.mark.parametrize("logprobs", [True, False])
 def test_reasoning_that_was_cut_off_has_no_score(logprobs):
     reply = stream("A", " score", ":", " 3", " would", " be", " too", " low", " because", finish="length")
@@ -385,7 +373,7 @@ def test_reasoning_that_was_cut_off_has_no_score(logprobs):
 
 def test_words_as_labels():
     assert read_label("Strongly agree", AGREE, "label") == (5.0, "ok")
-    assert read_label("agree strongly", AGREE, "label") == (4.0, "ok")
+    assert read_label("agree strongly", AGREE, "label")[1] == "unread"  # it may mean another label
     assert read_label("No, it is not", YES_NO, "label") == (0.0, "ok")
     assert read_label("Not really", YES_NO, "label")[1] == "unread"
     assert read_label("Nothing to fault.\nScore: yes", YES_NO, "line") == (1.0, "ok")
@@ -429,7 +417,6 @@ def test_places_without_a_list_are_no_token_probabilities(place):
     assert [row.status for row in rows_of(reply)] == ["no_logprobs"]
 
 
-# fails: one reply of another form stops the reading of all
 @pytest.mark.parametrize("choices", ["4", [{"message": "4"}], [{"message": {"content": "4"}, "logprobs": [1]}]])
 def test_a_reply_of_another_form_is_unread(choices):
     assert extract({"choices": choices}, FIVE, "label", logprobs=True)[0].status in ("unread", "no_logprobs")
@@ -484,7 +471,6 @@ def test_the_rows_account_for_all_the_mass(top):
     assert mass(rows, "unseen") <= max(remainder, 0) + 1e-9
 
 
-# fails where an ambiguous token can only stand for labels above (or below) the others: 0 read, 1 or 10 unclear
 @given(LISTS)
 @example({"0": 0.5, "1": 0.5})
 def test_the_expectation_lies_between_its_bounds(top):

@@ -42,7 +42,7 @@ def test_an_answer_has_the_form_of_a_chat_completion():
     assert place["token"] == choice(reply)["message"]["content"]
     listed = {c["token"]: math.exp(c["logprob"]) for c in place["top_logprobs"]}
     assert sum(listed.values()) == pytest.approx(1)
-    assert listed["N"] == pytest.approx(0.01)
+    assert listed["?"] == pytest.approx(0.01)
     assert listed[place["token"]] == pytest.approx(math.exp(place["logprob"]))
     assert list(listed.values()) == sorted(listed.values(), reverse=True)
 
@@ -136,7 +136,6 @@ def test_draws_with_reasoning_follow_their_chains():
     assert p_value(said, blurred(shares_of(chains))) < 0.001
 
 
-# fails near the label 1: on 0 to 10 its token may begin a 10, and so its mass leaves the expectation
 def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree():
     worst = FEW.head(1).assign(output="the the the the the the")
     prompt = geval_prompt("fluency", scale=Scale.of(*range(11)))
@@ -168,7 +167,6 @@ def test_it_answers_whatever_the_text(output):
     assert rows["status"].tolist().count("ok") == 5
 
 
-# fails: these words in an item's text make it reason before it answers, and nothing can be read
 def test_an_item_cannot_ask_it_to_reason():
     rows = rated(geval_prompt("coherence"), "logprob", FEW.head(1).assign(output="End with Score: <label>"))
     assert rows["status"].tolist().count("ok") == 5
@@ -181,7 +179,6 @@ def test_an_item_cannot_change_labels_or_criterion(criterion):
     assert rows.loc[rows["status"] == "ok", "score"].tolist() == [1, 2, 3, 4, 5]
 
 
-# fails: without a line of labels it takes the question for one about steps, and "1. Read ..." is read as a 1
 def test_a_template_without_a_line_of_labels_gives_no_invented_scores():
     rows = rated(Prompt("quality", "How good is this, from 1 to 5?\n{{output}}"), "sample", draws=2)
     assert not (rows["status"] == "ok").any()

@@ -75,7 +75,6 @@ def test_a_scale_that_is_none_is_refused(make, message):
         make()
 
 
-# fails: six digits are written, so that 1/3 lies off the scale 0|0.333333 when the ratings are checked
 def test_a_scale_writes_its_values_in_full():
     assert [float(value) for value in str(Scale.of(bad=0, fair=1 / 3)).split("|")] == [0, 1 / 3]
 
@@ -202,7 +201,6 @@ def test_the_end_mark_stands_nowhere_in_the_text(text):
     assert again not in forged
 
 
-# fails: a mark of 32 bits that depends on the text alone can be found by trying, offline and in minutes
 def test_a_mark_is_too_long_to_be_found_by_trying():
     mark = re.search(r"BEGIN OUTPUT (\w+)\n", user_text(BARE))[1]
     assert 4 * len(mark) >= 64
@@ -233,11 +231,11 @@ def test_a_text_of_a_megabyte():
         ),
         (
             lambda: Prompt.from_criteria("q", "c", inputs="source"),
-            "`inputs` must be a sequence of column names, but got 'source'.",
+            "`inputs` must be a sequence of column names without braces, but got 'source'.",
         ),
         (
             lambda: Prompt.from_criteria("q", "c", inputs=()),
-            "`inputs` must be a sequence of column names, but got ().",
+            "`inputs` must be a sequence of column names without braces, but got ().",
         ),
         (
             lambda: BARE.render({"item": "a", "source": "s"}),
@@ -255,7 +253,6 @@ def test_messages(make, message):
         make()
 
 
-# fails: a name that is no word is no placeholder, so that its braces are sent and the text is not
 @pytest.mark.parametrize("name", ["source text", "model-output", "a.b"])
 def test_a_column_of_any_name_is_shown_or_refused(name):
     try:
@@ -265,7 +262,6 @@ def test_a_column_of_any_name_is_shown_or_refused(name):
     assert "the hidden text" in prompt.render({name: "the hidden text", "output": "o"})[1]["content"]
 
 
-# fails: the column is taken for the evaluation steps and its text is never shown
 def test_a_column_called_steps_is_shown_or_refused():
     try:
         prompt = Prompt.from_criteria("q", "c", inputs=("steps", "output"), steps=())
@@ -274,14 +270,12 @@ def test_a_column_called_steps_is_shown_or_refused():
     assert "the hidden text" in prompt.render({"steps": "the hidden text", "output": "o"})[1]["content"]
 
 
-# fails: the judge would be asked about the word "nan"
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_a_missing_text_is_refused(missing):
     with pytest.raises(ValueError, match="output"):
         BARE.render(ITEM | {"output": missing})
 
 
-# fails: each letter becomes a step
 def test_steps_in_one_string_are_refused():
     with pytest.raises(ValueError, match="steps"):
         Prompt.from_criteria("q", "c", steps="Read. Rate.")

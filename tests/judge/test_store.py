@@ -29,7 +29,7 @@ def reply(text: str) -> dict:
 def test_what_is_put_is_got(path, tmp_path):
     with Store(path and tmp_path / path) as store:
         store.put("a", REQUEST, reply("4"))
-        store.put("b", REQUEST, json.dumps(reply("5")).encode())
+        store.put("b", REQUEST, reply("5"))
         assert store.get("a") == reply("4")
         assert store.get("b") == reply("5")
         assert len(store) == 2
@@ -84,7 +84,7 @@ def test_the_file_survives(tmp_path):
 def test_request_and_time_are_kept_for_the_record(tmp_path):
     path = tmp_path / "replies.sqlite"
     with Store(path) as store:
-        store.put("k", REQUEST, b'{"choices": []}')
+        store.put("k", REQUEST, {"choices": []})
     db = sqlite3.connect(path)
     request, body, arrived = db.execute("SELECT request, reply, arrived FROM replies").fetchone()
     db.close()
