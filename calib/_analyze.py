@@ -85,13 +85,16 @@ class Results(Sequence[Result]):
         raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
 
     def to_frame(self) -> pd.DataFrame:
-        """All numbers in one frame, labels first, unrounded."""
-        frames = [r.to_frame().assign(**label) for label, r in zip(self.labels, self.results, strict=True)]
+        """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
+        pairs = zip(self.labels, self.results, strict=True)
+        frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
         if not frames:
             return pd.DataFrame()
         names = list(dict.fromkeys(name for label in self.labels for name in label))
+        counts = [name for name in names if name.startswith("n_")]
+        first, last = [name for name in names if name not in counts], [*counts, "signature"]
         frame = pd.concat(frames, ignore_index=True)
-        return frame[[*names, *(name for name in frame if name not in names)]]
+        return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
 
     def _names(self) -> str:
         return ", ".join(dict.fromkeys(name for label in self.labels for name in label))

@@ -178,30 +178,6 @@ def _interval_head(results: Results) -> str:
     return f"{100 * levels.pop():g} % CI" if len(levels) == 1 else "interval"
 
 
-def frame_of(results: Results) -> pd.DataFrame:
-    """All numbers of results in one frame, unrounded, with the signature of each.
-
-    Unlike `Results.to_frame` it keeps apart how the judge was read (`method`) and how the
-    number was made (`coefficient` or `estimator`).
-
-    Examples
-    --------
-    >>> from calib.stats import mean_interval
-    >>> frame_of(Results(({"criterion": "fluency"},), (mean_interval([3, 4, 5]),))).columns[:4].tolist()
-    ['criterion', 'estimator', 'estimand', 'estimate']
-    """
-    frames = []
-    for label, result in zip(results.labels, results.results, strict=True):
-        own = {"method": "coefficient" if isinstance(result, Agreement) else "estimator"}
-        frames.append(result.to_frame().rename(columns=own).assign(**label, signature=result.signature))
-    if not frames:
-        return pd.DataFrame()
-    names = list(dict.fromkeys(name for label in results.labels for name in label))
-    first, last = [n for n in names if not n.startswith("n_")], [n for n in names if n.startswith("n_")]
-    frame = pd.concat(frames, ignore_index=True)
-    return frame[[*first, *(n for n in frame if n not in (*names, "signature")), *last, "signature"]]
-
-
 def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A frame without its empty columns and without those that say the same in each row; what these say.
 
@@ -231,7 +207,7 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     >>> list(frame), rest[-32:]
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """
-    numbers = frame_of(results).drop(columns="signature").replace({"estimator": _ESTIMATORS})
+    numbers = results.to_frame().drop(columns="signature").replace({"estimator": _ESTIMATORS})
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))

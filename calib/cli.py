@@ -127,7 +127,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     items, people = calib.load_planted()
     exact, sampled = (_rated_offline(items, method, out / "replies.sqlite") for method in ("logprob", "sample"))
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    gold = _half(human)
+    gold = _some(human)
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv")
@@ -148,8 +148,8 @@ _DEMO = (
 _HEADS = (
     "Agreement with the simulated people within source texts",
     "Distance (RMSE) of the mean of N draws from the exact expectation",
-    "Mean score from the labels of half of the source texts",
-    "For comparison: the labels of all source texts",
+    "Mean score from the labels of 60 of the 312 outputs",
+    "For comparison: the labels of all outputs",
 )
 
 
@@ -172,13 +172,12 @@ def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> 
     _show_results(together(intervals))
 
 
-def _half(human: pd.DataFrame) -> pd.DataFrame:
-    """The labels of half of the source texts, chosen at random: the gold subset."""
+def _some(human: pd.DataFrame) -> pd.DataFrame:
+    """The labels of 60 outputs, chosen at random: the gold subset."""
     import numpy as np
 
-    groups = sorted(set(human["group"]))
-    chosen = np.random.default_rng(_SEED).choice(groups, len(groups) // 2, replace=False)
-    return human[human["group"].isin(chosen)]
+    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
+    return human[human["item"].isin(chosen)]
 
 
 def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
@@ -193,7 +192,7 @@ def _next_steps(out: Path) -> str:
     return (
         f"\nReport: {_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
         f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
-        f"  calib interval {at['scores']} {at['gold']} --by system\n"
+        f"  calib interval {at['scores']} {at['gold']}\n"
         f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
     )
 
@@ -487,7 +486,7 @@ def _text(value: object) -> str:
 
 
 def _show_results(results: Results, out: Path | None = None) -> None:
-    from calib._report import digest, frame_of
+    from calib._report import digest
 
     kept, rest = digest(results)
     _print(kept)
@@ -497,7 +496,7 @@ def _show_results(results: Results, out: Path | None = None) -> None:
         typer.echo(f"signature: {signatures.pop()}")
     if any(getattr(result, "method", "") == "judge_only" for result in results):
         _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
-    _write(frame_of(results), out)
+    _write(results.to_frame(), out)
 
 
 def _paragraph(text: str) -> None:

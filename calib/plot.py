@@ -143,7 +143,8 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     --------
     >>> from calib.stats import ppi_difference
     >>> nan = float("nan")
-    >>> y_a, y_b, f_a, f_b = [4, 5, 4, nan], [3, 3, 4, nan], [4.1, 4.8, 4, 4.5], [3, 3.5, 3.6, 3.4]
+    >>> y_a, y_b = [4, 5, 4, nan, nan], [3, 3, 4, nan, nan]
+    >>> f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
     >>> difference(ppi_difference(y_a, y_b, f_a, f_b, method="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """

@@ -316,13 +316,13 @@ def test_demo_goes_through_everything(run, tmp_path):
     code, out, _ = run("demo", "--out", folder)
     assert code == 0
     assert "SIMULATED" in out
-    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of half"):
+    for head in ("Agreement with the simulated people", "Distance (RMSE)", "Mean score from the labels of 60"):
         assert head in out
     draws = out[out.index("draws") :]
     assert number(draws, "1", "relevance") > number(draws, "20", "relevance") > 0
     assert "Judge alone" in out
     gold, human = (table.read(folder / f"{name}.csv", "scores") for name in ("gold", "human"))
-    assert (gold["group"].nunique(), human["group"].nunique()) == (12, 24)
+    assert (gold["item"].nunique(), human["item"].nunique()) == (60, 312)
     assert sorted(set(table.read(folder / "ratings.csv", "ratings")["method"])) == ["logprob"]
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()
@@ -367,7 +367,7 @@ def one_line(err, words):
             "interval {scores} {gold} --by nothing",
             "`by` must be a column of the scores without gaps, but got 'nothing'.",
         ),
-        ("interval {scores} {human}", "every item has a label"),
+        ("interval {scores} {human} --method ppi", "every item has a label"),
         ("interval {scores} {people}", "pool them first"),
         ("interval {scores} {gold} --method magic", "`method` must be one of"),
         ("converge {ratings}", "`sampled` must hold ratings of method 'sample', but has none."),
@@ -535,7 +535,7 @@ def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch):
     monkeypatch.setattr(calib, "agreement", interrupt)
     code, _, err = run("agree", files["scores"], files["human"])
     assert code == 130
-    assert err.startswith("calib: interrupted.")
+    assert "calib: interrupted." in err
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, typer.Abort])
@@ -546,7 +546,7 @@ def test_an_interrupt_that_the_parser_lets_through_ends_with_130(run, monkeypatc
     monkeypatch.setattr(cli, "app", interrupt)
     code, _, err = run("data")
     assert code == 130
-    assert err.startswith("calib: interrupted.")
+    assert "calib: interrupted." in err
 
 
 # --- what it prints ---------------------------------------------------------------------------------------------

@@ -229,7 +229,8 @@ def test_rows_of_sixteen_systems_and_three_methods_are_legible():
 
 
 def test_difference_draws_a_line_at_zero(ax):
-    y_a, y_b, f_a, f_b = [4, 5, 4, NAN], [3, 3, 4, NAN], [4.1, 4.8, 4, 4.5], [3, 3.5, 3.6, 3.4]
+    y_a, y_b = [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN]
+    f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
     result = ppi_difference(y_a, y_b, f_a, f_b, method="ppi", confidence_level=0.9)
     assert plot.difference(result, ax=ax) is ax
     assert ax.get_xlabel() == "human mean difference (90 % CI)"

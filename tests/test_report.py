@@ -11,7 +11,6 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, report
-from calib._report import frame_of
 from calib.stats import agreement, convergence, mean_interval, ppi_mean
 
 HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
@@ -183,11 +182,11 @@ def test_results_given_alone_keep_their_labels():
     assert report(results()) == report([results()])
 
 
-def test_frame_of_keeps_both_methods_apart():
-    frame = frame_of(results())
+def test_the_frame_keeps_both_methods_apart():
+    frame = results().to_frame()
     assert frame["method"].tolist() == ["logprob"] * 2
     assert frame["estimator"].tolist() == ["ppi++"] * 2
-    assert frame_of(agreed()).coefficient.tolist() == ["spearman"] * 3
+    assert agreed().to_frame().coefficient.tolist() == ["spearman"] * 3
     assert frame["signature"].tolist() == [result.signature for result in results()]
 
 

@@ -322,7 +322,7 @@ async def _pin(line: _Line, prompt: Prompt, row: dict[str, Any]) -> tuple[str, s
 
 
 async def _gives_logprobs(line: _Line, call: _Call) -> bool:
-    """Ask once: is there a distribution, or only certainty, or a list that lacks the very token emitted?"""
+    """Ask once whether there is a distribution: not mere certainty, nor a list that lacks the token emitted."""
     try:
         await _fetch(line._replace(progress=False), [call])
     except LogprobsError:

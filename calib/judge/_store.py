@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -11,12 +12,17 @@ from types import TracebackType
 from typing import Any, Self
 
 _SCHEMA = """
+CREATE TABLE IF NOT EXISTS requests (
+    id   TEXT PRIMARY KEY,
+    body TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS replies (
     key     TEXT PRIMARY KEY,
-    request TEXT NOT NULL,
+    request TEXT NOT NULL REFERENCES requests (id),
+    seed    INTEGER,
     reply   BLOB NOT NULL,
     arrived REAL NOT NULL
-) WITHOUT ROWID
+) WITHOUT ROWID;
 """
 
 
@@ -40,12 +46,16 @@ class Store:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA busy_timeout = 30000")
-        self._db.execute(_SCHEMA)
+        self._db.executescript(_SCHEMA)
 
     def put(self, key: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         """Keep one reply; a key that is there already keeps its first."""
-        row = (key, json.dumps(request), json.dumps(reply).encode(), time.time())
-        self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+        # draws of one item differ in their seed alone: the request itself is kept once
+        body = json.dumps({name: value for name, value in request.items() if name != "seed"})
+        name = hashlib.blake2b(body.encode(), digest_size=16).hexdigest()
+        self._db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, body))
+        row = (key, name, request.get("seed"), json.dumps(reply).encode(), time.time())
+        self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", row)
 
     def get(self, key: str) -> dict[str, Any]:
         """The reply under a key.

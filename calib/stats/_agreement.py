@@ -13,7 +13,7 @@ from scipy import stats
 from calib.stats import _check
 from calib.stats._check import Codes, Floats
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._ranks import row_correlation, weighted_correlation
+from calib.stats._ranks import row_correlation, settled, weighted_correlation
 
 METHODS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau-b", "kendall_c": "Kendall tau-c"}
 LEVELS = ("item", "group", "system")
@@ -37,7 +37,7 @@ class Agreement(Result):
     confidence_level : float
     level, method, interval_method : str
     df : float
-        Degrees of freedom of the t quantile; NaN for other intervals.
+        Degrees of freedom of the t quantile; infinite for a normal one, NaN without an interval.
     n, n_missing : int
         Pairs used; pairs left out because a score was missing.
     n_groups, n_systems : int
@@ -122,10 +122,11 @@ def agreement(
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
     over m systems, n groups and the C observed cells, with t quantiles of
-    min(m, n) - 1 degrees of freedom. V is at least the larger of its first two terms:
-    each of them alone holds the cell noise once, so that a smaller V is only the noise
-    of the third. With one of the two, the one-way jackknife over its units.
-    With neither, Fisher's z for Pearson and the delete-one jackknife for ranks.
+    min(m, n) - 1 degrees of freedom. V is at least the smaller of its first two terms:
+    each of them holds the cell noise once, so that a smaller V is noise of the third. At
+    level "system" the interval is made on Fisher's z scale. With one of the two, the one-way jackknife over its units.
+    With neither, Fisher's z for Pearson and the delete-one jackknife for ranks (above
+    3,000 items one hundred interleaved blocks are left out in turn).
 
     Parameters
     ----------
@@ -217,8 +218,13 @@ class _Design:
     def n_systems(self) -> int:
         return 0 if self.system is None else int(self.system.max(initial=-1)) + 1
 
-    def without(self, keep: NDArray[np.bool_]) -> _Design:
-        group, system = (None if c is None else c[keep] for c in (self.group, self.system))
+    @property
+    def units(self) -> tuple[Codes | None, Codes | None]:
+        """Groups and systems where there are several: one alone says nothing about others."""
+        return self.group if self.n_groups > 1 else None, self.system if self.n_systems > 1 else None
+
+    def only(self, keep: NDArray[np.bool_]) -> _Design:
+        group, system = (None if c is None else _recoded(c[keep]) for c in (self.group, self.system))
         return _Design(self.x[keep], self.y[keep], group, system)
 
 
@@ -232,15 +238,14 @@ def _design(
         raise ValueError("`groups` must be given for level 'group', but got None.")
     if level == "system" and systems is None:
         raise ValueError("`systems` must be given for level 'system', but got None.")
+    group = None if groups is None else _check.codes(groups, "groups")
+    system = None if systems is None else _check.codes(systems, "systems")
     keep = np.isfinite(first) & np.isfinite(second)
-    kept = [None if c is None else _check.codes(np.asarray(c)[keep], n) for c, n in _named(groups, systems)]
-    # a single group or system says nothing about others: no design at all
-    kept = [None if c is None or not c.any() else c for c in kept]
-    return _Design(first[keep], second[keep], *kept), int((~keep).sum())
+    return _Design(first, second, group, system).only(keep), int((~keep).sum())
 
 
-def _named(groups: Labels | None, systems: Labels | None) -> list[tuple[Labels | None, str]]:
-    return [(groups, "groups"), (systems, "systems")]
+def _recoded(codes: Codes) -> Codes:
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
 
 def _constant_groups(values: Floats, design: _Design) -> int:
@@ -298,16 +303,13 @@ def _within(design: _Design, method: str) -> Floats:
 
 def _system_means(design: _Design) -> tuple[Floats, Floats]:
     assert design.system is not None
-    count = np.bincount(design.system)
-    return _settled(np.bincount(design.system, design.x) / count), _settled(
-        np.bincount(design.system, design.y) / count
-    )
+    count, (x, y) = np.bincount(design.system), _centred_pair(design)
+    return settled(np.bincount(design.system, x) / count), settled(np.bincount(design.system, y) / count)
 
 
-def _settled(means: Floats) -> Floats:
-    """Means to twelve digits: equal means that were summed in another order are ties."""
-    step = 10.0 ** (np.floor(np.log10(np.nanmax(np.abs(means), initial=1e-300))) - 11)
-    return np.asarray(np.round(means / step) * step)
+def _centred_pair(design: _Design) -> tuple[Floats, Floats]:
+    """Scores less their mean, so that a large common offset does not eat the digits of the system means."""
+    return (design.x - design.x.mean(), design.y - design.y.mean()) if len(design.x) else (design.x, design.y)
 
 
 # --- the interval -----------------------------------------------------------------------------------------------
@@ -321,15 +323,16 @@ class _Spread:
     fisher: bool = False
 
     def interval(self, estimate: float, confidence_level: float) -> Interval:
-        tail = (1 + confidence_level) / 2
-        if self.fisher:
-            if abs(estimate) == 1:
-                return Interval(estimate, estimate)
-            # d atanh(r) = dr / (1 - r^2): the error on the z scale does not depend on r
-            half = stats.norm.ppf(tail) * self.std_error / (1 - estimate**2)
-            return Interval(float(np.tanh(np.arctanh(estimate) - half)), float(np.tanh(np.arctanh(estimate) + half)))
-        half = stats.t.ppf(tail, self.df) * self.std_error if self.df >= 1 else float("nan")
-        return Interval(*(float(end) for end in np.clip([estimate - half, estimate + half], -1, 1)))
+        quantile = stats.t.ppf((1 + confidence_level) / 2, self.df) if self.df >= 1 else float("nan")
+        if not self.fisher:
+            ends = np.clip([estimate - quantile * self.std_error, estimate + quantile * self.std_error], -1, 1)
+        elif abs(estimate) < 1:
+            # d atanh(r) = dr / (1 - r^2)
+            half = quantile * self.std_error / (1 - estimate**2)
+            ends = np.tanh([np.arctanh(estimate) - half, np.arctanh(estimate) + half])
+        else:
+            ends = np.full(2, estimate if self.std_error == 0 else np.nan)
+        return Interval(float(ends[0]), float(ends[1]))
 
     def p_value(self, estimate: float) -> float:
         if not self.df >= 1 or not self.std_error > 0:
@@ -338,7 +341,7 @@ class _Spread:
 
 
 def _p_value(design: _Design, method: str, estimate: float, spread: _Spread) -> float:
-    if design.group is not None or design.system is not None:
+    if any(units is not None for units in design.units):
         return spread.p_value(estimate)
     if not np.isfinite(estimate) or len(design.x) < 3:
         return float("nan")
@@ -355,36 +358,42 @@ _NO_SPREAD = _Spread("none", float("nan"))
 def _spread(design: _Design, level: str, method: str, constant: str, estimate: float) -> _Spread:
     if not np.isfinite(estimate):
         return _NO_SPREAD
-    if design.group is not None and design.system is not None:
-        return _two_way(design, level, method, constant)
-    if design.group is not None:
-        return _one_way(design, design.group, level, method, constant, "group jackknife")
-    if design.system is not None:
-        return _one_way(design, design.system, level, method, constant, "system jackknife")
+    if level == "group" and constant == "skip":
+        # groups without a correlation are no part of the estimate, nor of its degrees of freedom
+        design = design.only(np.isfinite(_within(design, method))[design.group])
+    spread = _jackknifed(design, level, method, constant, estimate)
+    return spread if np.isfinite(spread.std_error) else _NO_SPREAD
+
+
+def _jackknifed(design: _Design, level: str, method: str, constant: str, estimate: float) -> _Spread:
+    group, system = design.units
+    if group is not None and system is not None:
+        return _two_way(design, group, system, level, method, constant)
+    if group is not None:
+        return _one_way(design, group, level, method, constant, "group jackknife")
+    if system is not None:
+        return _one_way(design, system, level, method, constant, "system jackknife")
+    n = len(design.x)
     if method == "pearson":
-        n = len(design.x)
-        return _Spread("Fisher z", (1 - estimate**2) / np.sqrt(n - 3), fisher=True) if n > 3 else _NO_SPREAD
+        return _Spread("Fisher z", (1 - estimate**2) / np.sqrt(n - 3), df=np.inf, fisher=True) if n > 3 else _NO_SPREAD
     # rows are taken as independent: beyond _MANY they are deleted in that many blocks
-    units = np.arange(len(design.x)) % (_MANY if len(design.x) <= _MANY else 100)
-    return _one_way(design, units, level, method, constant, "item jackknife")
+    return _one_way(design, np.arange(n) % (n if n <= _MANY else 100), level, method, constant, "item jackknife")
 
 
 def _one_way(design: _Design, units: Codes, level: str, method: str, constant: str, name: str) -> _Spread:
     variance, k = _jackknife(_leave_out(design, units, level, method, constant))
-    return _Spread(name, float(np.sqrt(variance)), df=k - 1)
+    return _Spread(name, float(np.sqrt(variance)), df=k - 1, fisher=level == "system")
 
 
-def _two_way(design: _Design, level: str, method: str, constant: str) -> _Spread:
-    assert design.group is not None
-    assert design.system is not None
-    rows, m = _jackknife(_leave_out(design, design.system, level, method, constant))
-    columns, n = _jackknife(_leave_out(design, design.group, level, method, constant))
-    cell = np.unique(design.group * design.n_systems + design.system, return_inverse=True)[1]
+def _two_way(design: _Design, group: Codes, system: Codes, level: str, method: str, constant: str) -> _Spread:
+    rows, m = _jackknife(_leave_out(design, system, level, method, constant))
+    columns, n = _jackknife(_leave_out(design, group, level, method, constant))
+    cell, df, fisher = _recoded(group * design.n_systems + system), min(m, n) - 1, level == "system"
     if cell.max() >= _MANY and level == "item":
-        return _Spread("two-way jackknife without cell term", float(np.sqrt(rows + columns)), df=min(m, n) - 1)
+        return _Spread("two-way jackknife without cell term", float(np.sqrt(rows + columns)), df, fisher)
     cells, _ = _jackknife(_leave_out(design, cell, level, method, constant))
-    variance = max(rows + columns - cells, rows, columns)
-    return _Spread("two-way jackknife", float(np.sqrt(variance)), df=min(m, n) - 1)
+    variance = max(rows + columns - cells, min(rows, columns))
+    return _Spread("two-way jackknife", float(np.sqrt(variance)), df, fisher)
 
 
 def _jackknife(deleted: Floats) -> tuple[float, int]:
@@ -404,7 +413,7 @@ def _leave_out(design: _Design, units: Codes, level: str, method: str, constant:
         return _leave_out_within(design, units, k, method, constant)
     if level == "system":
         return _leave_out_systems(design, units, k, method)
-    return np.array([_estimate(design.without(units != u), level, method, constant) for u in range(k)])
+    return np.array([_estimate(design.only(units != u), level, method, constant) for u in range(k)])
 
 
 def _leave_out_within(design: _Design, units: Codes, k: int, method: str, constant: str) -> Floats:
@@ -428,7 +437,7 @@ def _leave_out_systems(design: _Design, units: Codes, k: int, method: str) -> Fl
     """System level: a unit changes the means of the systems that it touches."""
     assert design.system is not None
     m, size = design.n_systems, (k, design.n_systems)
-    system = design.system
+    system, (first, second) = design.system, _centred_pair(design)
 
     def less(values: Floats) -> Floats:
         own = np.bincount(units * m + system, values, k * m).reshape(size)
@@ -436,7 +445,7 @@ def _leave_out_systems(design: _Design, units: Codes, k: int, method: str) -> Fl
 
     count = less(np.ones_like(design.x))
     with np.errstate(invalid="ignore"):
-        x, y = _settled(less(design.x) / count), _settled(less(design.y) / count)
+        x, y = settled(less(first) / count), settled(less(second) / count)
     seen = np.round(count) > 0
     whole, out = seen.all(axis=1), np.empty(k)
     out[whole] = row_correlation(x[whole], y[whole], method)

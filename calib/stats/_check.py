@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,20 +57,31 @@ def same_length(**arrays: Any) -> None:
 
 
 def codes(labels: Sequence[Any] | NDArray[Any], name: str) -> Codes:
-    """Labels as integers 0..k-1, in sorted order of the labels; a missing label is refused.
+    """Labels as integers 0..k-1, in order of appearance; a missing label is refused.
 
     Examples
     --------
     >>> codes(["b", "a", "b"], "groups")
-    array([1, 0, 1])
+    array([0, 1, 0])
     """
-    labels = np.asarray(labels)
-    missing = np.array(
-        [label is None or (isinstance(label, float) and math.isnan(label)) for label in labels.tolist()], dtype=bool
-    )
-    if missing.any():
-        raise ValueError(f"`{name}` must have no missing label, but got one at {int(np.argmax(missing))}.")
-    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1]
+    if isinstance(labels, str):
+        raise ValueError(f"`{name}` must be a sequence of labels, but got the text {labels!r}.")
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    seen: dict[Any, int] = {}
+    for place, label in enumerate(values):
+        if isinstance(label, list):
+            raise ValueError(f"`{name}` must have 1 dimension, but got a list at {place}.")
+        if _is_missing(label):
+            raise ValueError(f"`{name}` must have no missing label, but got one at {place}.")
+        seen.setdefault(label, len(seen))
+    return np.fromiter((seen[label] for label in values), dtype=np.intp, count=len(values))
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - what is not itself is NaN or NaT
+    except TypeError:  # pandas.NA does not say
+        return True
 
 
 def choice(value: str, name: str, options: Sequence[str]) -> str:

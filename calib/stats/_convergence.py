@@ -13,6 +13,7 @@ from calib.stats import _check
 from calib.stats._agreement import METHODS, coefficient
 from calib.stats._check import Floats
 from calib.stats._estimate import Result, short
+from calib.stats._ranks import settled
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
 
@@ -45,6 +46,8 @@ class Convergence(Result):
     n, n_draws, n_unread : int
         Items; draws per item; draws without a score.
     n_subsets : int
+    seed : int or None
+        Where `rng` was a number.
     """
 
     sizes: tuple[int, ...]
@@ -62,6 +65,7 @@ class Convergence(Result):
     n_draws: int
     n_unread: int
     n_subsets: int
+    seed: int | None
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("sizes", "rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high")
@@ -70,14 +74,21 @@ class Convergence(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.method}
-        return terms | {"n": self.n, "draws": self.n_draws, "unread": self.n_unread, "subsets": self.n_subsets}
+        return terms | {
+            "n": self.n,
+            "draws": self.n_draws,
+            "unread": self.n_unread,
+            "subsets": self.n_subsets,
+            "seed": self.seed,
+        }
 
     def __str__(self) -> str:
         to = "the exact expectation" if self.reference == "exact" else f"the mean of all {self.n_draws}"
+        last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[-1], self.sizes[0]))
         people = f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
         return (
-            f"the mean of {self.sizes[-1]} draws is {short(self.rmse[-1])} points (RMSE) from {to}, of 1 draw "
-            f"{short(self.rmse[0])}{people if np.isfinite(self.human_reference) else ''}; r = {short(self.r)}"
+            f"the mean of {last} is {short(self.rmse[-1])} points (RMSE) from {to}, of {first} {short(self.rmse[0])}"
+            f"{people if np.isfinite(self.human_reference) else ''}; r = {short(self.r)}"
         )
 
 
@@ -139,8 +150,12 @@ def convergence(
     if min(draws.shape) < 2:
         raise ValueError(f"`samples` must have two items and two draws at least, but got shape {draws.shape}.")
     _check.choice(method, "method", tuple(METHODS))
+    if n_subsets < 1:
+        raise ValueError(f"`n_subsets` must be at least 1, but got {n_subsets!r}.")
+    if np.isfinite(draws).any(axis=1).sum() < 2:
+        raise ValueError("`samples` must have a readable draw for two items at least.")
     wanted = _sizes(sizes, draws.shape[1])
-    whole = _row_means(draws)
+    whole = settled(_row_means(draws))
     target = whole if exact is None else _check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else _check.array(human, "human", ndim=1)
     _check.same_length(samples=draws, exact=target, human=people)
@@ -166,6 +181,7 @@ def convergence(
         n_draws=draws.shape[1],
         n_unread=int(np.isnan(draws).sum()),
         n_subsets=n_subsets,
+        seed=rng if isinstance(rng, int) else None,
     )
 
 
@@ -188,7 +204,7 @@ def _subset_means(draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np
     means = np.empty((len(sizes), n_subsets, len(draws)))
     for b in range(n_subsets):
         shuffled = rng.permuted(draws, axis=1)
-        means[:, b] = [_row_means(shuffled[:, :n]) for n in sizes]
+        means[:, b] = [settled(_row_means(shuffled[:, :n])) for n in sizes]
     return list(means)
 
 

@@ -98,9 +98,9 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     >>> float(round(entropy([0.5, 0.5, 0.0]), 4)), float(round(entropy([1, 1, 1], normalized=True), 4))
     (0.6931, 1.0)
     """
-    share, _ = _shares(p, 0.0)
+    share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
     nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
-    return _plain(nats / np.log(share.shape[-1]) if normalized else nats)
+    return _plain(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -122,7 +122,6 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     4.0
     """
     share, values = _shares(p, levels)
-    values = np.broadcast_to(values, share.shape)
     most = share == share.max(axis=-1, keepdims=True)
     lowest = np.min(np.where(most, values, np.inf), axis=-1)
     return _plain(np.where(np.isfinite(lowest), lowest, np.nan))
@@ -179,7 +178,6 @@ def expectation_bounds(
 
 def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
     """Lowest expectation: fill the empty levels from below while that still lowers it."""
-    values = np.broadcast_to(values, weight.shape)
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
     mass, total = weight.sum(axis=-1), (weight * values).sum(axis=-1)
@@ -194,15 +192,17 @@ def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floa
 
 def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
     weight, values = _check.array(p, "p"), _check.array(levels, "levels")
-    if weight.ndim == 0 or (weight < 0).any():
-        raise ValueError(f"`p` must be an array of weights that are not negative, but got {p!r}.")
-    try:
-        np.broadcast_shapes(weight.shape, values.shape)
-    except ValueError:
+    if weight.ndim == 0 or not weight.shape[-1] or (weight < 0).any():
+        raise ValueError(f"`p` must hold weights of one level or more that are not negative, but got {p!r}.")
+    if values.ndim == 0 or values.shape[-1] != weight.shape[-1]:
         raise ValueError(
             f"`levels` must have one value for each of the {weight.shape[-1]} entries of `p`, "
             f"but got shape {values.shape}."
-        ) from None
+        )
+    try:
+        weight, values = np.broadcast_arrays(weight, values)
+    except ValueError:
+        raise ValueError(f"`levels` must fit `p` of shape {weight.shape}, but got shape {values.shape}.") from None
     return weight, values
 
 

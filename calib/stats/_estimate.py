@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calib._version import __version__
@@ -44,7 +45,9 @@ class Result:
         """How the number was made, in one line: ``method|option:value|...|v:version``."""
         return write_signature(self._terms())
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if find_spec("pandas") is None:
+            return None  # the one line of text is shown instead
         return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
 
 

@@ -139,10 +139,11 @@ def ppi_mean(
 
     The judge's mean over the unlabelled items, less its error measured on the gold
     items: unbiased for every fixed lambda, however wrong the judge. ``"ppi"`` has
-    lambda = 1; ``"ppi++"`` (``"auto"``) tunes it for the smallest variance,
+    lambda = 1; ``"ppi++"`` tunes it for the smallest variance,
     lambda = cov(y, f) / ((1 + n/N) var f) (with groups: the minimum of the grouped
     variance), for each gold item from the other ones, so that the choice does not use
-    the label that it corrects. The interval takes t
+    the label that it corrects. It is kept within [0, 1]: put a judge with a much
+    smaller scale than people's on theirs first. The interval takes t
     quantiles with Satterthwaite's degrees of freedom. Gold must be a random sample
     of the items, drawn before the judge was tuned on any of them.
 
@@ -158,7 +159,8 @@ def ppi_mean(
         summed before they are squared, and left out together when lambda is tuned.
     method : {"auto", "classical", "judge_only", "ppi", "ppi++"}
         "classical" uses the labels alone; "judge_only" the judge alone, with an
-        interval for the judge's own mean, which is not one for the human mean.
+        interval for the judge's own mean, which is not one for the human mean. "auto"
+        is "ppi++", or "classical" where every item has a label.
     confidence_level : float, default 0.95
 
     Returns
@@ -186,12 +188,12 @@ def ppi_mean(
     >>> y = [4, 3, 5, 4, 2, 4]
     >>> result = ppi_mean(y, [4.2, 3.1, 4.9, 4.4, 2.3, 3.8], [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3])
     >>> round(result.estimate, 3), result.n_gold, result.n
-    (3.597, 6, 14)
+    (3.613, 6, 14)
     """
     data = _gold(y, f, f_unlabeled, groups, groups_unlabeled)
     how = _check.choice(method, "method", METHODS)
     level = _check.probability(confidence_level, "confidence_level")
-    return _mean(data, "ppi++" if how == "auto" else how, level, "mean")
+    return _mean(data, how, level, "mean")
 
 
 def ppi_difference(
@@ -242,7 +244,7 @@ def ppi_difference(
     data = _gold(first - second, judge_a - judge_b, None, None, None)
     how = _check.choice(method, "method", METHODS)
     level = _check.probability(confidence_level, "confidence_level")
-    return _mean(data, "ppi++" if how == "auto" else how, level, "mean difference")
+    return _mean(data, how, level, "mean difference")
 
 
 # --- from the gold and the rest to the estimate -----------------------------------------------------------------
@@ -276,13 +278,19 @@ def _gold(
 ) -> _Gold:
     labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
     _check.same_length(y=labels, f=scores, groups=groups)
+    if np.isnan(scores).any():
+        raise ValueError(f"`f` must have a judge score for each item, but {_first_nan(scores)}.")
     if f_unlabeled is None:
+        if groups_unlabeled is not None:
+            raise ValueError("`groups_unlabeled` must come with `f_unlabeled`, but came alone.")
         rest, given = scores[np.isnan(labels)], ~np.isnan(labels)
         names = None if groups is None else np.asarray(groups)
         return _grouped(
             labels[given], scores[given], rest, *((None, None) if names is None else (names[given], names[~given]))
         )
     rest = _check.array(f_unlabeled, "f_unlabeled", ndim=1)
+    if np.isnan(rest).any():
+        raise ValueError(f"`f_unlabeled` must have a judge score for each item, but {_first_nan(rest)}.")
     _check.same_length(f_unlabeled=rest, groups_unlabeled=groups_unlabeled)
     if (groups is None) != (groups_unlabeled is None):
         raise ValueError("`groups_unlabeled` must be given exactly when `groups` is, but only one of them came.")
@@ -292,9 +300,6 @@ def _gold(
 
 
 def _grouped(y: Floats, f: Floats, rest: Floats, groups: Labels | None, groups_rest: Labels | None) -> _Gold:
-    for name, scores in {"f": f, "f_unlabeled": rest}.items():
-        if np.isnan(scores).any():
-            raise ValueError(f"`{name}` must have a judge score for each item, but {_first_nan(scores)}.")
     if groups is None or groups_rest is None:
         return _Gold(y, f, rest, np.arange(len(y)), len(y) + np.arange(len(rest)))
     both = _check.codes([*groups, *groups_rest], "groups")
@@ -306,23 +311,32 @@ def _first_nan(values: Floats) -> str:
 
 
 def _mean(data: _Gold, method: str, level: float, what: str) -> MeanEstimate:
+    if method == "auto":
+        method = "ppi++" if len(data.rest) else "classical"
     if method == "judge_only":
         scores = np.concatenate([data.f, data.rest])
         none = np.empty(0)
         every = _Gold(scores, scores, none, np.concatenate([data.group, data.group_rest]), none.astype(np.intp))
         point, variance, df = _corrected(every, np.zeros(len(scores)))
         return _result(data, method, point, variance, df, 1.0, level, f"judge {what}")
-    if method != "classical" and not len(data.rest):
-        raise ValueError(f"`f_unlabeled` must not be empty for method {method!r}: every item has a label.")
+    if data.n_groups < 2:
+        raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
+    if method != "classical":
+        _enough_unlabelled(data, method)
     lam = _tuned(data) if method == "ppi++" else np.full(len(data.y), float(method == "ppi"))
     point, variance, df = _corrected(data, lam)
     return _result(data, method, point, variance, df, float(lam.mean()), level, f"human {what}")
 
 
+def _enough_unlabelled(data: _Gold, method: str) -> None:
+    if not len(data.rest):
+        raise ValueError(f"`f_unlabeled` must not be empty for method {method!r}: every item has a label.")
+    if len(np.unique(data.group_rest)) < 2:
+        raise ValueError(f"`f_unlabeled` must have two items (or groups) at least for method {method!r}, but got 1.")
+
+
 def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
     """Point, variance and degrees of freedom for one weight of the judge per gold item."""
-    if data.n_groups < 2:
-        raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
     weight, centre = float(lam.mean()), float(data.rest.mean()) if len(data.rest) else 0.0
     rectified = data.y - lam * (data.f - centre)
     # each group's sum of deviations, so that what items of one group share is counted once
@@ -331,6 +345,8 @@ def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
         error += _by_group(data.group_rest, weight * _centred(data.rest) / len(data.rest), data.n_all)
     gold, rest = (np.bincount(group, minlength=data.n_all) > 0 for group in (data.group, data.group_rest))
     rest &= ~gold
+    if rest.sum() == 1:
+        gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
     parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
     variance = sum(v for v, _ in parts)
     spread = sum(v**2 / df for v, df in parts)
@@ -339,9 +355,11 @@ def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
 
 def _tuned(data: _Gold) -> Floats:
     """The lambda of smallest variance for each gold item, from the gold items of the other groups."""
+    if np.ptp(np.concatenate([data.f, data.rest])) == 0:
+        return np.zeros_like(data.y)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = _slope_by_groups(data) if data.grouped else _slope_by_items(data)
-    return np.where(np.isfinite(slope), slope, 0.0)
+    return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
 def _slope_by_items(data: _Gold) -> Floats:
@@ -375,7 +393,8 @@ def _slope_by_groups(data: _Gold) -> Floats:
 
 
 def _centred(values: Floats) -> Floats:
-    return np.asarray(values - values.mean())
+    """Deviations from the mean; of a constant exactly 0, without the mean's rounding dust."""
+    return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
 
 
 def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
@@ -400,5 +419,5 @@ def _result(
         lam=lam,
         n_gold=len(data.y) if method != "judge_only" else 0,
         n=len(data.y) + len(data.rest),
-        n_groups=data.n_groups,
+        n_groups=data.n_groups if method != "judge_only" else 0,
     )

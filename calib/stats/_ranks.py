@@ -70,7 +70,7 @@ def row_correlation(x: Floats, y: Floats, method: str) -> Floats:
 def _rows_at_once(x: Floats, y: Floats, method: str) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         if method == "pearson":
-            a, b = (v - v.mean(axis=1, keepdims=True) for v in (x, y))
+            a, b = (np.where(np.ptp(v, axis=1) > 0, (v.T - v.mean(axis=1)), 0.0).T for v in (x, y))
             return _product_moment(a, b, np.ones_like(x))
         sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
         if method == "spearman":
@@ -82,6 +82,19 @@ def _rows_at_once(x: Floats, y: Floats, method: str) -> Floats:
         return np.where(levels > 1, balance / (x.shape[1] ** 2 * (levels - 1) / levels), np.nan)
 
 
+def settled(means: Floats) -> Floats:
+    """Means without the rounding dust of their last digits: equal means that were summed in another order tie.
+
+    Examples
+    --------
+    >>> a, b = (0.1 + 0.2 + 0.3) / 3, (0.3 + 0.2 + 0.1) / 3
+    >>> bool(a == b), bool(np.diff(settled(np.array([a, b, 0.5])))[0] == 0)
+    (False, True)
+    """
+    step = 1e-13 * np.nanmax(np.abs(means), initial=0.0)
+    return np.asarray(np.round(means / step) * step) if step > 0 else means
+
+
 def _signs(values: Floats) -> Signs:
     return np.sign(np.subtract.outer(values, values)).astype(np.float32)
 
@@ -89,16 +102,18 @@ def _signs(values: Floats) -> Signs:
 def _centred(values: Floats, weights: Floats, rank: bool) -> Floats:
     if rank:
         return (weights.astype(np.float32) @ _signs(values).T).astype(float) / 2
+    used = weights > 0
     values = values - values.mean()  # keeps the rounding error of a large common offset out of the sums
-    return np.asarray(values - (weights @ values / weights.sum(axis=1))[:, None])
+    centred = values - (weights @ values / weights.sum(axis=1))[:, None]
+    # a constant leaves rounding dust, which must not pass for variance
+    low, high = (end(np.where(used, values, blank), axis=1) for end, blank in ((np.min, np.inf), (np.max, -np.inf)))
+    return np.where((low < high)[:, None], centred, 0.0)
 
 
 def _product_moment(a: Floats, b: Floats, weights: Floats) -> Floats:
     cross, square_a, square_b = ((weights * u).sum(axis=1) for u in (a * b, a * a, b * b))
-    # a constant leaves rounding dust that must not pass for variance
-    dust = 1e-14 * weights.sum(axis=1)
-    flat = (square_a <= dust * np.square(a).max(initial=0)) | (square_b <= dust * np.square(b).max(initial=0))
-    return np.where(flat, np.nan, cross / np.sqrt(square_a * square_b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((square_a > 0) & (square_b > 0), cross / np.sqrt(square_a * square_b), np.nan)
 
 
 def _kendall(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:

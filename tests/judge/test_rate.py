@@ -601,7 +601,7 @@ def test_a_judge_that_cannot_be_called_is_refused(options, message):
 def test_the_store_is_a_plain_sqlite_file(store):
     rated(Server(), n=1, draws=1, store=store)
     db = sqlite3.connect(store)
-    request, reply = db.execute("SELECT request, reply FROM replies").fetchone()
+    request, reply = db.execute("SELECT body, reply FROM replies JOIN requests ON request = id").fetchone()
     db.close()
     assert json.loads(request)["model"] == "m"
     assert json.loads(reply)["choices"][0]["message"]["content"]

@@ -86,7 +86,9 @@ def test_request_and_time_are_kept_for_the_record(tmp_path):
     with Store(path) as store:
         store.put("k", REQUEST, {"choices": []})
     db = sqlite3.connect(path)
-    request, body, arrived = db.execute("SELECT request, reply, arrived FROM replies").fetchone()
+    request, body, arrived = db.execute(
+        "SELECT body, reply, arrived FROM replies JOIN requests ON request = id"
+    ).fetchone()
     db.close()
     assert json.loads(request) == REQUEST
     assert body == b'{"choices": []}'

@@ -23,7 +23,7 @@ def results():
         "convergence": convergence(DRAWS, human=[3, 2, 5, 1], rng=0),
         "mean": mean_interval(GOLD[0]),
         "ppi": ppi_mean(*GOLD),
-        "difference": ppi_difference([4, 5, 4, NAN], [3, 3, 4, NAN], [4, 5, 4, 4], [3, 3, 3, 3], method="ppi"),
+        "difference": ppi_difference([4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], method="ppi"),
     }
 
 
