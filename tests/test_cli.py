@@ -475,7 +475,7 @@ def test_data_that_cannot_be_had_ends_with_1(run, tmp_path, monkeypatch):
     one_line(err, "`CALIB_DATA` must name a folder")
 
 
-def test_a_store_that_is_none_ends_with_1(run, files, tmp_path):
+def test_a_store_that_is_none_ends_with_2(run, files, tmp_path):
     (tmp_path / "s.sqlite").write_text("a letter, not a database " * 50)
     options = (
         "--criterion",
@@ -488,8 +488,8 @@ def test_a_store_that_is_none_ends_with_1(run, files, tmp_path):
         tmp_path / "r.csv",
     )
     code, _, err = run("rate", files["items"], *options)
-    assert code == 1
-    one_line(err, "the store of replies: file is not a database")
+    assert code == 2
+    one_line(err, "`store` must be a new file or a store of calib")
 
 
 def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):

@@ -43,10 +43,18 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         # calls may run in a helper thread (inside Jupyter), one at a time; each statement commits itself
         self._db = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise ValueError(f"`store` must be a new file or a store of calib, but {path} is not: {error}.") from None
+
+    def _prepare(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA busy_timeout = 30000")
         self._db.executescript(_SCHEMA)
+        self._db.execute("SELECT key, request, seed, reply, arrived FROM replies LIMIT 0")
 
     def put(self, key: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         """Keep one reply; a key that is there already keeps its first."""

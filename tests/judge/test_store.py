@@ -135,3 +135,16 @@ def test_what_was_put_outlives_a_killed_process(tmp_path):
     assert done.returncode == 9
     with Store(path) as store:
         assert store.missing("01234") == []
+
+
+@pytest.mark.parametrize("other", ["text", "another table"])
+def test_a_file_that_is_no_store_is_refused(tmp_path, other):
+    path = tmp_path / "other.sqlite"
+    if other == "text":
+        path.write_text("item,score\n" * 100)
+    else:
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE replies (key TEXT, answer TEXT)")
+        db.close()
+    with pytest.raises(ValueError, match=f"`store` must be a new file or a store of calib, but {path} is not"):
+        Store(path)
