@@ -176,13 +176,14 @@ def agreement(
     level_wanted = _check.probability(confidence_level, "confidence_level")
     correlations = _within(design, method) if level == "group" else np.array([])
     estimate = _estimate(design, level, method, constant)
-    spread = _spread(design, level, method, constant, estimate) if interval == "auto" else _NO_SPREAD
+    used = _informative(design, level, correlations, constant)
+    spread = _spread(used, level, method, constant, estimate) if interval == "auto" else _NO_SPREAD
     other = _average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else estimate
     return Agreement(
         estimate=estimate,
         std_error=spread.std_error,
         interval=spread.interval(estimate, level_wanted),
-        p_value=_p_value(design, method, estimate, spread),
+        p_value=_p_value(used, method, estimate, spread),
         confidence_level=level_wanted,
         level=level,
         method=method,
@@ -246,6 +247,13 @@ def _design(
 
 def _recoded(codes: Codes) -> Codes:
     return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+
+def _informative(design: _Design, level: str, correlations: Floats, constant: str) -> _Design:
+    """Groups without a correlation are no part of a group-level estimate, nor of its degrees of freedom."""
+    if level != "group" or constant != "skip":
+        return design
+    return design.only(np.isfinite(correlations)[design.group])
 
 
 def _constant_groups(values: Floats, design: _Design) -> int:
@@ -331,13 +339,15 @@ class _Spread:
             half = quantile * self.std_error / (1 - estimate**2)
             ends = np.tanh([np.arctanh(estimate) - half, np.arctanh(estimate) + half])
         else:
-            ends = np.full(2, estimate if self.std_error == 0 else np.nan)
+            ends = np.full(2, estimate if self.std_error < 1e-12 else np.nan)  # dust is no error
         return Interval(float(ends[0]), float(ends[1]))
 
     def p_value(self, estimate: float) -> float:
-        if not self.df >= 1 or not self.std_error > 0:
+        """Of the test that the interval is made of."""
+        if not self.df >= 1 or not self.std_error > 0 or abs(estimate) == 1:
             return float("nan")
-        return float(2 * stats.t.sf(abs(estimate) / self.std_error, self.df))
+        distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
+        return float(2 * stats.t.sf(abs(distance) / self.std_error, self.df))
 
 
 def _p_value(design: _Design, method: str, estimate: float, spread: _Spread) -> float:
@@ -358,9 +368,6 @@ _NO_SPREAD = _Spread("none", float("nan"))
 def _spread(design: _Design, level: str, method: str, constant: str, estimate: float) -> _Spread:
     if not np.isfinite(estimate):
         return _NO_SPREAD
-    if level == "group" and constant == "skip":
-        # groups without a correlation are no part of the estimate, nor of its degrees of freedom
-        design = design.only(np.isfinite(_within(design, method))[design.group])
     spread = _jackknifed(design, level, method, constant, estimate)
     return spread if np.isfinite(spread.std_error) else _NO_SPREAD
 

@@ -64,7 +64,7 @@ def codes(labels: Sequence[Any] | NDArray[Any], name: str) -> Codes:
     >>> codes(["b", "a", "b"], "groups")
     array([0, 1, 0])
     """
-    if isinstance(labels, str):
+    if isinstance(labels, str | bytes):
         raise ValueError(f"`{name}` must be a sequence of labels, but got the text {labels!r}.")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     seen: dict[Any, int] = {}

@@ -284,7 +284,7 @@ def _gold(
         if groups_unlabeled is not None:
             raise ValueError("`groups_unlabeled` must come with `f_unlabeled`, but came alone.")
         rest, given = scores[np.isnan(labels)], ~np.isnan(labels)
-        names = None if groups is None else np.asarray(groups)
+        names = None if groups is None else _check.codes(groups, "groups")
         return _grouped(
             labels[given], scores[given], rest, *((None, None) if names is None else (names[given], names[~given]))
         )
@@ -302,6 +302,8 @@ def _gold(
 def _grouped(y: Floats, f: Floats, rest: Floats, groups: Labels | None, groups_rest: Labels | None) -> _Gold:
     if groups is None or groups_rest is None:
         return _Gold(y, f, rest, np.arange(len(y)), len(y) + np.arange(len(rest)))
+    for name, labels in (("groups", groups), ("groups_unlabeled", groups_rest)):
+        _check.codes(labels, name)
     both = _check.codes([*groups, *groups_rest], "groups")
     return _Gold(y, f, rest, both[: len(y)], both[len(y) :])
 

@@ -101,10 +101,9 @@ def test_entropy_of_certainty_is_zero():
     assert not np.signbit(entropy([0, 1.0]))
 
 
-def test_normalized_entropy_of_a_single_level_does_not_warn():
-    # fails: 0 / log 1 is divided without a guard
-    value = entropy([1.0], normalized=True)
-    assert value == 0 or np.isnan(value)
+def test_normalized_entropy_of_a_single_level_is_zero():
+    assert entropy([1.0], normalized=True) == 0
+    assert_allclose(entropy([[0.3], [0.0]], normalized=True), [0, np.nan])
 
 
 @quick
@@ -163,12 +162,29 @@ def test_levels_may_differ_by_row():
 
 
 def test_mode_and_bounds_take_levels_that_differ_by_row():
-    # fails: `mode` and `expectation_bounds` broadcast the levels to the shape of `p` only
     p, levels = [0.25, 0.75, 0.0], [[1, 2, 3], [3, 5, 7]]
     assert_allclose(mode(p, levels), [2, 5])
     low, high = expectation_bounds(p, levels, 0.5)
     assert_allclose(low, [1.75, 4.5])
     assert_allclose(high, [(1.75 + 1.5) / 1.5, (4.5 + 3.5) / 1.5])
+
+
+@pytest.mark.parametrize(
+    ("shape_p", "shape_levels"),
+    [((4, 3), (3,)), ((3,), (4, 3)), ((2, 1, 3), (4, 3)), ((4, 3), (2, 1, 3)), ((2, 4, 3), (4, 3)), ((4, 3), (4, 3))],
+)
+def test_leading_axes_are_broadcast_both_ways(shape_p, shape_levels):
+    rng = np.random.default_rng(5)
+    p, levels = rng.integers(0, 4, shape_p) / 8, rng.permutation(np.prod(shape_levels)).reshape(shape_levels)
+    p[..., 1] = 0.3
+    shape = np.broadcast_shapes(shape_p, shape_levels)
+    every_p, every_level = np.broadcast_to(p, shape), np.broadcast_to(levels, shape)
+    functions = (expectation, variance, mode, lambda *of: expectation_bounds(*of, 0.4, cap=0.3))
+    for function in functions:
+        whole = np.asarray(function(p, levels))
+        assert whole.shape[-len(shape) + 1 :] == shape[:-1]
+        for i in np.ndindex(shape[:-1]):
+            assert_allclose(whole[(..., *i)], function(every_p[i], every_level[i]), rtol=1e-12, atol=1e-12)
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -283,22 +299,35 @@ def message(function, *args, **options):
 
 @pytest.mark.parametrize("function", [expectation, variance, mode])
 def test_messages_about_p_and_levels(function):
-    rule = "`p` must be an array of weights that are not negative, but got "
+    rule = "`p` must hold weights of one level or more that are not negative, but got "
     assert message(function, [0.5, -0.1], [1, 2]) == f"{rule}[0.5, -0.1]."
     assert message(function, 0.5, [1, 2]) == f"{rule}0.5."
+    assert message(function, [], []) == f"{rule}[]."
+    assert message(function, [[0.5, 0.2], [0.1, 0.9]], np.ones((3, 2))) == (
+        "`levels` must fit `p` of shape (2, 2), but got shape (3, 2)."
+    )
     assert message(function, [0.5, 0.2, 0.1], [1, 2]) == (
         "`levels` must have one value for each of the 3 entries of `p`, but got shape (2,)."
     )
 
 
-@pytest.mark.parametrize(("p", "levels"), [([0.2, 0.3, 0.5], [7]), ([0.2, 0.3, 0.5], 7), ([[0.5], [0.5]], [1, 2])])
-def test_levels_are_not_stretched(p, levels):
-    # fails: one level for several entries (or one entry for several levels) is broadcast without a word
-    assert "`levels` must have one value for each" in message(expectation, p, levels)
+@pytest.mark.parametrize(
+    "function", [expectation, variance, mode, lambda p, levels: expectation_bounds(p, levels, 0.1)]
+)
+@pytest.mark.parametrize(
+    ("p", "levels", "entries", "shape"),
+    [([0.2, 0.3, 0.5], [7], 3, "(1,)"), ([0.2, 0.3, 0.5], 7, 3, "()"), ([[0.5], [0.5]], [1, 2], 1, "(2,)")],
+)
+def test_levels_are_not_stretched(function, p, levels, entries, shape):
+    assert message(function, p, levels) == (
+        f"`levels` must have one value for each of the {entries} entries of `p`, but got shape {shape}."
+    )
 
 
 def test_message_about_entropy():
-    assert message(entropy, [-1]) == "`p` must be an array of weights that are not negative, but got [-1]."
+    rule = "`p` must hold weights of one level or more that are not negative, but got "
+    assert message(entropy, [-1]) == f"{rule}[-1]."
+    assert message(entropy, []) == f"{rule}[]."
 
 
 def test_messages_about_unseen_and_cap():

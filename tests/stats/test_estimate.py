@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ def results():
         "convergence": convergence(DRAWS, human=[3, 2, 5, 1], rng=0),
         "mean": mean_interval(GOLD[0]),
         "ppi": ppi_mean(*GOLD),
-        "difference": ppi_difference([4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], method="ppi"),
+        "difference": ppi_difference(
+            [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], method="ppi"
+        ),
     }
 
 
@@ -120,14 +123,17 @@ def test_signature_of_means():
         f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|groups:3|v:{__version__}"
     )
     assert results()["difference"].signature == (
-        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:4|lam:1|v:{__version__}"
+        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:5|lam:1|v:{__version__}"
     )
 
 
 def test_signature_of_convergence():
     unread = [[3, NAN, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
     assert convergence(unread, n_subsets=7, method="kendall", rng=0).signature == (
-        f"convergence|to:all-draws|coef:kendall|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
+        f"convergence|to:all-draws|coef:kendall|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
+    )
+    assert convergence(unread, n_subsets=7, rng=np.random.default_rng(0)).signature == (
+        f"convergence|to:all-draws|coef:spearman|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
     )
     assert "|to:exact|" in convergence(DRAWS, exact=[3, 2, 5, 2], rng=0).signature
 
@@ -177,6 +183,15 @@ def test_missing_numbers_are_blank_in_html():
     assert "nan" not in agreement(X, Y, interval="none")._repr_html_().lower()
 
 
+@each_result
+def test_without_pandas_there_is_no_html(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as if it were not installed
+    result = results()[name]
+    assert result._repr_html_() is None
+    with pytest.raises(ImportError):
+        result.to_frame()
+
+
 # --- frozen -----------------------------------------------------------------------------------------------------
 
 
@@ -195,5 +210,8 @@ def test_results_are_frozen_values(name):
 @each_result
 def test_nothing_is_rounded_inside(name):
     result = results()[name]
-    value = result.rmse[0] if name == "convergence" else result.std_error
+    # the standard error of this agreement is .25; its p-value is that of a t of 3 with one degree of freedom
+    value = {"convergence": lambda: result.rmse[0], "agreement": lambda: result.p_value}.get(
+        name, lambda: result.std_error
+    )()
     assert value != np.round(value, 6)
