@@ -13,7 +13,7 @@ import pandas as pd
 from calib import stats
 from calib.stats import Result
 from calib.stats._estimate import short
-from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores
+from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores, parse_scale
 
 R = TypeVar("R", bound=Result)
 _WHO = ("criterion", "rater", "prompt", "method", "temperature")
@@ -63,11 +63,14 @@ class Results(Sequence[Result]):
         Raises
         ------
         KeyError
-            If no label has that name.
+            If no label has that name or that value.
         """
-        for name in wanted:
-            if not any(name in label for label in self.labels):
+        for name, value in wanted.items():
+            there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
+            if not there:
                 raise KeyError(f"no label is called {name!r}; there are {self._names()}")
+            if value not in there:
+                raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
         keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
         return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
 
@@ -100,7 +103,8 @@ class Results(Sequence[Result]):
         return ", ".join(dict.fromkeys(name for label in self.labels for name in label))
 
     def __str__(self) -> str:
-        return "\n".join(f"{_words(label)}: {r}" for label, r in zip(self.labels, self.results, strict=True))
+        pairs = zip(self.labels, self.results, strict=True)
+        return "\n".join(f"{_words(label)}: {result}{_left_out(label)}" for label, result in pairs)
 
     def __repr__(self) -> str:
         return f"<{len(self)} results>\n{self}"
@@ -108,6 +112,12 @@ class Results(Sequence[Result]):
     def _repr_html_(self) -> str:
         frame = self.to_frame().replace("", np.nan).dropna(axis="columns", how="all")
         return str(frame.to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+def _left_out(label: dict[str, Any]) -> str:
+    counts = {"n_unmatched": "unmatched", "n_unread": "unread"}
+    parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
+    return f" [left out: {', '.join(parts)}]" if parts else ""
 
 
 def _words(label: dict[str, Any]) -> str:
@@ -344,8 +354,8 @@ def _pairs(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[_Pair]:
             yield _Pair(label | {"against": against}, _aligned(mine, theirs))
     if not found:
         raise TableError(
-            f"scores and human must share a criterion and differ in the rater, but scores have {_seen(first)} "
-            f"and human {_seen(second)}."
+            f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
+            f"but scores have {_seen(first)} and human {_seen(second)}."
         )
 
 
@@ -466,7 +476,9 @@ def interval(
     method: str = "auto",
     confidence_level: float = 0.95,
 ) -> Results:
-    """Mean human score of all items in `scores`, from the few that `gold` labels, with an interval.
+    """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
+
+    The mean is that of the population which the items are a sample of: the documents to come.
 
     Parameters
     ----------
@@ -511,6 +523,7 @@ def interval(
     labels, results = [], []
     for pair in _gold_pairs(scores, gold):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
+        _need_gold(judged, method, by, pair.label)
         strangers = len(pair.frame) - len(judged)
         for label, part in _parts(judged, by):
             whole = pair.label | label
@@ -518,6 +531,34 @@ def interval(
             results.append(_mean_of(read, method, confidence_level, whole))
             labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
     return Results(tuple(labels), tuple(results))
+
+
+def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[str, Any]) -> None:
+    """Say at once what is short of labels, before the arrays are asked."""
+    scales = {f"{scale.low:g} to {scale.high:g}" for text in _scales(judged) if (scale := parse_scale(text))}
+    if len(scales) > 1:
+        raise TableError(
+            f"{_words(label)}: scores and gold must be on one scale, but are on {' and '.join(sorted(scales))}."
+        )
+    if method == "judge_only" or (by is not None and by not in judged):
+        return
+    labelled = judged["y"].notna()
+    if not labelled.any():
+        raise TableError(
+            f"{_words(label)}: scores and gold must share items, but no gold item was scored by the judge."
+        )
+    if by is not None:
+        counts = labelled.groupby(judged[by], sort=False).sum()
+        short = [f"{name!r} ({n})" for name, n in counts.items() if n < 2]
+        if short:
+            raise ValueError(
+                f"{_words(label)}: each {by} must have two gold labels at least, but not: {', '.join(short)}."
+            )
+
+
+def _scales(judged: pd.DataFrame) -> set[str]:
+    columns = [judged[name] for name in ("scale", "scale_y") if name in judged]
+    return {str(text) for column in columns for text in column.dropna().unique()}
 
 
 def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[_Pair]:
@@ -536,8 +577,11 @@ def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any]
     if by is None:
         yield {}, frame
         return
-    if by not in frame or frame[by].isna().any():
-        raise TableError(f"`by` must be a column of the scores without gaps, but got {by!r}.")
+    if by not in frame:
+        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
+        raise TableError(f"`by` must be a column of the scores, but got {by!r}; there are {there}.")
+    if frame[by].isna().any():
+        raise TableError(f"`by` must be a column without gaps, but {by!r} has {int(frame[by].isna().sum())}.")
     for value, rows in frame.groupby(by, sort=False):
         yield {by: value}, rows
 

@@ -104,6 +104,8 @@ Coefficient = Annotated[str, typer.Option(help="spearman, pearson, kendall or ke
 
 # how to read a file that is no table of calib's: the arguments of `scores_from`
 OwnItem = Annotated[str | None, typer.Option(help="Your own file: the column of ids.")]
+HumanItem = Annotated[str | None, typer.Option(help="Your own human file: its column of ids, if it is another.")]
+HumanScore = Annotated[str | None, typer.Option(help="Your own human file: its column of scores, if it is another.")]
 OwnScore = Annotated[str | None, typer.Option(help="Your own file: the column of scores.")]
 OwnCriterion = Annotated[str | None, typer.Option(help="Your own file: a column, or the name of the criterion.")]
 OwnRater = Annotated[str | None, typer.Option(help="Your own file: a column, or the name of the rater.")]
@@ -205,6 +207,7 @@ def rate(
     out: Annotated[Path, typer.Option(callback=_table_file, help="Ratings: .csv, .jsonl or .parquet.")],
     criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
     inputs: Annotated[list[str] | None, typer.Option(help="Columns shown, the last is rated; repeatable.")] = None,
+    scale: Annotated[str | None, typer.Option(help="'1|2|3|4|5' (default) or 'no=0|yes=1'.")] = None,
     reasoning: Annotated[str, typer.Option(help="form (the label alone) or think (reasons first).")] = "form",
     method: Annotated[str, typer.Option(help="auto, logprob or sample.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Samples, or chains of reasoning, per item.")] = None,
@@ -226,9 +229,9 @@ def rate(
     if criteria is not None and len(criterion) != 1:
         raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
     prompts = (
-        [calib.Prompt.from_criteria(criterion[0], criteria, inputs=shown, reasoning=reasoning)]
+        [calib.Prompt.from_criteria(criterion[0], criteria, scale=scale, inputs=shown, reasoning=reasoning)]
         if criteria is not None
-        else [calib.geval_prompt(name, inputs=shown, reasoning=reasoning) for name in criterion]
+        else [calib.geval_prompt(name, scale=scale, inputs=shown, reasoning=reasoning) for name in criterion]
     )
     judge = calib.Judge(
         model,
@@ -275,6 +278,8 @@ def agree(
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
     score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
     criterion: OwnCriterion = None,
     rater: OwnRater = None,
     scale: OwnScale = None,
@@ -286,6 +291,7 @@ def agree(
     import calib
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
     options = {"interval": interval, "constant": constant, "confidence_level": confidence_level}
     judged, people = _scores(own, items, scores, human)
     _show_results(calib.agreement(judged, people, level=level, method=method, **options), out)
@@ -330,6 +336,8 @@ def interval(
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
     score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
     criterion: OwnCriterion = None,
     rater: OwnRater = None,
     scale: OwnScale = None,
@@ -341,6 +349,7 @@ def interval(
     import calib
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, scores, gold)
     _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out)
 
@@ -356,6 +365,8 @@ def report(
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
     score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
     criterion: OwnCriterion = None,
     rater: OwnRater = None,
     scale: OwnScale = None,
@@ -366,6 +377,7 @@ def report(
     import calib
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, scores, human)
     parts: list[Any] = [
         (
@@ -419,11 +431,22 @@ def _scores(own: dict[str, str], items: Path | None, judge: Path | None, human: 
     # in two files of one's own the raters must differ: the judge is called as its file is
     first = frames[0] if frames[0] is not None else {}
     name = {} if judge is None or own.get("rater") in first else {"rater": judge.stem}
-    options = (own | name, own)
+    human_own = {option.removeprefix("human_"): column for option, column in own.items() if option[:6] == "human_"}
+    shared = {option: column for option, column in own.items() if option[:6] != "human_"}
+    options = (_present(shared | name, frames, 0), _present(shared | human_own, frames, 1))
     return [
         None if frame is None else _scored(path, frame, named, texts)
         for path, frame, named in zip((judge, human), frames, options, strict=True)
     ]
+
+
+def _present(own: dict[str, str], frames: list[Any], place: int) -> dict[str, str]:
+    """The options without the columns of the design that only the other file has."""
+    mine, other = frames[place], frames[1 - place]
+    if mine is None or other is None:
+        return own
+    elsewhere = [name for name in ("group", "system") if own.get(name, "") in set(other) - set(mine)]
+    return {name: column for name, column in own.items() if name not in elsewhere}
 
 
 def _is_table(frame: pd.DataFrame) -> bool:

@@ -377,13 +377,15 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater, but scores have tone by judge "
+            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
+            "but scores have tone by judge "
             "and human quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater, but scores have quality by ann "
+            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
+            "but scores have quality by ann "
             "and human quality by ann.",
         ),
         (
@@ -435,7 +437,8 @@ def test_results_are_a_sequence(results):
 def test_select_by_label(results):
     assert results.select(rater="judge").one() is results[0]
     assert results.select(rater="judge", against="ann", criterion="quality").one() is results[0]
-    assert len(results.select(rater="nobody")) == 0
+    with pytest.raises(KeyError, match="no rater is 'nobody'; there are 'judge', 'other <b>judge</b>'"):
+        results.select(rater="nobody")
     with pytest.raises(KeyError, match="no label is called 'judge'; there are criterion, rater, prompt, method"):
         results.select(judge="x")
 
@@ -553,12 +556,12 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, GOLD, by="register"),
             TableError,
-            "`by` must be a column of the scores without gaps, but got 'register'.",
+            "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'.",
         ),
         (
             lambda: calib.interval(scored(X, "judge", design=False), GOLD, by="system"),
             TableError,
-            "`by` must be a column of the scores without gaps, but got 'system'.",
+            "`by` must be a column without gaps, but 'system' has 28.",
         ),
         (
             lambda: calib.interval(JUDGE, GOLD.head(1)),
@@ -732,3 +735,37 @@ def test_the_main_job_end_to_end():
     truth = human.loc[human["criterion"] == "coherence", "score"].mean()
     found = calib.interval(scores, gold).one()
     assert found.interval.low < truth < found.interval.high
+
+
+# --- what a user is told about the gold -------------------------------------------------------------------------
+
+
+def judged(n: int = 6, scale: str = "1|2|3|4|5") -> pd.DataFrame:
+    rows = [{"item": f"i{k}", "score": 1 + k % 5, "system": "ab"[k % 2]} for k in range(n)]
+    return calib.scores_from(pd.DataFrame(rows), rater="judge", scale=scale, system="system")
+
+
+def labelled(items: list[str], scale: str = "1|2|3|4|5") -> pd.DataFrame:
+    return calib.scores_from(pd.DataFrame({"item": items, "score": 2 + np.arange(len(items)) % 2}), scale=scale)
+
+
+def test_gold_on_another_scale_is_refused():
+    with pytest.raises(TableError, match="must be on one scale, but are on 0 to 10 and 1 to 5"):
+        calib.interval(judged(), labelled(["i0", "i1"], "0..10"))
+
+
+def test_gold_of_no_item_of_the_judge_is_refused():
+    with pytest.raises(TableError, match="scores and gold must share items, but no gold item was scored by the judge"):
+        calib.interval(judged(), labelled(["x", "y"]))
+
+
+def test_all_systems_that_lack_labels_are_named_at_once():
+    with pytest.raises(
+        ValueError, match=r"each system must have two gold labels at least, but not: 'a' \(1\), 'b' \(1\)"
+    ):
+        calib.interval(judged(), labelled(["i0", "i1"]), by="system")
+
+
+def test_what_was_left_out_is_printed():
+    results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]))
+    assert str(results).endswith("[left out: 2 unmatched]")

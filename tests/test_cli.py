@@ -365,7 +365,7 @@ def one_line(err, words):
         ("nonsense", "No such command 'nonsense'."),
         (
             "interval {scores} {gold} --by nothing",
-            "`by` must be a column of the scores without gaps, but got 'nothing'.",
+            "`by` must be a column of the scores, but got 'nothing'",
         ),
         ("interval {scores} {human} --method ppi", "every item has a label"),
         ("interval {scores} {people}", "pool them first"),
@@ -611,3 +611,18 @@ def test_commands_have_the_options_of_their_functions(verb):
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)
     assert wanted <= options
+
+
+def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path):
+    rows = [(f"i{k}", f"d{k // 2}", "ab"[k % 2], 1 + (k * 3) % 5) for k in range(40)]
+    judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
+    judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
+    people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
+    own = ("--item", "id", "--score", "grade", "--human-item", "key", "--human-score", "label", "--system", "sys")
+    out = tmp_path / "out.csv"
+    code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out)
+    assert (code, err) == (0, "")
+    assert table.read_frame(out)[["system", "n_gold", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
+    code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
+    assert (code, err) == (0, "")
+    assert table.read_frame(out)["n_systems"].tolist() == [2]

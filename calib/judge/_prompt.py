@@ -52,6 +52,23 @@ class Scale:
         pairs.sort(key=lambda pair: pair[1])
         return cls(tuple(label for label, _ in pairs), tuple(value for _, value in pairs))
 
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """A scale from text: ``"1|2|3|4|5"``, or ``"no=0|yes=1"``.
+
+        Examples
+        --------
+        >>> Scale.parse("no=0|yes=1")
+        Scale.of(no=0, yes=1)
+        """
+        try:
+            pairs = [part.rpartition("=") for part in text.split("|")]
+            labels = [(label or value, float(value)) for label, _, value in pairs]
+        except ValueError:
+            raise ValueError(f"`scale` must read '1|2|3' or 'no=0|yes=1', but got {text!r}.") from None
+        labels.sort(key=lambda pair: pair[1])
+        return cls(tuple(label for label, _ in labels), tuple(value for _, value in labels))
+
     @property
     def numeric(self) -> bool:
         """Whether each label is its number, written out."""
@@ -115,7 +132,7 @@ class Prompt:
         criteria: str,
         *,
         task: str | None = None,
-        scale: Scale | None = None,
+        scale: Scale | str | None = None,
         inputs: Sequence[str] = ("source", "output"),
         reasoning: str = "form",
         steps: Sequence[str] | None = None,
@@ -130,8 +147,8 @@ class Prompt:
             What it means.
         task : str, optional
             What the judge sees and has to do. Default: names the inputs.
-        scale : Scale, optional
-            Default 1 to 5.
+        scale : Scale or str, optional
+            Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
         inputs : sequence of str, default ("source", "output")
             Columns of the items, in the order in which they are shown; the last is rated.
         reasoning : {"form", "think"}
@@ -157,7 +174,9 @@ class Prompt:
             )
         if isinstance(steps, str):
             raise ValueError(f"`steps` must be a sequence of texts, one for each step, but got {steps!r}.")
-        chosen = Scale() if scale is None else scale
+        chosen = Scale() if scale is None else Scale.parse(scale) if isinstance(scale, str) else scale
+        if not isinstance(chosen, Scale):
+            raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         task = task or f"You are given: {', '.join(inputs)}. Judge the {inputs[-1]} by one criterion."
         frozen = None if steps is None else tuple(steps)
         return cls(name, _template(task, name, criteria, chosen, tuple(inputs), reasoning), chosen, reasoning, frozen)
@@ -311,7 +330,7 @@ def geval_prompt(
     criterion: str,
     *,
     reasoning: str = "form",
-    scale: Scale | None = None,
+    scale: Scale | str | None = None,
     inputs: Sequence[str] = ("source", "output"),
 ) -> Prompt:
     """The prompt for one of the four SummEval criteria, with evaluation steps, in the manner of G-Eval.
@@ -322,8 +341,8 @@ def geval_prompt(
     reasoning : {"form", "think"}, default "form"
         "form": the reply is the label alone, as in the paper's form filling. "think":
         the judge reasons first and ends in one score line.
-    scale : Scale, optional
-        Default 1 to 5.
+    scale : Scale or str, optional
+        Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
     inputs : sequence of str, default ("source", "output")
         Columns of the items to show; the last is rated.
 

@@ -8,6 +8,7 @@ import json
 import warnings
 from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -48,7 +49,10 @@ class Judge:
     ----------
     model : str
         ``"offline"`` for the embedded judge, else a LiteLLM model string such as
-        ``"openai/gpt-4o-mini"``. API keys come from the environment.
+        ``"openai/gpt-4o-mini"``. API keys come from the environment. The embedded judge is
+        a small program for trying things out: it compares words, names, numbers and
+        spelling with the source, for the four criteria of `geval_prompt`; what it says of
+        any other criterion means nothing.
     method : {"auto", "logprob", "sample"}, default "auto"
         "logprob" reads the token probabilities at the score, "sample" draws replies.
         "auto" asks once whether the model gives token probabilities, then keeps to
@@ -154,6 +158,8 @@ def rate(
     >>> sorted(set(ratings["status"])), sorted(set(ratings["method"]))
     (['off_scale', 'ok'], ['logprob'])
     """
+    if not isinstance(judge, Judge):
+        raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     table = check_items(items)
     prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
     if not prompts or not len(table):
@@ -335,6 +341,8 @@ async def _fetch(line: _Line, calls: list[_Call]) -> None:
     """Make the calls whose replies are not in the store yet; after a failure let those under way finish."""
     missing = set(line.store.missing(call.key for call in calls))
     wanted = list({call.key: call for call in calls if call.key in missing}.values())
+    if not wanted:
+        return
     waiting, failures = iter(wanted), []
     bar = tqdm(total=len(wanted), desc=f"rate with {line.judge.model}", unit="call", disable=not line.progress)
 
@@ -348,6 +356,7 @@ async def _fetch(line: _Line, calls: list[_Call]) -> None:
             if failures:
                 return
             bar.update()
+            await asyncio.sleep(0)  # a transport that never waits would leave no moment for an interrupt
 
     try:
         await asyncio.gather(*(worker() for _ in range(min(line.judge.concurrency, len(wanted)))))
@@ -379,12 +388,32 @@ def _failure(line: _Line, what: str, reason: str) -> JudgeError:
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end, also where an event loop is running already, as in Jupyter."""
+    if not _in_a_loop():
+        return asyncio.run(work)
+    tasks: list[asyncio.Task[T]] = []
+
+    async def main() -> T:
+        tasks.append(asyncio.create_task(work))
+        return await tasks[0]
+
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(asyncio.run, main())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            # the calls run in another thread, which does not hear of the interrupt by itself
+            for task in tasks:
+                with suppress(RuntimeError):  # the loop has ended by itself
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
+
+
+def _in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        return False
+    return True
 
 
 # --- the table --------------------------------------------------------------------------------------------------

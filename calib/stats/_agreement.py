@@ -30,7 +30,7 @@ class Agreement(Result):
     ----------
     estimate, std_error : float
     interval : Interval
-        NaN ends where the design does not give one.
+        NaN ends where the design does not give one, or its units do not differ at all.
     p_value : float
         Two-sided, of "no correlation": scipy's where the pairs are independent, the t
         test that goes with the interval where groups or systems repeat; else NaN.
@@ -89,7 +89,11 @@ class Agreement(Result):
     def __str__(self) -> str:
         where = {"item": "over items", "group": "within groups", "system": "over systems"}[self.level]
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
-        skipped = f", {self.n_skipped} constant groups left out" if self.n_skipped and self.constant == "skip" else ""
+        skipped = (
+            f", {self.n_skipped} groups without a correlation left out"
+            if self.n_skipped and self.constant == "skip"
+            else ""
+        )
         return (
             f"{METHODS[self.method]} {where} = {short(self.estimate)}, "
             f"{bracket(self.interval, self.confidence_level)} (n = {unit}{skipped})"
@@ -331,16 +335,14 @@ class _Spread:
     fisher: bool = False
 
     def interval(self, estimate: float, confidence_level: float) -> Interval:
-        quantile = stats.t.ppf((1 + confidence_level) / 2, self.df) if self.df >= 1 else float("nan")
-        if not self.fisher:
-            ends = np.clip([estimate - quantile * self.std_error, estimate + quantile * self.std_error], -1, 1)
-        elif abs(estimate) < 1:
+        if not self.df >= 1 or self.std_error < 1e-12 or (self.fisher and abs(estimate) == 1):
+            return Interval(float("nan"), float("nan"))  # no spread among the units says nothing about others
+        half = stats.t.ppf((1 + confidence_level) / 2, self.df) * self.std_error
+        if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
-            half = quantile * self.std_error / (1 - estimate**2)
-            ends = np.tanh([np.arctanh(estimate) - half, np.arctanh(estimate) + half])
-        else:
-            ends = np.full(2, estimate if self.std_error < 1e-12 else np.nan)  # dust is no error
-        return Interval(float(ends[0]), float(ends[1]))
+            centre, half = np.arctanh(estimate), half / (1 - estimate**2)
+            return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
+        return Interval(float(max(estimate - half, -1)), float(min(estimate + half, 1)))
 
     def p_value(self, estimate: float) -> float:
         """Of the test that the interval is made of."""

@@ -316,3 +316,14 @@ def test_steps_none_empty_and_given():
     prompts = [Prompt.from_criteria("q", "c", steps=steps) for steps in given_steps]
     assert [prompt.steps for prompt in prompts] == given_steps
     assert prompts[0].with_steps(["Read."]) == prompts[2]
+
+
+def test_a_scale_from_text():
+    assert Scale.parse("1|2|3") == Scale.of(1, 2, 3)
+    assert Scale.parse("yes=1|no=0") == Scale.of(no=0, yes=1)
+    prompt = Prompt.from_criteria("q", "Good.", inputs=("answer",), steps=(), scale="no=0|yes=1")
+    assert "worst to best: no, yes" in prompt.template
+    with pytest.raises(ValueError, match=r"`scale` must read '1\|2\|3' or 'no=0\|yes=1', but got 'no\|yes'"):
+        Scale.parse("no|yes")
+    with pytest.raises(TypeError, match=r"`scale` must be a calib\.Scale"):
+        Prompt.from_criteria("q", "Good.", inputs=("answer",), steps=(), scale=[0, 1])

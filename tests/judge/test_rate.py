@@ -3,7 +3,9 @@
 import asyncio
 import json
 import re
+import signal
 import sqlite3
+import threading
 import warnings
 from itertools import pairwise
 from threading import Thread
@@ -605,3 +607,33 @@ def test_the_store_is_a_plain_sqlite_file(store):
     db.close()
     assert json.loads(request)["model"] == "m"
     assert json.loads(reply)["choices"][0]["message"]["content"]
+
+
+def test_an_interrupt_inside_a_running_loop_stops_the_calls(store):
+    calls = []
+
+    async def complete(request: dict) -> dict:
+        calls.append(request)
+        if len(calls) == 5:
+            # what a notebook's stop button does
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        await asyncio.sleep(0.01)
+        return said("4")
+
+    async def cell() -> None:
+        rated(complete, store=store, concurrency=1, draws=50)
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+    finally:
+        loop.close()
+    assert 5 <= len(calls) < 50
+
+
+def test_only_a_judge_can_rate():
+    with pytest.raises(
+        TypeError, match=r"`judge` must be a calib.Judge, such as calib.Judge\('offline'\), but got 'offline'"
+    ):
+        calib.rate(items(1), PROMPT, "offline")
