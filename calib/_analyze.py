@@ -110,8 +110,9 @@ class Results(Sequence[Result]):
         return f"<{len(self)} results>\n{self}"
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame().replace("", np.nan).dropna(axis="columns", how="all")
-        return str(frame.to_html(index=False, float_format=short, na_rep="", escape=True))
+        frame = self.to_frame()
+        said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
+        return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
 
 
 def _left_out(label: dict[str, Any]) -> str:

@@ -150,7 +150,7 @@ def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree():
 def test_it_notices_planted_defects_of_its_criterion(criterion):
     items = ITEMS[ITEMS["system"].isin(["clean", *(f"{criterion}-{k}" for k in (1, 2, 3))])]
     scores = calib.summarize(rated(geval_prompt(criterion), "logprob", items), items)
-    means = scores.groupby("system")["score"].mean()
+    means = scores.groupby("system", observed=True)["score"].mean()
     assert list(means.sort_values(ascending=False).index) == ["clean", *(f"{criterion}-{k}" for k in (1, 2, 3))]
 
 
