@@ -537,9 +537,15 @@ def _show(frame: pd.DataFrame) -> None:
 def _print(frame: pd.DataFrame) -> None:
     import pandas as pd
 
-    columns = dict(_column(name, values) for name, values in frame.items())
-    width = shutil.get_terminal_size().columns
-    typer.echo(pd.DataFrame(columns).to_string(index=False, float_format=_number, na_rep="", line_width=width))
+    shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
+    width, options = shutil.get_terminal_size().columns, {"float_format": _number, "na_rep": ""}
+    text = shown.to_string(index=False, **options)
+    if max(map(len, text.splitlines()), default=0) > width:
+        # in a table of several parts each part repeats the words that name its rows
+        names = [name for name, kind in shown.dtypes.items() if kind.kind not in "iuf"]
+        rows = shown[names].agg(" ".join, axis="columns") if names else shown.index
+        text = shown.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
+    typer.echo(text)
 
 
 def _column(name: object, values: pd.Series) -> tuple[str, Any]:

@@ -172,7 +172,8 @@ def test_converge_without_an_exact_expectation(run, files):
     assert "the mean of all 5" in out
 
 
-def test_interval_prints_what_the_function_returns(run, files):
+def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
     code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8")
     expected = calib.interval(*frames, by="system", confidence_level=0.8).select(criterion="fluency")
@@ -626,3 +627,13 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, "")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
+
+
+def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system")
+    tables = out.split("The same in all rows")[0].strip().split("\n\n")
+    assert len(tables) > 1
+    starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
+    assert all(start == starts[0] for start in starts)
+    assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
