@@ -769,3 +769,13 @@ def test_all_systems_that_lack_labels_are_named_at_once():
 def test_what_was_left_out_is_printed():
     results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]))
     assert str(results).endswith("[left out: 2 unmatched]")
+
+
+def test_equal_means_of_raters_are_ties_to_the_last_bit():
+    # with shares of 1/3 summed up, 1/3 + 2/3 + 3/3 and 2/3 + 2/3 + 2/3 differ in the last bit
+    labels = {"a": (1, 2, 3), "b": (2, 2, 2), "c": (3, 1, 2), "d": (1, 1, 4), "e": (4, 1, 2), "f": (2, 2, 3)}
+    rows = [(item, f"r{k}", score) for item, scores in labels.items() for k, score in enumerate(scores)]
+    frame = pd.DataFrame(rows, columns=["item", "rater", "score"]).assign(criterion="quality", scale="1|2|3|4|5")
+    pooled = calib.summarize(frame, pool="rater").set_index("item")["score"]
+    assert pooled[list("abcd")].nunique() == 1
+    assert pooled["e"] == pooled["f"]
