@@ -186,14 +186,14 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
 def _pooled(table: pd.DataFrame) -> pd.DataFrame:
     """Raters as draws of one pooled rater, each with one score however often it rated."""
     alone = _scores(table).astype({"score": float})
-    alone = alone.assign(weight=1.0, status=np.where(alone["score"].notna(), "ok", "unread"), run="")
-    table = alone.assign(draw=0, low=math.nan, high=math.nan)
-    names = sorted(table["rater"].unique())
+    names, methods = sorted(alone["rater"].unique()), set(alone["method"])
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
-    draw = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup()
-    methods = set(table["method"])
     method = methods.pop() if len(methods) == 1 else "sample"
-    return table.assign(rater=rater, draw=draw, prompt="", run="", method=method, temperature=math.nan)
+    pooled = alone.assign(
+        rater=rater, prompt="", run="", method=method, temperature=math.nan, draw=np.arange(len(alone))
+    )
+    status = np.where(alone["score"].notna(), "ok", "unread")
+    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:

@@ -129,7 +129,11 @@ def reply_text(reply: Mapping[str, Any]) -> str:
 
 def has_logprobs(reply: Mapping[str, Any]) -> bool:
     """Whether any emitted token came with a list of candidates that says something."""
-    return any(p > 0 for token in _tokens(reply) for p in token.top.values())
+    return _informative(_tokens(reply))
+
+
+def _informative(tokens: list[Token]) -> bool:
+    return any(p > 0 for token in tokens for p in token.top.values())
 
 
 def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
@@ -161,13 +165,14 @@ def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bo
         return [Row(math.nan, 1.0, silent)]
     if not logprobs:
         return [Row(score, 1.0, status)]
-    if silent and (answer == "line" or not text or not _tokens(reply)):
+    tokens = _tokens(reply)
+    if silent and (answer == "line" or not text or not tokens):
         return [Row(math.nan, 1.0, silent)]
-    if not has_logprobs(reply):
+    if not _informative(tokens):
         return [Row(math.nan, 1.0, "no_logprobs")]
     # a bare label can only be the first token, whichever token was drawn there
-    place = 0 if silent else _locate(_tokens(reply), text, scale, answer)
-    return _at(_tokens(reply), place, scale, status) or [Row(math.nan, 1.0, silent or "unread")]
+    place = 0 if silent else _locate(tokens, text, scale, answer)
+    return _at(tokens, place, scale, status) or [Row(math.nan, 1.0, silent or "unread")]
 
 
 def _at(tokens: list[Token], place: int | None, scale: Scale, status: str) -> list[Row]:

@@ -168,7 +168,7 @@ def rate(
         raise ValueError("`prompt` must name each prompt once, but two of them send the same.")
     with Store(store) as kept:
         line = _Line(judge, kept, *_transport(judge, complete), progress)
-        calls, run = _run(_session(line, prompts, table.to_dict(orient="records")))
+        calls, run = _run(_closing(_all_calls(line, prompts, table.to_dict(orient="records"))))
         if run.endswith("|auto:sample"):
             drawn = judge.draws or _DRAWS["sample"]
             note = f"{judge.model} gives no token probabilities: this run samples {drawn} replies per item."
@@ -256,9 +256,12 @@ def _seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
 
 
 def _request(line: _Line, call: _Call) -> dict[str, Any]:
-    most = line.judge.max_tokens or _MAX_TOKENS[call.prompt.reasoning]
-    body = _body(line.judge, call.prompt.render(call.row), most, logprobs=call.logprobs)
-    return _seeded(line.judge, body, call.draw)
+    return _seeded(line.judge, _question(line.judge, call.prompt, call.row, logprobs=call.logprobs), call.draw)
+
+
+def _question(judge: Judge, prompt: Prompt, row: dict[str, Any], *, logprobs: bool) -> dict[str, Any]:
+    most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
+    return _body(judge, prompt.render(row), most, logprobs=logprobs)
 
 
 def _digest(values: list[Any]) -> hashlib.blake2b:
@@ -270,8 +273,7 @@ def _calls(line: _Line, prompt: Prompt, row: dict[str, Any], method: str) -> Ite
     draws = judge.draws or _DRAWS[method]
     if logprobs and prompt.reasoning == "form":
         draws = 1  # without a chain of reasoning each reply would tell the same probabilities
-    most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
-    body = _body(judge, prompt.render(row), most, logprobs=logprobs)
+    body = _question(judge, prompt, row, logprobs=logprobs)
     base = _digest([line.name, judge.base_url, judge.seed, body])
     for draw in range(draws):
         digest = base.copy()
@@ -282,12 +284,8 @@ def _calls(line: _Line, prompt: Prompt, row: dict[str, Any], method: str) -> Ite
 # --- many calls, in one event loop ------------------------------------------------------------------------------
 
 
-async def _session(line: _Line, prompts: list[Prompt], rows: list[dict[str, Any]]) -> tuple[list[_Call], str]:
-    """All calls of a run, and the words that record how its method came about."""
-    return await _closing(_all_calls(line, prompts, rows))
-
-
 async def _all_calls(line: _Line, prompts: list[Prompt], rows: list[dict[str, Any]]) -> tuple[list[_Call], str]:
+    """All calls of a run, made, and the words that record how its method came about."""
     written = [await _with_steps(line, prompt) for prompt in prompts]
     method, run = await _pin(line, written[0], rows[0])
     calls = [call for prompt in written for row in rows for call in _calls(line, prompt, row, method)]

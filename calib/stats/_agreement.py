@@ -179,7 +179,7 @@ def agreement(
     _check.choice(constant, "constant", ("skip", "zero"))
     level_wanted = _check.probability(confidence_level, "confidence_level")
     correlations = _within(design, method) if level == "group" else np.array([])
-    estimate = _estimate(design, level, method, constant)
+    estimate = _average(correlations, constant) if level == "group" else _estimate(design, level, method, constant)
     used = _informative(design, level, correlations, constant)
     spread = _spread(used, level, method, constant, estimate) if interval == "auto" else _NO_SPREAD
     other = _average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else estimate

@@ -357,8 +357,6 @@ def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
 
 def _tuned(data: _Gold) -> Floats:
     """The lambda of smallest variance for each gold item, from the gold items of the other groups."""
-    if np.ptp(np.concatenate([data.f, data.rest])) == 0:
-        return np.zeros_like(data.y)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = _slope_by_groups(data) if data.grouped else _slope_by_items(data)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
