@@ -1,19 +1,25 @@
-"""From a raw reply to rating rows: pure functions, no network, no table.
+"""From a reply to rating rows: pure functions, no network, no table.
 
-A reply is an OpenAI chat-completions response as a dict. The answer is found by the
-prompt's declared pattern in the text, mapped to the tokens that spell it, and the
-distribution is read there; a digit anywhere else is never taken.
+The answer is found by the prompt's declared pattern in the text, mapped to the tokens
+that spell it, and the distribution is read there; a digit anywhere else is never taken.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from calib.judge._prompt import Scale
+from calib.judge._reply import FILLING, Candidates, Choice, answer_start, offset, spelt
+
+# part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
+PATTERN_VERSION = 1
+
+_MEMORY = 1 << 16  # token texts whose meaning is remembered
+_LEAST = 0.1  # where something else than a label was drawn, labels must hold this much to be read
 
 
 class Row(NamedTuple):
@@ -26,64 +32,129 @@ class Row(NamedTuple):
     high: float = math.nan
 
 
-class Token(NamedTuple):
-    """One emitted token and the most probable ones at its place."""
+class Open(NamedTuple):
+    """Mass on a beginning of several labels: `prefix` is the reply up to there, `begun` the part from the answer on."""
 
-    text: bytes
-    top: dict[str, float]
+    prefix: str
+    begun: str
+    weight: float
+
+
+class Reading(NamedTuple):
+    """The rating rows of a reply, at least one, and the beginnings whose continuation was not observed."""
+
+    rows: list[Row]
+    open: list[Open]
 
 
 # --- the answer in the text -------------------------------------------------------------------------------------
 
 _MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand around a label
-_NAME = rf"(?:[^\W\d][^\n:=]{{0,40}}?[\"'*]*\s*[:=]{_MARKS})?"
+_NAME = r"[^\W\d][^\n:=]{0,40}?[\"'*]*\s*[:=]"
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 # a label stands alone: not the start of a word, a number, a range, or a sentence ("2 flaws were found")
 _ALONE = r"(?!\w|\.\d|-\w|\s*[-\u2013]\s*\d)(?=\s*(?:\Z|\n|[.,;:!?)\]}>\"'`*_/(]|[-\u2013\u2014]\s|(?:out )?of \d))"
 _GOES_ON = r"(?!\w|\.\d)"  # all that a token can tell
 _LINE = r"(?:(?m:^)[\W_]*(?:(?i:final|overall|total|my|the)\s+)*|[\"'])"
 _OF_WHAT = r"(?:\s*\([^()\n]{0,20}\)|\s+(?:for|of)\s+[\w ]{1,30}?)?[\"'*\s]*"
-_SCORE_LINE = rf"{_LINE}(?i:score|rating){_OF_WHAT}[:=]{_MARKS}"
+_SCORE_LINE = rf"{_LINE}(?i:score|rating){_OF_WHAT}[:=]"
 _LIST = re.compile(r"\s*1[.)]\s.*^\s*2[.)]\s", re.DOTALL | re.MULTILINE)  # a numbered list is no rating of 1
+_LEADS = {
+    "label": rf"\A(?:{_MARKS}(?:-\s+)?{_NAME}|\s*-\s+)?",
+    "line": rf"{_SCORE_LINE}(?:{_MARKS}{_NAME})?",
+    "value": "",  # of a JSON key
+    "token": r"\A",  # the first token or tokens of an answer
+}
+_JSON_PART = re.compile(r"\"(?:[^\"\\]++|\\.)*+(?:\"|\Z)|[{}\[\]]", re.DOTALL)
+_JSON_KEY = re.compile(r"\"score\"\Z", re.IGNORECASE)
+_JSON_COLON = re.compile(r"\s*:")
+
+
+class _Meaning(NamedTuple):
+    """A scale value (NaN off the scale) if the text ends here, and those of the longer labels that it begins."""
+
+    value: float
+    longer: frozenset[float]
+    blank: bool  # marks and blanks alone: any label may follow
+
+
+class _Grammar:
+    """A scale and a pattern, compiled, with what token texts mean on it remembered."""
+
+    def __init__(self, scale: Scale, answer: str) -> None:
+        self.scale, self.answer = scale, answer
+        # labels that differ by case alone are kept apart
+        self.fold = len({label.casefold() for label in scale.labels}) == len(scale.labels)
+        self.values = {self._key(label): value for label, value in zip(scale.labels, scale.values, strict=True)}
+        self.meanings: dict[str, _Meaning] = {}
+        self.answers = self._compiled("value" if answer == "json" else answer)
+        self.tokens = self._compiled("token")
+
+    def _key(self, text: str) -> str:
+        return text.casefold() if self.fold else text
+
+    def _compiled(self, lead: str) -> re.Pattern[str]:
+        words = sorted((x for x in self.scale.labels if not re.fullmatch(_NUMBER, x)), key=len, reverse=True)
+        value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})"
+        tail = _GOES_ON if lead == "token" else _ALONE
+        flags = re.IGNORECASE if self.fold else re.NOFLAG
+        return re.compile(rf"{_LEADS[lead]}(?P<slot>){_MARKS}{value}{tail}", flags)
+
+    def find(self, text: str) -> re.Match[str] | None:
+        """The answer by the declared pattern: of score lines the last one, of keys the last at the top."""
+        if self.answer == "json":
+            found = [self.answers.match(text, start) for start in _score_keys(text)]
+        elif self.answer == "label" and _LIST.match(text):
+            return None
+        else:
+            found = list(self.answers.finditer(text))  # a bare label is anchored: at most one
+        return found[-1] if found else None
+
+    def value(self, label: str) -> float:
+        """The scale value that a label stands for; NaN off the scale."""
+        if (key := self._key(label)) in self.values:
+            return self.values[key]
+        if self.scale.numeric and re.fullmatch(_NUMBER, label) and float(label) in self.scale.values:
+            return float(label)
+        return math.nan
+
+    def meaning(self, text: str) -> _Meaning:
+        """What the text of tokens at the answer means."""
+        if (known := self.meanings.get(text)) is None:
+            if len(self.meanings) > _MEMORY:
+                self.meanings.clear()
+            known = self.meanings[text] = self._meaning(text)
+        return known
+
+    def _meaning(self, text: str) -> _Meaning:
+        found = self.tokens.match(text)
+        value = self.value(found["value"]) if found else math.nan
+        marks = len(text) - len(text.lstrip(FILLING))
+        if marks == len(text):  # nothing at all ends the reply
+            return _Meaning(value, frozenset(self.values.values() if text else ()), bool(text))
+        begun = [self._key(text[k:]) for k in range(marks + 1)]  # a label may itself begin with a mark
+        longer = {v for label, v in self.values.items() if any(label.startswith(t) and label != t for t in begun)}
+        return _Meaning(value, frozenset(longer), blank=False)
 
 
 @lru_cache(maxsize=64)
-def _pattern(scale: Scale, answer: str) -> re.Pattern[str]:
-    lead = {"label": rf"\A{_MARKS}(?:-\s+)?{_NAME}", "line": _SCORE_LINE + _NAME, "token": rf"\A{_MARKS}"}[answer]
-    words = sorted((label for label in scale.labels if not re.fullmatch(_NUMBER, label)), key=len, reverse=True)
-    value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})"
-    tail = _GOES_ON if answer == "token" else _ALONE
-    return re.compile(lead + value + tail, re.IGNORECASE if _foldable(scale) else re.NOFLAG)
+def _grammar(scale: Scale, answer: str) -> _Grammar:
+    return _Grammar(scale, answer)
 
 
-@lru_cache(maxsize=64)
-def _foldable(scale: Scale) -> bool:
-    return len({label.casefold() for label in scale.labels}) == len(scale.labels)
-
-
-@lru_cache(maxsize=64)
-def _values(scale: Scale) -> dict[str, float]:
-    fold = _foldable(scale)
-    return {label.casefold() if fold else label: value for label, value in zip(scale.labels, scale.values, strict=True)}
-
-
-def _value(text: str, scale: Scale) -> float:
-    """The scale value that a label stands for; NaN off the scale."""
-    values = _values(scale)
-    key = text.casefold() if _foldable(scale) else text
-    if key in values:
-        return values[key]
-    if scale.numeric and re.fullmatch(_NUMBER, text) and float(text) in scale.values:
-        return float(text)
-    return math.nan
-
-
-def _find(text: str, scale: Scale, answer: str) -> re.Match[str] | None:
-    """The answer by the declared pattern; for score lines the last one."""
-    found = list(_pattern(scale, answer).finditer(text))  # a bare label is anchored: at most one
-    if answer == "label" and _LIST.match(text):
-        return None
-    return found[-1] if found else None
+def _score_keys(text: str) -> Iterator[int]:
+    """Where the values of top-level keys "score" start in the JSON objects of a text."""
+    start = text.find("{")
+    while start >= 0:
+        depth, end = 0, len(text)
+        for part in _JSON_PART.finditer(text, start):
+            depth += (part[0] in "{[") - (part[0] in "}]")
+            if depth == 1 and _JSON_KEY.match(part[0]) and (colon := _JSON_COLON.match(text, part.end())):
+                yield colon.end()
+            if depth == 0:
+                end = part.end()
+                break
+        start = text.find("{", end)
 
 
 def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
@@ -93,10 +164,10 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     ----------
     text : str
     scale : Scale
-    answer : {"label", "line", "token"}
+    answer : {"label", "line", "json"}
         "label": the reply starts with the label (after marks and a ``name:``, if any).
         "line": what follows the last ``Score:`` or ``Rating:`` that starts a line.
-        "token": the text is the first token or tokens of an answer, not a whole reply.
+        "json": the value of the key ``"score"`` of the last JSON object.
 
     Returns
     -------
@@ -110,213 +181,222 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     ((4.0, 'ok'), (nan, 'unread'))
     >>> read_label("It has 4 flaws.\nScore: 2/5", Scale(), "line"), read_label("Score: 7", Scale(), "line")
     ((2.0, 'ok'), (nan, 'off_scale'))
+    >>> read_label('{"reason": "4 flaws", "score": "2"}', Scale(), "json")
+    (2.0, 'ok')
     """
-    found = _find(text, scale, answer)
+    grammar = _grammar(scale, answer)
+    return _label(grammar, grammar.find(text))
+
+
+def _label(grammar: _Grammar, found: re.Match[str] | None) -> tuple[float, str]:
     if found is None:
         return math.nan, "unread"
-    score = _value(found["value"], scale)
+    score = grammar.value(found["value"])
     return score, "off_scale" if math.isnan(score) else "ok"
 
 
 # --- the reply --------------------------------------------------------------------------------------------------
 
 
-def reply_text(reply: Mapping[str, Any]) -> str:
-    """The message of the first choice, empty where there is none."""
-    content = _message(reply).get("content")
-    return content if isinstance(content, str) else ""
-
-
-def has_logprobs(reply: Mapping[str, Any]) -> bool:
-    """Whether any emitted token came with a list of candidates that says something."""
-    return _informative(_tokens(reply))
-
-
-def _informative(tokens: list[Token]) -> bool:
-    return any(p > 0 for token in tokens for p in token.top.values())
-
-
-def extract(reply: Mapping[str, Any], scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
+def extract(
+    choice: Choice,
+    scale: Scale,
+    answer: str,
+    *,
+    logprobs: bool,
+    floor: float = 0.0,
+    continued: Mapping[str, Choice] | None = None,
+) -> Reading:
     """Rating rows of one reply: one for a drawn reply, the distribution for token probabilities.
 
     Parameters
     ----------
-    reply : mapping
-        An OpenAI chat-completions response.
+    choice : Choice
     scale : Scale
-    answer : {"label", "line"}
+    answer : {"label", "line", "json"}
     logprobs : bool
         Read the distribution at the answer's tokens; otherwise the answer alone.
+    floor : float, default 0
+        Labels with less probability than this are not told apart: their mass becomes ambiguous.
+    continued : mapping, optional
+        By prefix the reply that goes on from it, for mass that the reply itself leaves open.
 
     Returns
     -------
-    list of Row
-        At least one; what cannot be read is one row with NaN and a status.
+    Reading
+        What cannot be read is one row with NaN and a status.
 
     Examples
     --------
-    >>> extract({"choices": [{"message": {"content": "4"}}]}, Scale(), "label", logprobs=False)
-    [Row(score=4.0, weight=1.0, status='ok', low=nan, high=nan)]
+    >>> from calib.judge._reply import decode
+    >>> extract(decode(b'{"choices": [{"message": {"content": "4"}}]}').choices[0], Scale(), "label", logprobs=False)
+    Reading(rows=[Row(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """
-    text = reply_text(reply)
-    score, status = read_label(text, scale, answer)
-    silent = _why_silent(reply, text, scale, answer)
+    grammar, text = _grammar(scale, answer), choice.text
+    found = grammar.find(text)
+    silent = _why_silent(choice, found)
     if silent == "refused" or (silent and not logprobs):
-        return [Row(math.nan, 1.0, silent)]
+        return _nothing(silent)
     if not logprobs:
-        return [Row(score, 1.0, status)]
-    tokens = _tokens(reply)
-    if silent and (answer == "line" or not text or not tokens):
-        return [Row(math.nan, 1.0, silent)]
-    if not _informative(tokens):
-        return [Row(math.nan, 1.0, "no_logprobs")]
+        score, status = _label(grammar, found)
+        return Reading([Row(score, 1.0, status)], [])
+    if silent and (answer != "label" or not text or not choice.tokens):
+        return _nothing(silent)
+    if not has_logprobs(choice):
+        return _nothing("no_logprobs")
     # a bare label can only be the first token, whichever token was drawn there
-    place = 0 if silent else _locate(tokens, text, scale, answer)
-    return _at(tokens, place, scale, status) or [Row(math.nan, 1.0, silent or "unread")]
+    start = _locate(choice, grammar, found)
+    if start is None:
+        return _nothing(silent or "unread")
+    return _Mass(grammar, choice, continued or {}, start).read(found, silent, floor)
 
 
-def _at(tokens: list[Token], place: int | None, scale: Scale, status: str) -> list[Row]:
-    """The rows at a place; none where nothing can be read there."""
-    if place is None:
-        return []
-    if _plain(tokens[place].text) not in tokens[place].top:
-        # the decoder was constrained: the list says what the model wanted, not what it could say
-        return [Row(math.nan, 1.0, "constrained")]
-    rows = _distribution(tokens, place, scale, status)
-    read = sum(row.weight for row in rows if row.status in ("ok", "ambiguous"))
-    # where something else than a label was drawn, it must have been the less likely outcome
-    return rows if read > 0 and (status != "unread" or read >= 0.5) else []
+def has_logprobs(choice: Choice) -> bool:
+    """Whether any list of candidates came that says something."""
+    return any(p > 0 for listed in choice.lists.values() for _, p in listed)
 
 
-def _dict(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _nothing(status: str) -> Reading:
+    return Reading([Row(math.nan, 1.0, status)], [])
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _dict(next(iter(_list(reply.get("choices"))), None))
-
-
-def _message(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _dict(_choice(reply).get("message"))
-
-
-def _why_silent(reply: Mapping[str, Any], text: str, scale: Scale, answer: str) -> str:
+def _why_silent(choice: Choice, found: re.Match[str] | None) -> str:
     """Why there is no answer in the text; empty where there is one."""
-    reason = _choice(reply).get("finish_reason")
-    if _message(reply).get("refusal") or reason == "content_filter":
+    if choice.refusal or choice.finish == "content_filter":
         return "refused"
-    if _find(text, scale, answer) is not None:
+    if found is not None:
         return ""
-    return "truncated" if reason == "length" else "unread"
+    return "truncated" if choice.finish == "length" else "unread"
+
+
+def _locate(choice: Choice, grammar: _Grammar, found: re.Match[str] | None) -> int | None:
+    """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
+    whole = spelt(choice)
+    shift = offset(whole, choice.text)
+    if shift >= 0:
+        return answer_start(whole, shift + (found.start("slot") if found else 0))
+    there = grammar.find(whole)
+    if there is None or found is None or there["value"] != found["value"]:
+        return None
+    return answer_start(whole, there.start("slot"))
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------
 
 
-def _tokens(reply: Mapping[str, Any]) -> list[Token]:
-    content = _list(_dict(_choice(reply).get("logprobs")).get("content"))
-    return [Token(_bytes(_dict(entry)), _top(_dict(entry))) for entry in content]
-
-
-def _bytes(entry: Mapping[str, Any]) -> bytes:
-    given = entry.get("bytes")
-    return bytes(given) if given is not None else str(entry.get("token", "")).encode("utf-8", "surrogatepass")
-
-
-def _top(entry: Mapping[str, Any]) -> dict[str, float]:
-    """Probability of each spelling in the top list; what servers write for "impossible" is 0."""
-    top: dict[str, float] = {}
-    for candidate in map(_dict, _list(entry.get("top_logprobs"))):
-        logprob = candidate.get("logprob")
-        p = 0.0 if logprob is None or math.isnan(logprob) else math.exp(min(logprob, 0.0))
-        text = _plain(_bytes(candidate))
-        top[text] = top.get(text, 0.0) + p
-    total = max(sum(top.values()), 1.0)  # rounded probabilities may add up to a little more than 1
-    return {text: p / total for text, p in top.items()}
-
-
-def _plain(token: bytes) -> str:
-    return token.decode("utf-8", "surrogateescape").replace("\u2581", " ").replace("\u0120", " ")
-
-
-def _locate(tokens: list[Token], text: str, scale: Scale, answer: str) -> int | None:
-    """The token in which the answer starts; None where tokens and message disagree about it."""
-    spelt = "".join(_plain(token.text) for token in tokens)
-    there, said = _find(spelt, scale, answer), _find(text, scale, answer)
-    if there is None or said is None or there["value"] != said["value"]:
-        return None
-    end = 0
-    for place, token in enumerate(tokens):
-        end += len(_plain(token.text))
-        if end > there.start("value"):
-            return place
-    return None
-
-
 class _Mass:
-    """What the top lists say: mass per scale value, off the scale, and undecided between values."""
+    """What the candidates say: mass per scale value, undecided between values, off the scale, not shown."""
 
-    def __init__(self, scale: Scale) -> None:
-        self.scale = scale
+    def __init__(self, grammar: _Grammar, choice: Choice, continued: Mapping[str, Choice], start: int) -> None:
+        self.grammar, self.choice, self.continued = grammar, choice, continued
+        self.said = spelt(choice)[:start]
         self.score: dict[float, float] = {}
         self.undecided: dict[tuple[float, float], float] = {}
-        self.off = 0.0
-        self.hidden = 0.0
+        self.open: list[Open] = []
+        self.off = self.hidden = 0.0
+        self.absent: set[float] = set()
+        self.beyond = False
 
-    def add(self, tokens: list[Token], place: int, begun: str, share: float, *, beyond: bool = False) -> None:
-        """Spread `share` over the candidates at `place`, which continue what has `begun`.
+    def read(self, found: re.Match[str] | None, silent: str, floor: float) -> Reading:
+        """The rows of the distribution at the answer."""
+        # a number off the scale can begin with one that is on it (7.5, 100)
+        self.beyond = found is not None and math.isnan(self.grammar.value(found["value"]))
+        place, lead = _token_at(self.choice.tokens, self.said)
+        if trouble := self.add(self.choice, place, lead, "", 1.0):
+            return _nothing(trouble)
+        read = sum(self.score.values())
+        # where something else than a label was drawn, labels must not have been a mere possibility
+        if not (read > _LEAST if silent else read or self.undecided):
+            return _nothing(silent or "unread")
+        return Reading(self.rows(floor), self.open)
 
-        `beyond`: the emitted number goes on past the label that its first token looks like (7.5, 100).
+    def add(self, choice: Choice, place: int, lead: str, begun: str, share: float) -> str:
+        """Spread `share` over the candidates at a place, which continue what has `begun`; says what is in the way.
+
+        `lead` is what the token there says before the answer.
         """
-        top, emitted = tokens[place].top, _plain(tokens[place].text)
-        whole = {value for text in top if not math.isnan(value := self._value(begun + text))}
+        if (listed := choice.lists.get(place)) is None:
+            return "no_logprobs"
+        top, other = _merged(listed, lead)
+        here = _plain(choice.tokens[place]).removeprefix(lead)
+        if here not in top:
+            return "constrained"  # the list says what the model wanted, not what it could say
+        self.off += share * other
+        whole = {value for text in top if not math.isnan(value := self.grammar.meaning(begun + text).value)}
         for text, p in top.items():
-            longer = self._longer(begun + text)
-            if beyond and text == emitted:
-                self.off += share * p
-            elif not longer or whole & longer:  # a longer label that is listed whole is not spelt in pieces
-                self._settle(begun + text, share * p)
-            elif text == emitted and place + 1 < len(tokens) and tokens[place + 1].top:
-                self.add(tokens, place + 1, begun + text, share * p)  # what was emitted shows how it goes on
-            else:
-                values = longer | {v for v in [self._value(begun + text)] if not math.isnan(v)}
-                self._keep(self.undecided, (min(values), max(values)), share * p)
-        least = min((p for p in top.values() if p > 0), default=0.0)
-        absent = len(set(self.scale.values) - whole)
-        self.hidden += share * min(max(1.0 - sum(top.values()), 0.0), absent * least)
+            if trouble := self._one(choice, place, begun + text, share * p, whole, emitted=text == here):
+                return trouble
+        self._unseen(1.0 - other - sum(top.values()), top, whole, share)
+        return ""
 
-    def _settle(self, text: str, p: float) -> None:
-        value = self._value(text)
+    def _one(self, choice: Choice, place: int, text: str, p: float, whole: set[float], *, emitted: bool) -> str:
+        """Settle one candidate, or go on with what follows it."""
+        value, longer, blank = self.grammar.meaning(text)
+        if emitted and self.beyond and not blank:
+            self.off += p
+        elif not longer or (not blank and whole & longer):  # a label that is listed whole is not spelt in pieces
+            self._settle(value, p)
+        elif emitted and place + 1 in choice.lists:
+            return self.add(choice, place + 1, "", text, p)  # what was emitted shows how it goes on
+        elif (more := self.continued.get(self.said + text)) and 0 in more.lists:
+            return self.add(more, 0, "", text, p)
+        else:
+            self._leave_open(text, p, longer | {v for v in (value,) if not math.isnan(v)})
+        return ""
+
+    def _settle(self, value: float, p: float) -> None:
         if math.isnan(value):
             self.off += p
         else:
-            self._keep(self.score, value, p)
+            self.score[value] = self.score.get(value, 0.0) + p
 
-    def _value(self, text: str) -> float:
-        """What the text means if it ends here or goes on with something else."""
-        return read_label(text, self.scale, "token")[0]
+    def _leave_open(self, text: str, p: float, values: set[float] | frozenset[float]) -> None:
+        ends = (min(values), max(values))
+        self.undecided[ends] = self.undecided.get(ends, 0.0) + p
+        self.open.append(Open(self.said + text, text, p))
 
-    def _longer(self, text: str) -> set[float]:
-        """Values of the labels that the text begins without being whole."""
-        begun = text.lstrip(" \t\r\n\"'`*_")
-        begun = begun.casefold() if _foldable(self.scale) else begun
-        return {v for label, v in _values(self.scale).items() if begun and label.startswith(begun) and label != begun}
+    def _unseen(self, rest: float, top: Mapping[str, float], whole: set[float], share: float) -> None:
+        """Labels that are not in the list hold at most as much each as the least that is."""
+        absent = set(self.grammar.values.values()) - whole
+        least = min((p for p in top.values() if p > 0), default=0.0)
+        hidden = share * min(max(rest, 0.0), len(absent) * least)
+        if hidden > 1e-9:  # below the float noise of the reported probabilities nothing was left out
+            self.hidden += hidden
+            self.absent |= absent
 
-    @staticmethod
-    def _keep(store: dict[Any, float], key: Any, p: float) -> None:
-        store[key] = store.get(key, 0.0) + p
+    def rows(self, floor: float) -> list[Row]:
+        faint = {value: p for value, p in self.score.items() if p < floor}
+        rows = [Row(value, p, "ok") for value, p in sorted(self.score.items()) if p > 0 and value not in faint]
+        undecided = dict(self.undecided)
+        if faint:
+            ends = (min(faint), max(faint))
+            undecided[ends] = undecided.get(ends, 0.0) + sum(faint.values())
+        rows += [Row(math.nan, p, "ambiguous", low, high) for (low, high), p in undecided.items() if p > 0]
+        rows += [Row(math.nan, self.off, "off_scale")] if self.off > 0 else []
+        hidden = [Row(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
+        return rows + hidden
 
 
-def _distribution(tokens: list[Token], place: int, scale: Scale, status: str) -> list[Row]:
-    mass = _Mass(scale)
-    mass.add(tokens, place, "", 1.0, beyond=status == "off_scale")
-    rows = [Row(score, p, "ok") for score, p in sorted(mass.score.items()) if p > 0]
-    rows += [Row(math.nan, p, "ambiguous", low, high) for (low, high), p in mass.undecided.items() if p > 0]
-    rows += [Row(math.nan, mass.off, "off_scale")] if mass.off > 0 else []
-    hidden = [value for value in scale.values if value not in mass.score] or list(scale.values)
-    # below float noise of the reported probabilities nothing was left out
-    return rows + ([Row(math.nan, mass.hidden, "unseen", min(hidden), max(hidden))] if mass.hidden > 1e-9 else [])
+def _token_at(tokens: list[bytes], said: str) -> tuple[int, str]:
+    """The token that follows what was said, and how much of what was said it holds itself."""
+    left = len(said.encode("utf-8", "surrogateescape"))
+    for place, token in enumerate(tokens):
+        if left < len(token):
+            return place, _plain(token[:left])
+        left -= len(token)
+    return len(tokens), ""
+
+
+def _merged(listed: Candidates, lead: str) -> tuple[dict[str, float], float]:
+    """Probability of each spelling after the lead, and of candidates that do not begin with the lead."""
+    top: dict[str, float] = {}
+    for token, p in listed:
+        text = _plain(token)
+        top[text] = top.get(text, 0.0) + p
+    total = max(sum(top.values()), 1.0)  # rounded probabilities may add up to a little more than 1
+    fitting = {text[len(lead) :]: p / total for text, p in top.items() if text.startswith(lead)}
+    return fitting, (sum(top.values()) / total - sum(fitting.values()) if lead else 0.0)
+
+
+def _plain(token: bytes) -> str:
+    return token.decode("utf-8", "surrogateescape")

@@ -1,4 +1,8 @@
-"""The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form."""
+"""The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
+
+The embedded judge, the direct transport, LiteLLM and any function are such a thing. None
+of them retries: that is done in one place, `_pace`.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,32 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 from calib.judge import _offline
+
+if TYPE_CHECKING:
+    import aiohttp
 
 Reply = Mapping[str, Any] | bytes
 Complete = Callable[[dict[str, Any]], Awaitable[Reply]]
 AnyComplete = Callable[[dict[str, Any]], Awaitable[Reply] | Reply]
 
+OPENAI = "https://api.openai.com/v1"
+# what OpenAI's own API does not know; LiteLLM hands such fields through
+EXTENSIONS = ("top_k", "min_p", "add_generation_prompt", "continue_final_message")
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_WORD = re.compile(r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+")
+_FILTERED = re.compile(r"content[_ ]?(?:filter|policy)", re.IGNORECASE)
+_PASSES = (408, 409, 425, 429, *range(500, 600))
+_FINAL = (401, 402, 403, 404, 405)
+# what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
+_WITHHELD = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
 
 class JudgeError(RuntimeError):
@@ -30,42 +49,66 @@ class LogprobsError(JudgeError):
     """The model or its provider does not give token probabilities; a run in "auto" then samples."""
 
 
-def connect(model: str, base_url: str | None) -> tuple[str, Complete]:
-    """Name and function of the transport for a model: the embedded judge, or LiteLLM for all others."""
+class Rejected(JudgeError):
+    """The server will not answer this request, however often it is asked."""
+
+
+class Unavailable(JudgeError):
+    """Trouble that passes: the same call may go through later.
+
+    `limited`: the server asks for fewer calls. `retry_after`: seconds, where it said so.
+    """
+
+    def __init__(self, message: str, *, limited: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.limited, self.retry_after = limited, retry_after
+
+
+async def _nothing() -> None:
+    return None
+
+
+class Transport(NamedTuple):
+    """A way to a judge: its name, the endpoint where there is one, the call, and what to do in the end."""
+
+    name: str
+    endpoint: str | None
+    complete: Complete
+    close: Callable[[], Awaitable[None]] = _nothing
+    choices: bool = False  # whether it can be asked for several choices at once
+
+
+def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transport:
+    """The transport for a model.
+
+    "offline" is the embedded judge; a model with a `base_url`, or of OpenAI, is asked
+    directly; everything else, and what begins with "litellm/", goes through LiteLLM.
+    """
     if model == "offline":
-        return "offline", _offline.complete
-    return "litellm", _litellm(model, base_url)
+        return Transport("offline", None, _offline.complete)
+    if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
+        return Transport("litellm", base_url, _litellm(model.removeprefix("litellm/"), base_url), _hang_up, True)
+    # the variable is the one that OpenAI's own client reads
+    endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+    direct = _Direct(model, endpoint, concurrency)
+    return Transport("direct", endpoint, direct, direct.close, True)
 
 
-def wrap(complete: AnyComplete) -> tuple[str, Complete]:
-    """Name and function of a transport made of any function; a plain one runs in threads."""
+def wrap(complete: AnyComplete, base_url: str | None) -> Transport:
+    """A transport made of any function; a plain one runs in threads."""
     name = getattr(complete, "__qualname__", type(complete).__name__)
 
     async def call(request: dict[str, Any]) -> Reply:
-        if inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__):
-            return await cast("Awaitable[Reply]", complete(request))
-        reply = await asyncio.to_thread(complete, request)
-        return await reply if inspect.isawaitable(reply) else reply
+        try:
+            if inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__):
+                return await cast("Awaitable[Reply]", complete(request))
+            reply = await asyncio.to_thread(complete, request)
+            return await reply if inspect.isawaitable(reply) else reply
+        except (TimeoutError, ConnectionError) as error:
+            trouble = f"{type(error).__name__}: {redact(str(error))}"
+        raise Unavailable(trouble)
 
-    return f"callable:{name}", call
-
-
-def decode(reply: Reply) -> Mapping[str, Any]:
-    """A reply as a dict, if it is a chat completion at all.
-
-    Raises
-    ------
-    JudgeError
-        If it is not: such a thing is not kept, so that the call is made again.
-    """
-    try:
-        body = json.loads(reply) if isinstance(reply, bytes | bytearray) else reply
-    except ValueError:
-        body = None
-    choices = body.get("choices") if isinstance(body, Mapping) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise JudgeError(f"the reply is no chat completion with `choices`: {redact(repr(reply))[:200]}")
-    return cast("Mapping[str, Any]", body)
+    return Transport(f"callable:{name}", base_url, call)
 
 
 def public(url: str) -> str:
@@ -94,41 +137,141 @@ def redact(text: str) -> str:
     return _SECRET_WORD.sub("***", text)
 
 
+def _trouble(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
+    """What an HTTP status means for this call and for the run."""
+    message = redact(f"HTTP {status}: {said}")
+    if status in _PASSES and "insufficient_quota" not in said:
+        return Unavailable(message, limited=status in (429, 503, 529), retry_after=_retry_after(headers))
+    if "logprobs" in request and "logprob" in said:
+        return LogprobsError(message)
+    return (JudgeError if status in _FINAL or status in _PASSES else Rejected)(message)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
+    if (milliseconds := headers.get("retry-after-ms", "")).isdecimal():
+        return int(milliseconds) / 1000
+    given = headers.get("retry-after", "")
+    try:
+        return max(float(given), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(given).timestamp() - time(), 0.0)
+    except ValueError:
+        return None
+
+
+# --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
+
+
+class _Direct:
+    """An endpoint that is asked by aiohttp, over connections that stay open during a run."""
+
+    def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
+        self.model = model.removeprefix("openai/").removeprefix("hosted_vllm/")
+        self.url = endpoint.rstrip("/") + "/chat/completions"
+        self.concurrency = concurrency
+        self.proxy = _proxy(self.url)
+        self.session: aiohttp.ClientSession | None = None
+        if endpoint == OPENAI and not os.environ.get("OPENAI_API_KEY"):
+            raise JudgeError(f"no API key for {model}: set OPENAI_API_KEY in the environment.")
+
+    async def __call__(self, request: dict[str, Any]) -> bytes:
+        import aiohttp
+
+        body = json.dumps(request | {"model": self.model}).encode()
+        try:
+            post = self._open().post(self.url, data=body, allow_redirects=False, proxy=self.proxy)
+            async with post as response:
+                raw = await response.read()
+        except aiohttp.InvalidURL:
+            failure: JudgeError = JudgeError("`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'.")
+        except (aiohttp.ClientError, OSError) as error:
+            failure = Unavailable(f"{type(error).__name__}: {redact(str(error))}")
+        else:
+            if response.status == 200:
+                return raw
+            said = raw.decode("utf-8", "replace")[:500]
+            if response.status == 400 and _FILTERED.search(said):
+                return _WITHHELD
+            failure = _trouble(response.status, said, request, response.headers)
+        raise failure  # out here it has no context: the first error knows the headers of the request
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        if self.session is None:
+            key = os.environ.get("OPENAI_API_KEY")
+            headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+            connector = aiohttp.TCPConnector(limit=self.concurrency)
+            # how long a call may take is for `_pace` to say
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
+            self.session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
+        return self.session
+
+    async def close(self) -> None:
+        if self.session is not None:
+            await self.session.close()
+
+    def __repr__(self) -> str:
+        return f"<direct transport to {public(self.url)}>"
+
+
+def _proxy(url: str) -> str | None:
+    parts = urlsplit(url)
+    return None if not parts.hostname or proxy_bypass(parts.hostname) else getproxies().get(parts.scheme)
+
+
+# --- LiteLLM ----------------------------------------------------------------------------------------------------
+
+
 def _litellm(model: str, base_url: str | None) -> Complete:
     # set before the import: without it the import fetches a price list from the network
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import litellm
 
     litellm.suppress_debug_info = True
-    extra: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
+    extra: dict[str, Any] = {"num_retries": 0, "max_retries": 0} | ({} if base_url is None else {"base_url": base_url})
     if base_url is not None and not os.environ.get("OPENAI_API_KEY"):
         extra["api_key"] = "none"  # a local server asks for no key, but the client insists on one
 
     async def call(request: dict[str, Any]) -> Reply:
+        fields = {name: value for name, value in request.items() if name not in EXTENSIONS}
+        fields["model"] = model
+        own = {name: request[name] for name in EXTENSIONS if name in request}
         try:
-            response = await litellm.acompletion(**request, **extra)
+            response = await litellm.acompletion(**fields, **extra, **({"extra_body": own} if own else {}))
+        except litellm.ContentPolicyViolationError:
+            return _WITHHELD
         except Exception as error:  # noqa: BLE001 - providers raise what they like
-            raise _reason(model, request, error) from None
-        reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
-        return reply
+            failure = _reason(model, request, error)
+        else:
+            reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
+            return reply
+        raise failure
 
     return call
 
 
 def _reason(model: str, request: dict[str, Any], error: Exception) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
-    from litellm import validate_environment
+    from litellm import UnsupportedParamsError, validate_environment
 
-    said = str(error)
-    if "logprobs" in request and "logprob" in said:
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, UnsupportedParamsError) and "logprob" in said:
         return LogprobsError(redact(said))
     missing = validate_environment(model=model)["missing_keys"]
     if missing and re.search(r"api[_ ]?key|credentials", said, re.IGNORECASE):
         return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
-    return JudgeError(f"{type(error).__name__}: {redact(said)}")
+    status = getattr(error, "status_code", None)
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if isinstance(status, int):
+        return _trouble(status, said, request, headers or {})
+    return JudgeError(redact(said))
 
 
-async def hang_up() -> None:
+async def _hang_up() -> None:
     """Close the connections that LiteLLM keeps open, before the event loop that they belong to ends."""
     if litellm := sys.modules.get("litellm"):
         await litellm.close_litellm_async_clients()

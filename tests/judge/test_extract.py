@@ -8,8 +8,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import calib
-from calib.judge._extract import Row, extract, has_logprobs, read_label, reply_text
+from calib.judge import _extract
+from calib.judge._extract import Row, read_label
 from calib.judge._prompt import Scale
+from calib.judge._reply import decode
 
 FIVE, TEN, YES_NO = Scale(), Scale.of(*range(11)), Scale.of(no=0, yes=1)
 AGREE = Scale.of(**{"strongly disagree": 1, "disagree": 2, "neutral": 3, "agree": 4, "strongly agree": 5})
@@ -42,6 +44,18 @@ def stream(*tokens: str | tuple[str, dict[str, float]], finish: str = "stop", **
 def said(text: object, finish: str = "stop", **message: object) -> dict:
     """A chat completion without token probabilities."""
     return {"choices": [{"message": {"content": text} | message, "finish_reason": finish}]}
+
+
+def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
+    return _extract.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
+
+
+def text_of(reply: dict) -> str:
+    return decode(reply).choices[0].text
+
+
+def has_logprobs(reply: dict) -> bool:
+    return _extract.has_logprobs(decode(reply).choices[0])
 
 
 def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[Row]:
@@ -397,7 +411,7 @@ EMPTY = [
 @pytest.mark.parametrize("reply", EMPTY)
 @pytest.mark.parametrize("logprobs", [True, False])
 def test_a_reply_that_holds_nothing_is_unread(reply, logprobs):
-    assert reply_text(reply) == ""
+    assert text_of(reply) == ""
     assert extract(reply, FIVE, "label", logprobs=logprobs) == [NOTHING]
     assert extract(reply, FIVE, "line", logprobs=logprobs) == [NOTHING]
 
