@@ -13,7 +13,7 @@ from calib._version import __version__
 
 # name -> module that holds it; resolved on first use, so that `import calib` stays cheap
 _HOMES = {
-    "Judge": "calib.judge._rate",
+    "Judge": "calib.judge._judge",
     "JudgeError": "calib.judge._transport",
     "LogprobsError": "calib.judge._transport",
     "Prompt": "calib.judge._prompt",

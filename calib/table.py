@@ -22,6 +22,7 @@ import pandas as pd
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
+    "failed",
 )  # fmt: skip
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 

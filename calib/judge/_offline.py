@@ -59,13 +59,14 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
         return _reply(
             [_said("The embedded judge reads prompts with a line 'Labels, from worst to best: ...'.")], request
         )
-    thinking = "Score: <label>" in head
+    form = next((form for sign, form in _FORMS.items() if sign in head), _BARE)
+    thinking = form is not _BARE
     shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
     shares = _shares(view, shift)
     label = _draw(shares, _uniform(question, seed, "label"), float(request.get("temperature", 1.0)))
-    slot = _Token((" " if thinking else "") + label, _marked(shares, " " if thinking else ""))
-    lead = [_said(word) for word in _reasons(shift)] if thinking else []
-    return _reply([*lead, slot], request)
+    slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
+    reasons = _reasons(shift) if thinking else []
+    return _reply([*map(_said, form.opening + reasons + form.closing), slot, *map(_said, form.after)], request)
 
 
 class _View(NamedTuple):
@@ -79,6 +80,22 @@ class _View(NamedTuple):
 class _Token(NamedTuple):
     text: str
     top: dict[str, float]
+
+
+class _Form(NamedTuple):
+    """The tokens around the reasons and the label."""
+
+    opening: list[str]
+    closing: list[str]
+    before: str  # what the label's own token begins with
+    after: list[str]
+
+
+_BARE = _Form([], [], "", [])
+_FORMS = {
+    "Score: <label>": _Form([], ["\n", "Score", ":"], " ", []),
+    '"score": "<label>"': _Form(['{"', "reason", '":', ' "'], ['",', ' "', "score", '":', ' "'], "", ['"}']),
+}
 
 
 def _said(text: str) -> _Token:
@@ -202,13 +219,9 @@ def _draw(shares: dict[str, float], u: float, temperature: float) -> str:
     return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
 
 
-def _marked(shares: dict[str, float], lead: str) -> dict[str, float]:
-    return {lead + label: share for label, share in shares.items()}
-
-
 def _reasons(shift: float) -> list[str]:
     verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
-    return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", ".", "\n", "Score", ":"]
+    return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
 
 
 def _steps(question: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +12,7 @@ from itertools import count
 from time import monotonic
 from typing import TypeVar
 
-from calib.judge._transport import Unavailable
+from calib.judge._transport import UnavailableError
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Pace:
     ) -> None:
         self.most, self.timeout, self.deadline = most, timeout, deadline
         self.limit = float(most)
-        self.served = 0
+        self.served, self.answered = 0, -math.inf
         self._busy, self._cut = 0, 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._clocks = (_Clock(requests_per_minute), _Clock(tokens_per_minute))
@@ -53,7 +54,7 @@ class Pace:
 
         Raises
         ------
-        Unavailable
+        UnavailableError
             If the deadline has passed, or nothing at all gets through.
         """
         started = monotonic()
@@ -61,7 +62,7 @@ class Pace:
             await asyncio.sleep(max(clock.wait(n) for clock, n in zip(self._clocks, (1, tokens), strict=True)))
             try:
                 return await self._once(attempt)
-            except Unavailable as error:
+            except UnavailableError as error:
                 trouble = error
             wait = self._wait(trouble, number)
             left = self.deadline - (monotonic() - started) - wait
@@ -69,7 +70,7 @@ class Pace:
                 times = f"{number} attempts" if number > 1 else "one attempt"
                 break
             await asyncio.sleep(wait)
-        raise Unavailable(f"{trouble} (given up after {times})") from None
+        raise UnavailableError(f"{trouble} (given up after {times})") from None
 
     async def _once(self, attempt: Callable[[], Awaitable[T]]) -> T:
         async with self._slot():
@@ -79,19 +80,19 @@ class Pace:
                     result = await attempt()
             except TimeoutError:
                 self._shrink(begun)
-                raise Unavailable(f"no reply within {self.timeout:g} s") from None
-            except Unavailable as error:
+                raise UnavailableError(f"no reply within {self.timeout:g} s") from None
+            except UnavailableError as error:
                 if error.limited:
                     self._shrink(begun)
                 raise
-        self.served += 1
+        self.served, self.answered = self.served + 1, monotonic()
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
-    def _wait(self, trouble: Unavailable, number: int) -> float:
+    def _wait(self, trouble: UnavailableError, number: int) -> float:
         if trouble.retry_after is not None:
             return trouble.retry_after * self._random.uniform(1.0, 1.25)
-        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2 ** (number - 1), _LONGEST_WAIT)
+        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (number - 1), _LONGEST_WAIT)
 
     def _shrink(self, begun: float) -> None:
         if begun > self._cut:  # what was under way at the last cut says nothing new

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-REASONING = ("form", "think")
+REASONING = ("form", "think", "json")
 _SLOT = re.compile(r"\{\{([^{}]+)\}\}")
 
 
@@ -100,8 +100,9 @@ class Prompt:
         The message. ``{{column}}`` stands for the text of an item's column, ``{{steps}}``
         for the evaluation steps; item text is put between marks that it cannot contain.
     scale : Scale
-    reasoning : {"form", "think"}
+    reasoning : {"form", "think", "json"}
         "form": the reply is the label alone. "think": reasons first, last line ``Score: <label>``.
+        "json": reasons first, in a JSON object with the keys "reason" and "score".
     steps : tuple of str or None
         Evaluation steps. None: to be written once by the judge (auto-CoT), see `write_steps`.
 
@@ -151,7 +152,7 @@ class Prompt:
             Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
         inputs : sequence of str, default ("source", "output")
             Columns of the items, in the order in which they are shown; the last is rated.
-        reasoning : {"form", "think"}
+        reasoning : {"form", "think", "json"}
         steps : sequence of str, optional
             Evaluation steps. Default: written once by the judge, then frozen. Empty: none.
 
@@ -188,8 +189,8 @@ class Prompt:
 
     @property
     def answer(self) -> str:
-        """Where the reply holds the label: "label" (it starts with it) or "line" (last score line)."""
-        return "label" if self.reasoning == "form" else "line"
+        """Where the reply holds the label: "label" (at its start), "line" (last score line), "json" (key "score")."""
+        return {"form": "label", "think": "line", "json": "json"}[self.reasoning]
 
     @property
     def id(self) -> str:
@@ -264,16 +265,19 @@ _STEPS_ASK = (
 )
 
 
+_ASK = {
+    "form": "Answer with the label alone.",
+    "think": "First reason in a few sentences. Then end with one line that reads exactly: Score: <label>",
+    "json": 'Answer with one JSON object and nothing else: {"reason": "<a few sentences>", "score": "<label>"}',
+}
+
+
 def _template(task: str, name: str, criteria: str, scale: Scale, inputs: tuple[str, ...], reasoning: str) -> str:
     material = "\n\n".join("{{" + column + "}}" for column in inputs)
-    ask = (
-        "Answer with the label alone."
-        if reasoning == "form"
-        else "First reason in a few sentences. Then end with one line that reads exactly: Score: <label>"
-    )
     return (
         f"{task}\n\nCriterion: {name}\n{criteria}\n\n{_STEPS_HEADING}\n{{{{steps}}}}\n\n{material}\n\n"
-        f"Labels, from worst to best: {', '.join(scale.labels)}\n{ask}\nYour rating of the {inputs[-1]} for {name}:"
+        f"Labels, from worst to best: {', '.join(scale.labels)}\n{_ASK.get(reasoning)}\n"
+        f"Your rating of the {inputs[-1]} for {name}:"
     )
 
 
@@ -338,7 +342,7 @@ def geval_prompt(
     Parameters
     ----------
     criterion : {"coherence", "consistency", "fluency", "relevance"}
-    reasoning : {"form", "think"}, default "form"
+    reasoning : {"form", "think", "json"}, default "form"
         "form": the reply is the label alone, as in the paper's form filling. "think":
         the judge reasons first and ends in one score line.
     scale : Scale or str, optional

@@ -238,8 +238,8 @@ def _repaired(body: bytes) -> bytes:
 def _mended_choice(choice: Any) -> dict[str, Any]:
     message, logprobs = _dict(_dict(choice).get("message")), _dict(_dict(choice).get("logprobs"))
     said = {name: message[name] for name in ("content", "refusal") if isinstance(message.get(name), str)}
-    places = logprobs.get("content") if isinstance(logprobs.get("content"), list) else []
-    content = [_mended(place) | {"top_logprobs": [*map(_mended, _listed(place))]} for place in places]
+    places = _list(logprobs.get("content"))
+    content = [_mended(place) | {"top_logprobs": _top(place)} for place in places]
     finish = _dict(choice).get("finish_reason")
     return {
         "message": said,
@@ -257,9 +257,12 @@ def _mended(entry: Any) -> dict[str, Any]:
     return given | ({"bytes": raw} if is_bytes else {})
 
 
-def _listed(place: Any) -> list[Any]:
-    listed = _dict(place).get("top_logprobs")
-    return listed if isinstance(listed, list) else []
+def _top(place: Any) -> list[dict[str, Any]]:
+    return [_mended(entry) for entry in _list(_dict(place).get("top_logprobs"))]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _usage(given: Any) -> dict[str, int]:

@@ -49,11 +49,11 @@ class LogprobsError(JudgeError):
     """The model or its provider does not give token probabilities; a run in "auto" then samples."""
 
 
-class Rejected(JudgeError):
+class RejectedError(JudgeError):
     """The server will not answer this request, however often it is asked."""
 
 
-class Unavailable(JudgeError):
+class UnavailableError(JudgeError):
     """Trouble that passes: the same call may go through later.
 
     `limited`: the server asks for fewer calls. `retry_after`: seconds, where it said so.
@@ -106,7 +106,7 @@ def wrap(complete: AnyComplete, base_url: str | None) -> Transport:
             return await reply if inspect.isawaitable(reply) else reply
         except (TimeoutError, ConnectionError) as error:
             trouble = f"{type(error).__name__}: {redact(str(error))}"
-        raise Unavailable(trouble)
+        raise UnavailableError(trouble)
 
     return Transport(f"callable:{name}", base_url, call)
 
@@ -141,10 +141,10 @@ def _trouble(status: int, said: str, request: Mapping[str, Any], headers: Mappin
     """What an HTTP status means for this call and for the run."""
     message = redact(f"HTTP {status}: {said}")
     if status in _PASSES and "insufficient_quota" not in said:
-        return Unavailable(message, limited=status in (429, 503, 529), retry_after=_retry_after(headers))
+        return UnavailableError(message, limited=status in (429, 503, 529), retry_after=_retry_after(headers))
     if "logprobs" in request and "logprob" in said:
         return LogprobsError(message)
-    return (JudgeError if status in _FINAL or status in _PASSES else Rejected)(message)
+    return (JudgeError if status in _FINAL or status in _PASSES else RejectedError)(message)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -188,7 +188,7 @@ class _Direct:
         except aiohttp.InvalidURL:
             failure: JudgeError = JudgeError("`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'.")
         except (aiohttp.ClientError, OSError) as error:
-            failure = Unavailable(f"{type(error).__name__}: {redact(str(error))}")
+            failure = UnavailableError(f"{type(error).__name__}: {redact(str(error))}")
         else:
             if response.status == 200:
                 return raw
@@ -242,7 +242,7 @@ def _litellm(model: str, base_url: str | None) -> Complete:
         own = {name: request[name] for name in EXTENSIONS if name in request}
         try:
             response = await litellm.acompletion(**fields, **extra, **({"extra_body": own} if own else {}))
-        except litellm.ContentPolicyViolationError:
+        except litellm.exceptions.ContentPolicyViolationError:
             return _WITHHELD
         except Exception as error:  # noqa: BLE001 - providers raise what they like
             failure = _reason(model, request, error)
@@ -256,7 +256,8 @@ def _litellm(model: str, base_url: str | None) -> Complete:
 
 def _reason(model: str, request: dict[str, Any], error: Exception) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
-    from litellm import UnsupportedParamsError, validate_environment
+    from litellm import validate_environment
+    from litellm.exceptions import UnsupportedParamsError
 
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, UnsupportedParamsError) and "logprob" in said:

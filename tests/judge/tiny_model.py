@@ -27,11 +27,12 @@ import numpy as np
 
 CONTEXT = 8192  # tokens of a request
 SLOTS = 8  # requests served at the same time
-WIDTH, LAYERS, HEADS = 64, 2, 4
+WIDTH, INNER, LAYERS, HEADS = 64, 128, 2, 4
 LEVEL, DONE, ONE, RESERVED = range(4)
 HEIGHT = 24.0  # of the reserved dimensions: above all the rest, so that the last norm changes the biases little
 NEVER = -25.0  # logit of what is no answer
-SPREAD = 0.7  # standard deviation of a logit over prompts
+ZERO = 0.7  # probability of "0" after "1" where digits are split
+SPREAD = 0.8  # standard deviation of a logit over prompts
 START, END = "<|im_start|>", "<|im_end|>"
 TEMPLATE = (
     f"{{% for m in messages %}}{START}{{{{ m['role'] }}}}\n{{{{ m['content'] }}}}{END}\n{{% endfor %}}"
@@ -43,11 +44,16 @@ TEMPLATE = (
 
 
 def write_model(
-    path: str | os.PathLike[str], *, labels: Sequence[str], split_digits: bool = False, leak: float = 0.02, seed: int = 0
+    path: str | os.PathLike[str],
+    *,
+    labels: Sequence[str],
+    split_digits: bool = False,
+    leak: float = 0.02,
+    seed: int = 0,
 ) -> None:
     """Write a model that answers with one of the labels, as a GGUF file.
 
-    Labels in the upper half are the likely ones, others are rare: with five, 4, 11, 25, 34 and 25 %.
+    Labels in the upper half are the likely ones, others are rare: with five, 4, 11, 24, 34 and 27 %.
 
     Parameters
     ----------
@@ -64,10 +70,9 @@ def write_model(
     """
     rng = np.random.default_rng(seed)
     share = _shares(labels)
-    ten = share.pop("10") if split_digits else 0.0
-    tokens, merges = _vocabulary(share)
     if split_digits:
-        share["1"] += ten
+        share["1"] += share.pop("10")
+    tokens, merges = _vocabulary(share)
     answers = [tokens.index(_spelt(label)) for label in share]
     letters = sorted({tokens.index(letter) for letter in string.ascii_lowercase} - set(answers))
     chats = _chats(rng, tokens)
@@ -79,14 +84,14 @@ def write_model(
     mean[answers] = np.log(np.array([*share.values()]) * (1 - leak))
     model["output"] = _output(rng, states, mean, answers, tokens.index(END))
     if split_digits:
-        _let_zero_follow_one(model, chats, tokens, ten / share["1"])
+        _let_zero_follow_one(model, chats, tokens)
     _save(path, model, tokens, merges)
 
 
 def _shares(labels: Sequence[str]) -> dict[str, float]:
     """Average probabilities of the labels: a hump in the upper half, and a little for each."""
     at = np.arange(len(labels))
-    hump = np.exp(-(((at - 0.75 * at[-1]) / 1.25) ** 2) / 2)
+    hump = np.exp(-(((at - 0.78 * at[-1]) / 1.3) ** 2) / 2)
     return dict(zip(labels, 0.9 * hump / hump.sum() + 0.1 / len(labels), strict=True))
 
 
@@ -116,7 +121,7 @@ def _vocabulary(labels: Sequence[str]) -> tuple[list[str], list[str]]:
 def _chats(rng: np.random.Generator, tokens: list[str], n: int = 64) -> list[list[int]]:
     """Chats of random words as token numbers, up to the place of the answer."""
     words = ["".join(rng.choice([*string.ascii_lowercase], rng.integers(2, 9))) for _ in range(200)]
-    texts = [" ".join(rng.choice(words, rng.integers(10, 60))) for _ in range(n)]
+    texts = [" ".join(rng.choice(words, rng.integers(10, 40))) for _ in range(n)]
     start, end = ([tokens.index(token)] for token in (START, END))
     numbers = [[tokens.index(char) for char in _spelt(text)] for text in ("user\n", "\n", "assistant\n", *texts)]
     user, line, assistant, *texts = numbers
@@ -132,37 +137,35 @@ def _embedding(rng: np.random.Generator, n: int, answers: list[int]) -> np.ndarr
 
 
 def _blocks(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    def random(rows: int, columns: int, size: float, *, reserved: int = 0) -> np.ndarray:
-        weights = rng.normal(size=(rows, columns)) * size / np.sqrt(columns)
-        weights[:reserved] = 0
-        return weights
+    def random(rows: int, columns: int, size: float) -> np.ndarray:
+        return rng.normal(size=(rows, columns)) * size / np.sqrt(columns)
 
     norm = np.full(WIDTH, HEIGHT / np.sqrt(WIDTH))  # undoes what the reserved dimensions do to the size of the rest
     norm[:RESERVED] = 0
-    K = dict(eval(os.environ.get("K", "{}")))
-    qk, vo, ff = K.get("qk", 2), K.get("vo", 1.5), K.get("ff", 1)
-    block = lambda: {
-        "attn_norm": norm,
-        "attn_q": random(WIDTH, WIDTH, qk),
-        "attn_k": random(WIDTH, WIDTH, qk),
-        "attn_v": random(WIDTH, WIDTH, vo),
-        "attn_output": random(WIDTH, WIDTH, vo, reserved=RESERVED),
-        "ffn_norm": norm,
-        "ffn_gate": random(2 * WIDTH, WIDTH, 1),
-        "ffn_up": random(2 * WIDTH, WIDTH, 1),
-        "ffn_down": random(WIDTH, 2 * WIDTH, ff, reserved=RESERVED),
-    }
-    blocks = {f"blk.{i}.{name}": value for i in range(LAYERS) for name, value in block().items()}
-    return blocks | {"output_norm": np.ones(WIDTH)}
+    model = {"output_norm": np.ones(WIDTH)}
+    for i in range(LAYERS):
+        block = {
+            "attn_norm": norm,
+            "attn_q": random(WIDTH, WIDTH, 3),  # large: looks at a few places, not at the average of all
+            "attn_k": random(WIDTH, WIDTH, 3),
+            "attn_v": random(WIDTH, WIDTH, 1.5),
+            "attn_output": random(WIDTH, WIDTH, 1.5),
+            "ffn_norm": norm,
+            "ffn_gate": random(INNER, WIDTH, 1),
+            "ffn_up": random(INNER, WIDTH, 1),
+            "ffn_down": random(WIDTH, INNER, 0.5),
+        }
+        block["attn_output"][:RESERVED] = block["ffn_down"][:RESERVED] = 0
+        model |= {f"blk.{i}.{name}": weights for name, weights in block.items()}
+    return model
 
 
 def _output(rng: np.random.Generator, states: np.ndarray, mean: np.ndarray, answers: list[int], end: int) -> np.ndarray:
     """Output weights that give the tokens these mean logits in these states."""
     output = rng.normal(size=(len(mean), WIDTH))
     output[:, :RESERVED] = 0
+    output *= SPREAD / (states @ output.T).std(0)[:, None]
     output[end] = 0
-    logits = states @ output.T
-    output *= SPREAD / np.maximum(logits.std(0), 1e-9)[:, None]
     level = states[:, LEVEL].mean()
     output[:, LEVEL] = (mean - (states @ output.T).mean(0)) / level
     output[answers, DONE] = 2 * NEVER / level
@@ -170,20 +173,20 @@ def _output(rng: np.random.Generator, states: np.ndarray, mean: np.ndarray, answ
     return output
 
 
-def _let_zero_follow_one(model: dict[str, np.ndarray], chats: list[list[int]], tokens: list[str], p: float) -> None:
+def _let_zero_follow_one(model: dict[str, np.ndarray], chats: list[list[int]], tokens: list[str]) -> None:
     """Set what "0" has against the end of the answer after "1"."""
     zero, one, end = (tokens.index(token) for token in ("0", "1", END))
     model["token_embd"][one, ONE] = HEIGHT
     states = np.array([_last_state(model, [*chat, one]) for chat in chats])
     ahead = states @ (model["output"][zero] - model["output"][end])
-    model["output"][zero, ONE] = (np.log(p / (1 - p)) - ahead.mean()) / states[:, ONE].mean()
+    model["output"][zero, ONE] = (np.log(ZERO / (1 - ZERO)) - ahead.mean()) / states[:, ONE].mean()
 
 
 def _last_state(model: dict[str, np.ndarray], numbers: list[int]) -> np.ndarray:
     """The last token's state before the output weights: a Llama as in the papers."""
     x = model["token_embd"][numbers]
     for i in range(LAYERS):
-        block = {name.removeprefix(f"blk.{i}."): value for name, value in model.items()}
+        block = {name.removeprefix(f"blk.{i}."): weights for name, weights in model.items()}
         x = x + _attention(_normed(x) * block["attn_norm"], block) @ block["attn_output"].T
         y = _normed(x) * block["ffn_norm"]
         gate = y @ block["ffn_gate"].T
@@ -212,7 +215,7 @@ def _save(path: str | os.PathLike[str], model: dict[str, np.ndarray], tokens: li
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(2 * WIDTH)
+    writer.add_feed_forward_length(INNER)
     writer.add_head_count(HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_tokenizer_model("gpt2")
@@ -256,13 +259,9 @@ def main(path: str, seconds: str) -> None:
     params.model.path = path
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.n_parallel, params.n_ctx = SLOTS, SLOTS * CONTEXT
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(os.environ.get("TH", 1))
-    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.n_gpu_layers = params.cache_ram_mib = params.verbosity = 0
     params.offline, params.ui, params.warmup, params.fit_params = True, False, False, False
-    params.cache_ram_mib = 0
-    if os.environ.get("F32"):
-      params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
-    params.verbosity = int(os.environ.get("VERB", 0))
     server = xllamacpp.Server(params)
     print(server.listening_address.rpartition(":")[2], flush=True)
     time.sleep(float(seconds))

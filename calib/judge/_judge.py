@@ -1,0 +1,219 @@
+"""A judge, and what exactly is asked of it: requests, their seeds, and the keys of their replies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from calib.judge._extract import PATTERN_VERSION
+from calib.judge._prompt import Prompt
+from calib.judge._transport import Transport, public
+
+METHODS = ("auto", "logprob", "sample")
+_MAX_TOKENS = {"form": 8, "think": 1024, "json": 1024}
+_STEPS_TOKENS = 512
+DRAWS = {"sample": 20, "logprob": 1}
+# servers with samplers of their own get them switched off: samples follow the model's own distribution
+NEUTRAL = {"top_k": -1, "min_p": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge model and how it is read: a frozen value.
+
+    Parameters
+    ----------
+    model : str
+        ``"offline"`` for the embedded judge, else a model string such as
+        ``"openai/gpt-4o-mini"``. Models of OpenAI and models with a `base_url` are asked
+        directly; everything else, and what begins with ``"litellm/"``, through LiteLLM. API
+        keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge
+        is a small program for trying things out: it compares words, names, numbers and
+        spelling with the source, for the four criteria of `geval_prompt`; what it says of
+        any other criterion means nothing.
+    method : {"auto", "logprob", "sample"}, default "auto"
+        "logprob" reads the token probabilities at the score, "sample" draws replies.
+        "auto" asks once whether the model gives token probabilities, then keeps to
+        one method for the whole run and writes it into the ratings.
+    draws : int, optional
+        Replies per item: default 20 samples, or 1 reasoning chain for "logprob" with a
+        prompt that reasons (without reasoning one reply says everything). With several
+        chains the mean of their expectations estimates the same as the mean of as many
+        samples, with less variance.
+    temperature : float, default 1.0
+        At another temperature samples and chains follow another distribution than the
+        model's own: another estimand, which the tables keep apart.
+    top_logprobs : int, default 20
+        How many token probabilities to ask for at each place.
+    base_url : str, optional
+        Endpoint of an OpenAI-compatible server. Its own samplers (`top_k`, `min_p`) are
+        switched off where it knows them.
+    seed : int, optional
+        From it a seed is made for each draw. Without one no seed is sent.
+    max_tokens : int, optional
+        Longest reply; default 8 tokens for a label alone, 1024 with reasoning. Models that
+        reason on their own need more.
+    concurrency : int, default 16
+        The most calls under way at once; fewer while the server asks for fewer.
+    timeout, deadline : float, default 120, 900
+        Seconds for one attempt, and for a call with all its attempts.
+    requests_per_minute, tokens_per_minute : float, optional
+        Limits of the provider. Tokens are counted as an estimate of the prompt's and
+        `max_tokens`.
+    price : (float, float), optional
+        US dollars per million tokens in and out. Default: LiteLLM's price list, where the
+        model is on it.
+    noise_floor : float, default 0
+        Labels with a smaller probability are not told apart: their mass becomes ambiguous.
+    continuation : bool, default False
+        Resolve labels of several tokens that a reply leaves open (the 1 of a 10) with a
+        further short call that continues the reply, for servers that can do so.
+
+    Examples
+    --------
+    >>> Judge("offline", method="sample", draws=5).draws
+    5
+    """
+
+    model: str
+    method: str = "auto"
+    draws: int | None = None
+    temperature: float = 1.0
+    top_logprobs: int = 20
+    base_url: str | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    concurrency: int = 16
+    timeout: float = 120.0
+    deadline: float = 900.0
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    price: tuple[float, float] | None = None
+    noise_floor: float = 0.0
+    continuation: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no call could be made from."""
+        if not self.model:
+            raise ValueError("`model` must be a model string, but got ''.")
+        if self.method not in METHODS:
+            raise ValueError(f"`method` must be one of {', '.join(METHODS)}, but got {self.method!r}.")
+        if self.temperature < 0:
+            raise ValueError(f"`temperature` must not be negative, but got {self.temperature!r}.")
+        for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and (value < 1 or int(value) != value):
+                raise ValueError(f"`{name}` must be a whole number of at least 1, but got {value!r}.")
+        for name in ("timeout", "deadline", "requests_per_minute", "tokens_per_minute"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"`{name}` must be more than 0, but got {value!r}.")
+        if not 0 <= self.noise_floor < 1:
+            raise ValueError(f"`noise_floor` must be a probability below 1, but got {self.noise_floor!r}.")
+        if self.price is not None and (len(self.price) != 2 or min(self.price) < 0):
+            raise ValueError(f"`price` must be two numbers, for tokens in and out, but got {self.price!r}.")
+
+
+class Plan(NamedTuple):
+    """What holds for a whole run: the method, what the server is asked beside, and the words that record it."""
+
+    method: str
+    run: str
+    extras: dict[str, Any]
+    choices: int = 1  # draws in one request
+
+
+class Call(NamedTuple):
+    """One draw of one item: what to ask, and the key of its reply."""
+
+    key: str
+    prompt: Prompt
+    row: dict[str, Any]
+    draw: int
+    logprobs: bool
+
+    @property
+    def method(self) -> str:
+        """How its ratings are labelled."""
+        return "sample" if not self.logprobs else "logprob" if self.prompt.reasoning == "form" else "chain"
+
+    @property
+    def what(self) -> str:
+        """For messages."""
+        return f"item {self.row['item']!r}"
+
+
+def place(transport: Transport) -> str:
+    """Name and endpoint of a transport as the ratings show them."""
+    return f"{transport.name}@{public(transport.endpoint)}" if transport.endpoint else transport.name
+
+
+def calls(judge: Judge, transport: Transport, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
+    """The calls for one item, one per draw."""
+    logprobs = plan.method == "logprob"
+    draws = judge.draws or DRAWS[plan.method]
+    if logprobs and prompt.reasoning == "form":
+        draws = 1  # without a chain of reasoning each reply would tell the same probabilities
+    body = _question(judge, plan, prompt, row, logprobs=logprobs)
+    read = [PATTERN_VERSION, prompt.answer, prompt.scale.labels, prompt.scale.values]
+    base = digest([place(transport), judge.seed, read, body])
+    for draw in range(draws):
+        own = base.copy()
+        own.update(str(draw).encode())
+        yield Call(own.hexdigest(), prompt, row, draw, logprobs)
+
+
+def request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]:
+    """The body that asks for the draws of one item."""
+    first = group[0]
+    body = _question(judge, plan, first.prompt, first.row, logprobs=first.logprobs)
+    return seeded(judge, body | ({"n": len(group)} if len(group) > 1 else {}), first.draw)
+
+
+def continuing(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The body that asks for the token after a beginning of a reply."""
+    messages = [*asked["messages"], {"role": "assistant", "content": prefix}]
+    goes_on = {"add_generation_prompt": False, "continue_final_message": True}
+    return asked | {"messages": messages, "max_tokens": 1} | goes_on
+
+
+def steps_request(judge: Judge, prompt: Prompt) -> dict[str, Any]:
+    """The body that asks for evaluation steps."""
+    most = max(_STEPS_TOKENS, judge.max_tokens or 0)
+    return seeded(judge, _body(judge, prompt.render_steps_request(), most), 0)
+
+
+def choices_request(judge: Judge, extras: dict[str, Any]) -> dict[str, Any]:
+    """The body that shows whether several choices of one request are several draws."""
+    ask = "Name any whole number between 1 and 1000000. Answer with the number alone."
+    body = _body(judge, [{"role": "user", "content": ask}], _MAX_TOKENS["form"])
+    return seeded(judge, body | extras | {"n": 4}, 0)
+
+
+def digest(values: list[Any]) -> hashlib.blake2b:
+    """A hash of JSON, to be made longer."""
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16)
+
+
+def _question(judge: Judge, plan: Plan, prompt: Prompt, row: dict[str, Any], *, logprobs: bool) -> dict[str, Any]:
+    most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
+    asked = {"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {}
+    return _body(judge, prompt.render(row), most) | asked | plan.extras
+
+
+def _body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": judge.model, "messages": messages, "temperature": judge.temperature}
+    body["max_tokens"] = most_tokens
+    # hosted models have it as default, and some refuse it beside a temperature
+    return body if judge.base_url is None else body | {"top_p": 1}
+
+
+def seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
+    """Draws get seeds that are hashes: servers count up from a seed, so neighbours would overlap."""
+    if judge.seed is None and judge.model != "offline":
+        return body
+    raw = f"{judge.seed or 0}/{draw}".encode()
+    return body | {"seed": int.from_bytes(hashlib.blake2b(raw, digest_size=4).digest(), "big") >> 1}

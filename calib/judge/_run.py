@@ -1,0 +1,396 @@
+"""The calls of a run: which are to be made, made, kept, and read as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import Any
+
+from tqdm import tqdm
+
+from calib.judge import _judge
+from calib.judge._cost import DryRun, about, price
+from calib.judge._extract import Open, Reading, Row, extract
+from calib.judge._judge import DRAWS, NEUTRAL, Call, Judge, Plan
+from calib.judge._pace import Pace
+from calib.judge._prompt import Prompt, parse_steps
+from calib.judge._reply import Choice, Reply, decode
+from calib.judge._sheet import Sheet
+from calib.judge._store import Store
+from calib.judge._transport import (
+    OPENAI,
+    JudgeError,
+    LogprobsError,
+    RejectedError,
+    Transport,
+    UnavailableError,
+    redact,
+)
+
+_CHOICES = 16  # draws asked for in one request, where the server gives several
+_WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
+_SHOW_EVERY = 0.2  # seconds
+_REJECTED = 3  # requests refused before any was answered: then it is not the items
+
+
+class Run:
+    """One judge, one store, one way between them; `sheet` fills while the replies come."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        store: Store,
+        transport: Transport,
+        *,
+        keep: str = "compact",
+        max_cost: float | None = None,
+        progress: bool = False,
+        texts: bool = False,
+    ) -> None:
+        self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
+        pace = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
+        self.pace = Pace(judge.concurrency, *pace)
+        self.price, self.max_cost, self.spent = _price(judge, transport), max_cost, 0.0
+        self.progress = progress
+        self.sheet = Sheet(texts=texts)
+        self.notes: list[str] = []  # what the user has to know in the end
+
+    # --- the whole ---
+
+    async def rate(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Plan:
+        """Make all calls; what was settled for the run."""
+        written = [await self.with_steps(prompt) for prompt in prompts]
+        plan = await self._settle(written[0], rows[0])
+        if plan.run.split("|")[1:2] == ["auto:sample"]:
+            drawn = self.judge.draws or DRAWS["sample"]
+            what = f"this run samples {drawn} replies per item"
+            self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
+        wanted = [call for prompt in written for row in rows for call in self._calls(plan, prompt, row)]
+        open_keys = await self._fetch(plan, wanted)
+        if open_keys:
+            await self._resolve(plan, open_keys)
+        if missing := self.sheet.missing():
+            left = f"{missing} of {len(wanted)} draws were not asked for"
+            self.notes.append(f"`max_cost` of ${self.max_cost:g} is reached: {left}; a higher one goes on.")
+        return plan
+
+    def dry(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> DryRun:
+        """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
+        plan = Plan("sample" if self.judge.method == "sample" else "logprob", "", {})
+        wanted = {call.key: call for prompt in prompts for row in rows for call in self._calls(plan, prompt, row)}
+        asked = [_judge.request(self.judge, plan, [call]) for key, call in wanted.items() if key not in self.store]
+        tokens, most = sum(map(_tokens_in, asked)), sum(body["max_tokens"] for body in asked)
+        return DryRun(
+            calls=len(asked),
+            stored=len(wanted) - len(asked),
+            input_tokens=tokens,
+            output_tokens=most,
+            cost=self._money(tokens, most) if self.price else None,
+        )
+
+    async def with_steps(self, prompt: Prompt) -> Prompt:
+        """The prompt with its evaluation steps, which the judge writes if there are none."""
+        if prompt.steps is not None:
+            return prompt
+        body = _judge.steps_request(self.judge, prompt)
+        key = _judge.digest([_judge.place(self.transport), body]).hexdigest()
+        if key not in self.store:
+            raw, reply = await self.ask(f"the evaluation steps of {prompt.criterion!r}", body)
+            if not parse_steps(reply.choices[0].text):
+                what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
+                raise JudgeError(f"{self.judge.model} wrote no {what}.")
+            self.put([key], body, raw, reply)
+        return prompt.with_steps(parse_steps(self.store.get(key).text))
+
+    # --- what the server can do, asked once ---
+
+    async def _settle(self, prompt: Prompt, row: dict[str, Any]) -> Plan:
+        """The one method of this run, what is asked beside, and the words that record how that came about."""
+        judge, auto = self.judge, self.judge.method == "auto"
+        extras = NEUTRAL if judge.base_url is not None and self.transport.choices else {}
+        method = "logprob" if auto else judge.method
+        said = [_judge.place(self.transport)]
+        if auto or extras:
+            try:
+                extras, choice = await self._first(method, extras, prompt, row)
+            except LogprobsError:
+                if not auto:
+                    raise
+                choice = None
+            if auto and not (choice and _tells(choice, prompt)):
+                method = "sample"
+        said += [f"auto:{method}"] if auto else []
+        said += ["samplers:server"] if judge.base_url is not None and self.transport.choices and not extras else []
+        said += [f"floor:{judge.noise_floor:g}"] if judge.noise_floor else []
+        said += ["continued"] if judge.continuation else []
+        choices = await self._choices(extras) if method == "sample" else 1
+        return Plan(method, "|".join(said), extras, choices)
+
+    async def _first(
+        self, method: str, extras: dict[str, Any], prompt: Prompt, row: dict[str, Any]
+    ) -> tuple[dict[str, Any], Choice | None]:
+        """The first call of the run, with the server's own samplers off if it knows them; its reply counts."""
+        for fields in [extras, {}] if extras else [{}]:
+            plan = Plan(method, "", fields)
+            call = next(self._calls(plan, prompt, row))
+            try:
+                if call.key not in self.store:
+                    asked = _judge.request(self.judge, plan, [call])
+                    raw, reply = await self.ask(call.what, asked)
+                    self.put([call.key], asked, raw, reply)
+            except RejectedError:
+                continue
+            return fields, self.store.get(call.key)
+        return extras, None  # it is the item that is refused, not the fields
+
+    async def _choices(self, extras: dict[str, Any]) -> int:
+        """How many draws to ask for at once: several only where several choices were seen to differ."""
+        judge = self.judge
+        if not self.transport.choices or (judge.draws or 2) < 2 or not judge.temperature:
+            return 1
+        body = _judge.choices_request(judge, extras)
+        keys = [_judge.digest([_judge.place(self.transport), body, n]).hexdigest() for n in range(body["n"])]
+        if keys[0] not in self.store:
+            try:
+                raw, reply = await self.ask("several choices at once", body)
+            except RejectedError:
+                return 1
+            self.put(keys[: len(reply.choices)], body, raw, reply)
+        seen = [choice.text for _, choice in self.store.read(keys)]
+        return _CHOICES if len(seen) == len(keys) and len(set(seen)) > 1 else 1
+
+    # --- many calls ---
+
+    def _calls(self, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
+        return _judge.calls(self.judge, self.transport, plan, prompt, row)
+
+    async def _fetch(self, plan: Plan, wanted: list[Call]) -> list[Call]:
+        """Read what is in the store and ask for the rest; the calls whose replies leave something open."""
+        rest = self.sheet.expect(wanted)
+        unresolved: list[Call] = []
+
+        def deliver(call: Call, choice: Choice) -> None:
+            reading = self._read(call, choice)
+            if self.judge.continuation and _significant(reading):
+                unresolved.append(call)
+            else:
+                self.sheet.add(call, reading.rows, choice.text)
+
+        for key, choice in self.store.read(list(rest)):
+            deliver(rest.pop(key), choice)
+        await _Round(self, plan, list(rest.values()), deliver).work()
+        return unresolved
+
+    async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
+        """Have the open beginnings of labels continued, until nothing significant is open."""
+
+        async def settle(call: Call) -> None:
+            choice = self.store.get(call.key)
+            more: dict[str, Choice] = {}
+            reading = self._read(call, choice)
+            while new := [one for one in _significant(reading) if one.prefix not in more]:
+                for one in new:
+                    more[one.prefix] = await self._continuation(plan, call, one)
+                reading = self._read(call, choice, more)
+            self.sheet.add(call, reading.rows, choice.text)
+
+        waiting = iter(calls)
+
+        async def worker() -> None:
+            for call in waiting:
+                await settle(call)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.judge.concurrency, len(calls))):
+                group.create_task(worker())
+
+    async def _continuation(self, plan: Plan, call: Call, one: Open) -> Choice:
+        key = _judge.digest([call.key, one.prefix]).hexdigest()
+        if key not in self.store:
+            body = _judge.continuing(_judge.request(self.judge, plan, [call]), one.prefix)
+            raw, reply = await self.ask(f"the continuation of {call.what}", body)
+            self.put([key], body, raw, reply)
+        return self.store.get(key)
+
+    def _read(self, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
+        floor, prompt = self.judge.noise_floor, call.prompt
+        return extract(choice, prompt.scale, prompt.answer, logprobs=call.logprobs, floor=floor, continued=more)
+
+    # --- one call ---
+
+    async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        """The reply as it came and as it reads, after as many attempts as it takes."""
+        kept = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
+        try:
+            raw, reply = await self.pace.call(lambda: self._attempt(body), _tokens_in(body) + int(body["max_tokens"]))
+        except JudgeError as error:
+            kind, reason = type(error), str(error)
+        else:
+            self.spent += self._money(reply.prompt_tokens, reply.completion_tokens)
+            return raw, reply
+        raise kind(f"the call for {what} failed: {reason}{kept if self.store.path else ''}")
+
+    async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        try:
+            given = await self.transport.complete(body)
+            raw = given if isinstance(given, bytes) else json.dumps(given).encode()
+        except (JudgeError, TimeoutError):
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # the run itself was stopped
+            failure = JudgeError("the transport cancelled it")
+        except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
+            failure = JudgeError(redact(f"{type(error).__name__}: {error}"))
+        else:
+            try:
+                return raw, decode(raw)
+            except ValueError as error:
+                failure = UnavailableError(f"{error}: {redact(repr(raw[:200]))}")
+        raise failure
+
+    def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
+        self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+
+    def worst(self, body: dict[str, Any]) -> float:
+        """What a call may cost at most."""
+        return self._money(_tokens_in(body), int(body["max_tokens"]) * int(body.get("n", 1)))
+
+    def _money(self, tokens_in: int, tokens_out: int) -> float:
+        return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
+
+
+class _Round:
+    """Calls that are made together, and what becomes of them."""
+
+    def __init__(self, run: Run, plan: Plan, calls: list[Call], deliver: Callable[[Call, Choice], None]) -> None:
+        self.run, self.plan, self.deliver = run, plan, deliver
+        self.waiting = deque(_groups(calls, plan.choices))
+        self.under_way = 0
+        self.failures: list[JudgeError] = []
+        self.lost: list[JudgeError] = []
+        self.short = 0
+        self.shown = monotonic()
+        title, there = f"rate with {run.judge.model}", run.sheet.counts.total()
+        self.bar = tqdm(total=there + len(calls), initial=there, desc=title, unit="draw", disable=not run.progress)
+
+    async def work(self) -> None:
+        """Make the calls; after a failure that concerns all of them let those under way finish."""
+        try:
+            await asyncio.gather(*(self._worker() for _ in range(min(self.run.judge.concurrency, len(self.waiting)))))
+        finally:
+            self._show()
+            self.bar.close()
+        nothing_came = self.lost and self.run.sheet.counts.total() == self.run.sheet.counts["failed"]
+        if self.failures or nothing_came:
+            raise (self.failures or self.lost)[0]
+        if self.lost:
+            again = "their rows have the status 'failed', and a run with the same store asks again"
+            self.run.notes.append(f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}")
+        if self.short:
+            self.run.notes.append(f"{self.short} replies had fewer choices than were asked for; the rest came singly.")
+
+    async def _worker(self) -> None:
+        while self.waiting and not self.failures:
+            group = self.waiting.popleft()
+            if not self._affordable(group):
+                self.waiting.appendleft(group)
+                return
+            await self._one(group)
+            if monotonic() - self.shown > _SHOW_EVERY:
+                self._show()
+            await asyncio.sleep(0)  # a transport that never waits would leave no moment for an interrupt
+
+    def _affordable(self, group: list[Call]) -> bool:
+        """Whether all under way and this one stay below the limit; the last worker goes on as long as one does."""
+        run = self.run
+        if run.max_cost is None:
+            return True
+        worst = run.worst(_judge.request(run.judge, self.plan, group))
+        return run.spent + worst * (self.under_way + 1) <= run.max_cost
+
+    async def _one(self, group: list[Call]) -> None:
+        begun = monotonic()
+        self.under_way += 1
+        try:
+            if group := [call for call in group if not self._arrived(call)]:
+                body = _judge.request(self.run.judge, self.plan, group)
+                self._keep(group, body, *await self.run.ask(group[0].what, body))
+        except (RejectedError, UnavailableError) as error:
+            self._lose(group, error, begun)
+        except JudgeError as error:
+            self.failures.append(error)
+        finally:
+            self.under_way -= 1
+
+    def _arrived(self, call: Call) -> bool:
+        """Another process that shares the store may have been faster."""
+        if there := call.key in self.run.store:
+            self.deliver(call, self.run.store.get(call.key))
+            self.bar.update()
+        return there
+
+    def _keep(self, group: list[Call], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
+        self.run.put([call.key for call in group[: len(reply.choices)]], body, raw, reply)
+        for call, choice in zip(group, reply.choices, strict=False):
+            self.deliver(call, choice)
+            self.bar.update()
+        if rest := group[len(reply.choices) :]:
+            self.short += 1
+            self.waiting.extend([call] for call in rest)
+
+    def _lose(self, group: list[Call], error: JudgeError, begun: float) -> None:
+        """One call's failure, or the judge's: nothing got through since it began, or nothing ever was accepted."""
+        pace = self.run.pace
+        silent = isinstance(error, UnavailableError) and pace.answered < begun
+        if silent or (not pace.served and len(self.lost) + 1 >= _REJECTED):
+            self.failures.append(error)
+            return
+        self.lost.append(error)
+        for call in group:
+            self.run.sheet.add(call, [Row(math.nan, 1.0, "failed")], "")
+            self.bar.update()
+
+    def _show(self) -> None:
+        """Cost so far and how the replies read, beside what the bar shows by itself: done, rate, time left."""
+        self.shown = monotonic()
+        if self.run.progress:
+            cost = [f"${self.run.spent:.4f}"] if self.run.price else []
+            counts = [f"{status} {n}" for status, n in self.run.sheet.counts.most_common()]
+            self.bar.set_postfix_str(", ".join(cost + counts))
+
+
+def _groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
+    """Draws of one item and prompt that one request asks for."""
+    group: list[Call] = []
+    for call in calls:
+        if group and (len(group) >= choices or call.row is not group[0].row or call.prompt is not group[0].prompt):
+            yield group
+            group = []
+        group.append(call)
+    if group:
+        yield group
+
+
+def _tokens_in(body: Mapping[str, Any]) -> int:
+    return about(json.dumps(body["messages"]).encode())
+
+
+def _significant(reading: Reading) -> list[Open]:
+    return [one for one in reading.open if one.weight > _WORTH_A_CALL]
+
+
+def _tells(choice: Choice, prompt: Prompt) -> bool:
+    """Whether a reply holds a distribution: not mere certainty, nor a list that lacks the token emitted."""
+    reading = extract(choice, prompt.scale, prompt.answer, logprobs=True)
+    return any(0 < row.weight < 1 for row in reading.rows)
+
+
+def _price(judge: Judge, transport: Transport) -> tuple[float, float] | None:
+    """Of the provider's own endpoint; what another one charges only its user knows."""
+    return judge.price or (price(judge.model) if transport.endpoint in (None, OPENAI) else None)

@@ -1,0 +1,105 @@
+"""The ratings of a run in columns, filled while the replies come."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.judge._extract import Row
+from calib.judge._judge import Call, Judge
+from calib.table import STATUSES, check_ratings
+
+_CODE = {status: code for code, status in enumerate(STATUSES)}
+
+
+class Sheet:
+    """Rating rows by call; a number costs eight bytes, whatever the run's length.
+
+    Attributes
+    ----------
+    counts : Counter
+        Draws by how they read: "ok", or what stands in the way.
+    """
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self.counts: Counter[str] = Counter()
+        self.texts: dict[int, str] | None = {} if texts else None
+        self._calls: list[Call] = []
+        self._places: dict[str, list[int]] = {}
+        self._call, self._status = array("q"), array("b")
+        self._numbers = {name: array("d") for name in ("score", "weight", "low", "high")}
+
+    def expect(self, calls: list[Call]) -> dict[str, Call]:
+        """Take the calls, in the order of the table; the different ones by key (equal texts share a reply)."""
+        self._calls = calls
+        for place, call in enumerate(calls):
+            self._places.setdefault(call.key, []).append(place)
+        return {key: calls[places[0]] for key, places in self._places.items()}
+
+    def add(self, call: Call, rows: Sequence[Row], text: str) -> None:
+        """The rows of one draw."""
+        self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
+        for place in self._places[call.key]:
+            for row in rows:
+                self._call.append(place)
+                self._status.append(_CODE[row.status])
+                for name, numbers in self._numbers.items():
+                    numbers.append(getattr(row, name))
+            if self.texts is not None:
+                self.texts[place] = text
+
+    def missing(self) -> int:
+        """Draws that were expected and have no row."""
+        return len(self._calls) - len(set(self._call))
+
+    def frame(self, judge: Judge, run: str) -> pd.DataFrame:
+        """The checked table of ratings, in the order of the calls."""
+        place = np.frombuffer(self._call, dtype=np.int64)
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        calls = self._calls
+        frame = pd.DataFrame(
+            {
+                "item": _labels([str(call.row["item"]) for call in calls], place),
+                "criterion": _labels([call.prompt.criterion for call in calls], place),
+                "rater": _labels([judge.model], np.zeros(len(place), dtype=np.int64)),
+                "prompt": _labels(_by_prompt(calls, "id"), place),
+                "scale": _labels(_by_prompt(calls, "scale"), place),
+                "method": _labels([call.method for call in calls], place),
+                "temperature": float(judge.temperature),
+                "run": _labels([run], np.zeros(len(place), dtype=np.int64)),
+                "draw": np.array([call.draw for call in calls], dtype=np.int64)[place],
+                "score": self._column("score")[order],
+                "weight": self._column("weight")[order],
+                "status": pd.Categorical.from_codes(np.frombuffer(self._status, dtype=np.int8)[order], STATUSES),
+                "low": self._column("low")[order],
+                "high": self._column("high")[order],
+            }
+        )
+        if self.texts is not None:
+            frame["reply"] = pd.Series([self.texts[i] for i in place.tolist()], dtype=object)
+        return check_ratings(frame)
+
+    def _column(self, name: str) -> Any:
+        return np.frombuffer(self._numbers[name], dtype=np.float64)
+
+
+def _by_prompt(calls: Iterable[Call], name: str) -> list[str]:
+    """A property of the prompt for each call; it is the same object for many."""
+    known: dict[int, str] = {}
+    return [known.setdefault(id(call.prompt), str(getattr(call.prompt, name))) for call in calls]
+
+
+def _labels(values: list[str], place: Any) -> pd.Categorical:
+    """A categorical of the values at these places."""
+    categories = sorted(set(values))
+    codes = {value: code for code, value in enumerate(categories)}
+    each = np.array([codes[value] for value in values], dtype=np.int64)
+    used = np.unique(each[place])
+    small = np.searchsorted(used, each[place])
+    return pd.Categorical.from_codes(small, pd.Index([categories[i] for i in used.tolist()], dtype=object))
