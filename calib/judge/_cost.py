@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-_BYTES_A_TOKEN = 4  # of English text, about
+_CHARACTERS_A_TOKEN = 4  # of English text, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class DryRun:
     calls : int
         Calls to make; `stored` draws are in the store already.
     input_tokens : int
-        An estimate: a token of English text has about four bytes.
+        An estimate: a token of English text has about four characters.
     output_tokens : int
         The most that the replies can hold.
     cost : float or None
@@ -45,9 +45,9 @@ class DryRun:
         return f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
 
 
-def about(text: bytes) -> int:
-    """Tokens of a text, estimated."""
-    return len(text) // _BYTES_A_TOKEN + 1
+def about(length: int) -> int:
+    """Tokens of a text of this many characters, estimated."""
+    return length // _CHARACTERS_A_TOKEN + 1
 
 
 def price(model: str) -> tuple[float, float] | None:

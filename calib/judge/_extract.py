@@ -232,7 +232,7 @@ def extract(
     >>> extract(decode(b'{"choices": [{"message": {"content": "4"}}]}').choices[0], Scale(), "label", logprobs=False)
     Reading(rows=[Row(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """
-    grammar, text = _grammar(scale, answer), choice.text
+    grammar, text = _grammar(scale, answer), _plain(choice.content)
     found = grammar.find(text)
     silent = _why_silent(choice, found)
     if silent == "refused" or (silent and not logprobs):
@@ -245,7 +245,7 @@ def extract(
     if not has_logprobs(choice):
         return _nothing("no_logprobs")
     # a bare label can only be the first token, whichever token was drawn there
-    start = _locate(choice, grammar, found)
+    start = _locate(choice, text, grammar, found)
     if start is None:
         return _nothing(silent or "unread")
     return _Mass(grammar, choice, continued or {}, start).read(found, silent, floor)
@@ -269,10 +269,10 @@ def _why_silent(choice: Choice, found: re.Match[str] | None) -> str:
     return "truncated" if choice.finish == "length" else "unread"
 
 
-def _locate(choice: Choice, grammar: _Grammar, found: re.Match[str] | None) -> int | None:
+def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] | None) -> int | None:
     """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
     whole = spelt(choice)
-    shift = offset(whole, choice.text)
+    shift = offset(whole, text)
     if shift >= 0:
         return answer_start(whole, shift + (found.start("slot") if found else 0))
     there = grammar.find(whole)

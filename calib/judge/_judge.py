@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from calib.judge._extract import PATTERN_VERSION
 from calib.judge._prompt import Prompt
+from calib.judge._reply import to_json
 from calib.judge._transport import Transport, public
 
 METHODS = ("auto", "logprob", "sample")
@@ -195,7 +195,7 @@ def choices_request(judge: Judge, extras: dict[str, Any]) -> dict[str, Any]:
 
 def digest(values: list[Any]) -> hashlib.blake2b:
     """A hash of JSON, to be made longer."""
-    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16)
+    return hashlib.blake2b(to_json(values), digest_size=16)
 
 
 def _question(judge: Judge, plan: Plan, prompt: Prompt, row: dict[str, Any], *, logprobs: bool) -> dict[str, Any]:

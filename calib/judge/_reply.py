@@ -10,7 +10,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -74,13 +74,21 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
         If it is none: such a thing is not kept, so that the call is made again.
     """
     if not isinstance(body, bytes | bytearray):
-        body = json.dumps(body).encode()
+        body = to_json(body)
     if body[:1] in _PACKED:
         return _DECODER.decode(body)
     try:
         return _reply(_JSON.decode(body))
     except (msgspec.MsgspecError, ValueError):
-        return _reply(_JSON.decode(_repaired(body)))
+        return _reply(_repaired(body))
+
+
+def to_json(value: Any) -> bytes:
+    """JSON of anything that has one, half characters and all."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def spelt(choice: Choice) -> str:
@@ -90,7 +98,7 @@ def spelt(choice: Choice) -> str:
 
 def offset(whole: str, text: str) -> int:
     """Where the message begins in what the tokens spell; -1 where they say something else."""
-    return whole.rfind(_unmarked(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
+    return whole.rfind(_unmarked(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape"))
 
 
 def answer_start(whole: str, start: int) -> int:
@@ -105,9 +113,6 @@ class _Candidate(msgspec.Struct, gc=False):
     token: str = ""
     logprob: float | None = None
     raw: list[int] | None = msgspec.field(default=None, name="bytes")
-
-    def spelling(self) -> bytes:
-        return _unmarked(self.token.encode("utf-8", "surrogatepass") if self.raw is None else bytes(self.raw))
 
 
 class _Place(_Candidate, gc=False):
@@ -156,22 +161,26 @@ def _reply(body: _Body) -> Reply:
 def _choice(choice: _Choice) -> Choice:
     message = choice.message or _Message()
     places = (choice.logprobs and choice.logprobs.content) or []
-    tokens = [place.spelling() for place in places]
+    tokens = _spellings(places)
     text = message.content or ""
     lists = {i: found for i in _readable(tokens, text) if (found := _candidates(places[i].top_logprobs))}
-    own = _float32(place.logprob for place in places)
+    own = _float32([place.logprob for place in places])
     content = text.encode("utf-8", "surrogatepass")
     return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
 
 
 def _candidates(raw: msgspec.Raw) -> Candidates | None:
     listed = _LIST.decode(raw)
-    if not listed:
-        return None
-    return Candidates([one.spelling() for one in listed], _float32(one.logprob for one in listed))
+    return Candidates(_spellings(listed), _float32([one.logprob for one in listed])) if listed else None
 
 
-def _float32(logprobs: Iterator[float | None]) -> bytes:
+def _spellings(entries: Sequence[_Candidate]) -> list[bytes]:
+    """The bytes of tokens; their text where no bytes came."""
+    tokens = [one.token.encode("utf-8", "surrogatepass") if one.raw is None else bytes(one.raw) for one in entries]
+    return tokens if b"".join(tokens).isascii() else [_unmarked(token) for token in tokens]
+
+
+def _float32(logprobs: list[float | None]) -> bytes:
     return array("f", [_LOWEST if p is None or not p > _LOWEST else min(p, 0.0) for p in logprobs]).tobytes()
 
 
@@ -181,8 +190,6 @@ def _probability(logprob: float) -> float:
 
 def _unmarked(token: bytes) -> bytes:
     """A token with the blanks that tokenizers write as marks of their own (SentencePiece, byte-level)."""
-    if token.isascii():
-        return token
     return token.replace(b"\xe2\x96\x81", b" ").replace(b"\xc4\xa0", b" ").replace(b"\xc4\x8a", b"\n")
 
 
@@ -216,8 +223,8 @@ def _label_at(tokens: list[bytes], place: int) -> Iterator[int]:
 # --- replies that are not quite in that form ---------------------------------------------------------------------
 
 
-def _repaired(body: bytes) -> bytes:
-    """The same in a form that decodes: wrong types left out, NaN as null, half characters replaced.
+def _repaired(body: bytes) -> _Body:
+    """The same in that form: wrong types left out, NaN as null.
 
     Raises
     ------
@@ -232,14 +239,13 @@ def _repaired(body: bytes) -> bytes:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("the reply is no chat completion with `choices`")
     mended = {"choices": [_mended_choice(choice) for choice in choices], "usage": _usage(given.get("usage"))}
-    return json.dumps(mended, ensure_ascii=False).encode("utf-8", "replace")
+    return msgspec.convert(mended, _Body)
 
 
 def _mended_choice(choice: Any) -> dict[str, Any]:
     message, logprobs = _dict(_dict(choice).get("message")), _dict(_dict(choice).get("logprobs"))
     said = {name: message[name] for name in ("content", "refusal") if isinstance(message.get(name), str)}
-    places = _list(logprobs.get("content"))
-    content = [_mended(place) | {"top_logprobs": _top(place)} for place in places]
+    content = [_mended(place) | {"top_logprobs": _top(place)} for place in _list(logprobs.get("content"))]
     finish = _dict(choice).get("finish_reason")
     return {
         "message": said,
@@ -257,8 +263,9 @@ def _mended(entry: Any) -> dict[str, Any]:
     return given | ({"bytes": raw} if is_bytes else {})
 
 
-def _top(place: Any) -> list[dict[str, Any]]:
-    return [_mended(entry) for entry in _list(_dict(place).get("top_logprobs"))]
+def _top(place: Any) -> msgspec.Raw:
+    listed = [_mended(entry) for entry in _list(_dict(place).get("top_logprobs"))]
+    return msgspec.Raw(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _list(value: Any) -> list[Any]:

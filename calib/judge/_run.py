@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ from calib.judge._extract import Open, Reading, Row, extract
 from calib.judge._judge import DRAWS, NEUTRAL, Call, Judge, Plan
 from calib.judge._pace import Pace
 from calib.judge._prompt import Prompt, parse_steps
-from calib.judge._reply import Choice, Reply, decode
+from calib.judge._reply import Choice, Reply, decode, to_json
 from calib.judge._sheet import Sheet
 from calib.judge._store import Store
 from calib.judge._transport import (
@@ -57,6 +56,7 @@ class Run:
         self.price, self.max_cost, self.spent = _price(judge, transport), max_cost, 0.0
         self.progress = progress
         self.sheet = Sheet(texts=texts)
+        self._to_write = False
         self.notes: list[str] = []  # what the user has to know in the end
 
     # --- the whole ---
@@ -237,7 +237,7 @@ class Run:
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
             given = await self.transport.complete(body)
-            raw = given if isinstance(given, bytes) else json.dumps(given).encode()
+            raw = given if isinstance(given, bytes) else to_json(given)
         except (JudgeError, TimeoutError):
             raise
         except asyncio.CancelledError:
@@ -255,7 +255,15 @@ class Run:
         raise failure
 
     def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
+        """Keep a reply. All that arrive in one turn of the event loop are written together at its end."""
         self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+        if not self._to_write:
+            self._to_write = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        self._to_write = False
+        self.store.commit()
 
     def worst(self, body: dict[str, Any]) -> float:
         """What a call may cost at most."""
@@ -304,7 +312,8 @@ class _Round:
             await self._one(group)
             if monotonic() - self.shown > _SHOW_EVERY:
                 self._show()
-            await asyncio.sleep(0)  # a transport that never waits would leave no moment for an interrupt
+            # the reply is written before the next call goes out, and an interrupt finds a moment to come
+            await asyncio.sleep(0)
 
     def _affordable(self, group: list[Call]) -> bool:
         """Whether all under way and this one stay below the limit; the last worker goes on as long as one does."""
@@ -378,7 +387,7 @@ def _groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
 
 
 def _tokens_in(body: Mapping[str, Any]) -> int:
-    return about(json.dumps(body["messages"]).encode())
+    return about(sum(len(message["content"]) for message in body["messages"]))
 
 
 def _significant(reading: Reading) -> list[Open]:

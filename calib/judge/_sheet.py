@@ -44,12 +44,12 @@ class Sheet:
     def add(self, call: Call, rows: Sequence[Row], text: str) -> None:
         """The rows of one draw."""
         self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
+        score, weight, status, low, high = zip(*rows, strict=True)
         for place in self._places[call.key]:
-            for row in rows:
-                self._call.append(place)
-                self._status.append(_CODE[row.status])
-                for name, numbers in self._numbers.items():
-                    numbers.append(getattr(row, name))
+            self._call.extend([place] * len(rows))
+            self._status.extend([_CODE[one] for one in status])
+            for name, numbers in (("score", score), ("weight", weight), ("low", low), ("high", high)):
+                self._numbers[name].extend(numbers)
             if self.texts is not None:
                 self.texts[place] = text
 

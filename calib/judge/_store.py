@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from calib.judge._reply import Choice, decode
+from calib.judge._reply import Choice, decode, to_json
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are
 _SCHEMA = """
@@ -66,22 +66,26 @@ class Store:
         self._db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> None:
-        """Keep one reply, whose choices are the draws under these keys; a key that is there keeps its first."""
+        """Take one reply, whose choices are the draws under these keys; a key that is there keeps its first.
+
+        It is safe on disk after `commit`, and with many replies in one commit it costs less.
+        """
         # draws of one item differ in their seed alone: the request itself is kept once
-        asked = json.dumps({name: value for name, value in request.items() if name != "seed"})
-        name = hashlib.blake2b(asked.encode(), digest_size=16).hexdigest()
+        asked = to_json({name: value for name, value in request.items() if name != "seed"})
+        name = hashlib.blake2b(asked, digest_size=16).hexdigest()
         run = self._db.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, asked))
-            row = (name, request.get("seed"), body, time.time())
-            reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
-            for choice, key in enumerate(keys):
-                run("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", (key, reply, choice))
-        except BaseException:
-            run("ROLLBACK")
-            raise
-        run("COMMIT")
+        if not self._db.in_transaction:
+            run("BEGIN IMMEDIATE")
+        run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, asked.decode()))
+        row = (name, request.get("seed"), body, time.time())
+        reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
+        for choice, key in enumerate(keys):
+            run("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", (key, reply, choice))
+
+    def commit(self) -> None:
+        """Write what was put."""
+        if self._db.in_transaction:
+            self._db.execute("COMMIT")
 
     def get(self, key: str) -> Choice:
         """The choice under a key.
@@ -107,6 +111,7 @@ class Store:
 
     def save(self, path: str | Path) -> None:
         """Copy everything into a file."""
+        self.commit()
         copy = sqlite3.connect(path)
         with copy:
             self._db.backup(copy)
@@ -127,4 +132,5 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.commit()
         self._db.close()

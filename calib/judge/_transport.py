@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import os
 import re
 import sys
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from calib.judge import _offline
+from calib.judge._reply import to_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -180,7 +180,7 @@ class _Direct:
     async def __call__(self, request: dict[str, Any]) -> bytes:
         import aiohttp
 
-        body = json.dumps(request | {"model": self.model}).encode()
+        body = to_json(request | {"model": self.model})
         try:
             post = self._open().post(self.url, data=body, allow_redirects=False, proxy=self.proxy)
             async with post as response:
