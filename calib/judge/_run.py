@@ -33,6 +33,7 @@ from calib.judge._transport import (
 _CHOICES = 16  # draws asked for in one request, where the server gives several
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
 _SHOW_EVERY = 0.2  # seconds
+_PROBED = 3  # items that are tried to find out whether there are token probabilities
 _REJECTED = 3  # requests refused before any was answered: then it is not the items
 
 
@@ -64,19 +65,30 @@ class Run:
     async def rate(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Plan:
         """Make all calls; what was settled for the run."""
         written = [await self.with_steps(prompt) for prompt in prompts]
-        plan = await self._settle(written[0], rows[0])
-        if plan.run.split("|")[1:2] == ["auto:sample"]:
-            drawn = self.judge.draws or DRAWS["sample"]
-            what = f"this run samples {drawn} replies per item"
+        # a server's own samplers are switched off if it knows them
+        for extras in [NEUTRAL, {}] if self._has_samplers() else [{}]:
+            served = self.pace.served
+            try:
+                plan = await self._settle(written[0], rows, extras)
+                await self._rate(plan, written, rows)
+            except RejectedError:
+                if not extras or self.pace.served > served:
+                    raise
+            else:
+                return plan
+        raise AssertionError
+
+    async def _rate(self, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> None:
+        wanted = [call for prompt in prompts for row in rows for call in self._calls(plan, prompt, row)]
+        unresolved = await self._fetch(plan, wanted)
+        if unresolved:
+            await self._resolve(plan, unresolved)
+        if self.judge.method != plan.method == "sample":
+            what = f"this run samples {self.judge.draws or DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
-        wanted = [call for prompt in written for row in rows for call in self._calls(plan, prompt, row)]
-        open_keys = await self._fetch(plan, wanted)
-        if open_keys:
-            await self._resolve(plan, open_keys)
         if missing := self.sheet.missing():
             left = f"{missing} of {len(wanted)} draws were not asked for"
             self.notes.append(f"`max_cost` of ${self.max_cost:g} is reached: {left}; a higher one goes on.")
-        return plan
 
     def dry(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
@@ -108,44 +120,53 @@ class Run:
 
     # --- what the server can do, asked once ---
 
-    async def _settle(self, prompt: Prompt, row: dict[str, Any]) -> Plan:
+    def _has_samplers(self) -> bool:
+        """Whether there may be samplers that the request does not name: hosted models have none by default."""
+        return self.judge.base_url is not None and self.transport.choices
+
+    async def _settle(self, prompt: Prompt, rows: list[dict[str, Any]], extras: dict[str, Any]) -> Plan:
         """The one method of this run, what is asked beside, and the words that record how that came about."""
         judge, auto = self.judge, self.judge.method == "auto"
-        extras = NEUTRAL if judge.base_url is not None and self.transport.choices else {}
-        method = "logprob" if auto else judge.method
-        said = [_judge.place(self.transport)]
-        if auto or extras:
-            try:
-                extras, choice = await self._first(method, extras, prompt, row)
-            except LogprobsError:
-                if not auto:
-                    raise
-                choice = None
-            if auto and not (choice and _tells(choice, prompt)):
-                method = "sample"
-        said += [f"auto:{method}"] if auto else []
-        said += ["samplers:server"] if judge.base_url is not None and self.transport.choices and not extras else []
-        said += [f"floor:{judge.noise_floor:g}"] if judge.noise_floor else []
-        said += ["continued"] if judge.continuation else []
-        choices = await self._choices(extras) if method == "sample" else 1
-        return Plan(method, "|".join(said), extras, choices)
+        method = judge.method
+        if auto:
+            method = "logprob" if await self._gives_logprobs(prompt, rows[:_PROBED], extras) else "sample"
+        said = {
+            _judge.place(self.transport): True,
+            f"auto:{method}": auto,
+            "samplers:server": self._has_samplers() and not extras,
+            f"floor:{judge.noise_floor:g}": judge.noise_floor,
+            "continued": judge.continuation,
+        }
+        run = "|".join(words for words, holds in said.items() if holds)
+        return Plan(method, run, extras, await self._choices(extras) if method == "sample" else 1)
 
-    async def _first(
-        self, method: str, extras: dict[str, Any], prompt: Prompt, row: dict[str, Any]
-    ) -> tuple[dict[str, Any], Choice | None]:
-        """The first call of the run, with the server's own samplers off if it knows them; its reply counts."""
-        for fields in [extras, {}] if extras else [{}]:
-            plan = Plan(method, "", fields)
-            call = next(self._calls(plan, prompt, row))
+    async def _gives_logprobs(self, prompt: Prompt, rows: list[dict[str, Any]], extras: dict[str, Any]) -> bool:
+        """Ask for the first item, for a further one where that could not be read; the replies count."""
+        plan = Plan("logprob", "", extras)
+        refused: RejectedError | None = None
+        for row in rows:
             try:
-                if call.key not in self.store:
-                    asked = _judge.request(self.judge, plan, [call])
-                    raw, reply = await self.ask(call.what, asked)
-                    self.put([call.key], asked, raw, reply)
-            except RejectedError:
+                choice = await self._first(plan, next(self._calls(plan, prompt, row)))
+            except LogprobsError:
+                return False
+            except RejectedError as error:
+                refused = error
                 continue
-            return fields, self.store.get(call.key)
-        return extras, None  # it is the item that is refused, not the fields
+            found = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
+            # not mere certainty, nor lists that lack the token emitted
+            if any(0 < row.weight < 1 for row in found):
+                return True
+            if found[0].status not in ("refused", "truncated", "unread"):
+                return False
+        if refused:
+            raise refused
+        return False
+
+    async def _first(self, plan: Plan, call: Call) -> Choice:
+        if call.key not in self.store:
+            body = _judge.request(self.judge, plan, [call])
+            self.put([call.key], body, *await self.ask(call.what, body))
+        return self.store.get(call.key)
 
     async def _choices(self, extras: dict[str, Any]) -> int:
         """How many draws to ask for at once: several only where several choices were seen to differ."""
@@ -279,7 +300,7 @@ class _Round:
     def __init__(self, run: Run, plan: Plan, calls: list[Call], deliver: Callable[[Call, Choice], None]) -> None:
         self.run, self.plan, self.deliver = run, plan, deliver
         self.waiting = deque(_groups(calls, plan.choices))
-        self.under_way = 0
+        self.under_way, self.served = 0, run.pace.served
         self.failures: list[JudgeError] = []
         self.lost: list[JudgeError] = []
         self.short = 0
@@ -357,7 +378,7 @@ class _Round:
         """One call's failure, or the judge's: nothing got through since it began, or nothing ever was accepted."""
         pace = self.run.pace
         silent = isinstance(error, UnavailableError) and pace.answered < begun
-        if silent or (not pace.served and len(self.lost) + 1 >= _REJECTED):
+        if silent or (pace.served == self.served and len(self.lost) + 1 >= _REJECTED):
             self.failures.append(error)
             return
         self.lost.append(error)
@@ -392,12 +413,6 @@ def _tokens_in(body: Mapping[str, Any]) -> int:
 
 def _significant(reading: Reading) -> list[Open]:
     return [one for one in reading.open if one.weight > _WORTH_A_CALL]
-
-
-def _tells(choice: Choice, prompt: Prompt) -> bool:
-    """Whether a reply holds a distribution: not mere certainty, nor a list that lacks the token emitted."""
-    reading = extract(choice, prompt.scale, prompt.answer, logprobs=True)
-    return any(0 < row.weight < 1 for row in reading.rows)
 
 
 def _price(judge: Judge, transport: Transport) -> tuple[float, float] | None:

@@ -27,16 +27,16 @@ class Sheet:
     """
 
     def __init__(self, *, texts: bool = False) -> None:
-        self.counts: Counter[str] = Counter()
-        self.texts: dict[int, str] | None = {} if texts else None
-        self._calls: list[Call] = []
-        self._places: dict[str, list[int]] = {}
-        self._call, self._status = array("q"), array("b")
-        self._numbers = {name: array("d") for name in ("score", "weight", "low", "high")}
+        self.keeps_texts = texts
+        self.expect([])
 
     def expect(self, calls: list[Call]) -> dict[str, Call]:
-        """Take the calls, in the order of the table; the different ones by key (equal texts share a reply)."""
-        self._calls = calls
+        """Begin with these calls, in the order of the table; the different ones by key (equal texts share a reply)."""
+        self.counts: Counter[str] = Counter()
+        self._calls, self._places = calls, dict[str, list[int]]()
+        self._call, self._status = array("q"), array("b")
+        self._numbers = {name: array("d") for name in ("score", "weight", "low", "high")}
+        self._texts: dict[int, str] = {}
         for place, call in enumerate(calls):
             self._places.setdefault(call.key, []).append(place)
         return {key: calls[places[0]] for key, places in self._places.items()}
@@ -50,8 +50,8 @@ class Sheet:
             self._status.extend([_CODE[one] for one in status])
             for name, numbers in (("score", score), ("weight", weight), ("low", low), ("high", high)):
                 self._numbers[name].extend(numbers)
-            if self.texts is not None:
-                self.texts[place] = text
+            if self.keeps_texts:
+                self._texts[place] = text
 
     def missing(self) -> int:
         """Draws that were expected and have no row."""
@@ -81,8 +81,8 @@ class Sheet:
                 "high": self._column("high")[order],
             }
         )
-        if self.texts is not None:
-            frame["reply"] = pd.Series([self.texts[i] for i in place.tolist()], dtype=object)
+        if self.keeps_texts:
+            frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
         return check_ratings(frame)
 
     def _column(self, name: str) -> Any:

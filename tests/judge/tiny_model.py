@@ -204,8 +204,8 @@ def _attention(x: np.ndarray, block: dict[str, np.ndarray]) -> np.ndarray:
     angles = np.arange(n)[:, None] * 10_000.0 ** (-np.arange(0, size, 2) / size)
     q, k, v = ((x @ block[name].T).reshape(n, HEADS, size).swapaxes(0, 1) for name in ("attn_q", "attn_k", "attn_v"))
     q, k = ((y[..., ::2] + 1j * y[..., 1::2]) * np.exp(1j * angles) for y in (q, k))
-    scores = (q @ k.conj().swapaxes(1, 2)).real / np.sqrt(size)
-    weights = np.exp(scores - scores.max(-1, keepdims=True)) * np.tri(n)
+    scores = np.where(np.tri(n) > 0, (q @ k.conj().swapaxes(1, 2)).real / np.sqrt(size), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
     return ((weights / weights.sum(-1, keepdims=True)) @ v).swapaxes(0, 1).reshape(n, WIDTH)
 
 
@@ -267,6 +267,7 @@ def main(path: str, seconds: str) -> None:
     # slower for long prompts, but without it the same request can differ by 0.02 in a logprob
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     server = xllamacpp.Server(params)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it writes there about bad requests
     print(server.listening_address.rpartition(":")[2], flush=True)
     time.sleep(float(seconds))
 
