@@ -186,11 +186,11 @@ def steps_request(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     return seeded(judge, _body(judge, prompt.render_steps_request(), most), 0)
 
 
-def choices_request(judge: Judge, extras: dict[str, Any]) -> dict[str, Any]:
+def choices_request(judge: Judge, extras: dict[str, Any], choices: int) -> dict[str, Any]:
     """The body that shows whether several choices of one request are several draws."""
     ask = "Name any whole number between 1 and 1000000. Answer with the number alone."
     body = _body(judge, [{"role": "user", "content": ask}], _MAX_TOKENS["form"])
-    return seeded(judge, body | extras | {"n": 4}, 0)
+    return seeded(judge, body | extras | {"n": choices}, 0)
 
 
 def digest(values: list[Any]) -> hashlib.blake2b:

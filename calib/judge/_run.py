@@ -30,7 +30,7 @@ from calib.judge._transport import (
     redact,
 )
 
-_CHOICES = 16  # draws asked for in one request, where the server gives several
+_CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
 _SHOW_EVERY = 0.2  # seconds
 _PROBED = 3  # items that are tried to find out whether there are token probabilities
@@ -169,20 +169,22 @@ class Run:
         return self.store.get(call.key)
 
     async def _choices(self, extras: dict[str, Any]) -> int:
-        """How many draws to ask for at once: several only where several choices were seen to differ."""
+        """How many draws to ask for at once: several only where as many choices came and were seen to differ."""
         judge = self.judge
         if not self.transport.choices or (judge.draws or 2) < 2 or not judge.temperature:
             return 1
-        body = _judge.choices_request(judge, extras)
-        keys = [_judge.digest([_judge.place(self.transport), body, n]).hexdigest() for n in range(body["n"])]
-        if keys[0] not in self.store:
-            try:
-                raw, reply = await self.ask("several choices at once", body)
-            except RejectedError:
-                return 1
-            self.put(keys[: len(reply.choices)], body, raw, reply)
-        seen = [choice.text for _, choice in self.store.read(keys)]
-        return _CHOICES if len(seen) == len(keys) and len(set(seen)) > 1 else 1
+        for choices in _CHOICES:
+            body = _judge.choices_request(judge, extras, choices)
+            keys = [_judge.digest([_judge.place(self.transport), body, n]).hexdigest() for n in range(choices)]
+            if keys[0] not in self.store:
+                try:
+                    raw, reply = await self.ask("several choices at once", body)
+                except RejectedError:
+                    continue  # servers have limits of their own
+                self.put(keys[: len(reply.choices)], body, raw, reply)
+            seen = [choice.text for _, choice in self.store.read(keys)]
+            return choices if len(seen) == choices and len(set(seen)) > 1 else 1
+        return 1
 
     # --- many calls ---
 
