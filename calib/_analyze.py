@@ -154,7 +154,9 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
         A table of scores: `score` (expectation; NaN if nothing could be read),
         `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters
         pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
-        (bounds on the expectation from mass that was not reported).
+        (bounds on the expectation from mass that was not reported or not told apart). For
+        chains also `var_within`, the score's variance within a chain of reasoning, and
+        `var_between`, that of the chains' expectations (needs two or more chains).
 
     Raises
     ------
@@ -209,6 +211,8 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         key[ok], table["score"].to_numpy()[ok], (weight / np.where(mass > 0, mass, 1.0)[reply])[ok], len(heads)
     )
     low, high = _bounds(table, reply, owner)
+    within, between = _chains(table, reply, owner)
+    chains = (heads["method"] == "chain").to_numpy()
     return heads.reset_index(drop=True).assign(
         score=stats.expectation(shares, levels),
         entropy=stats.entropy(shares),
@@ -219,7 +223,23 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         mass=np.bincount(owner, mass) / draws,
         low=low,
         high=high,
+        var_within=np.where(chains, within, np.nan),
+        var_between=np.where(chains, between, np.nan),
     )
+
+
+def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
+    """Variance of the score within a chain of reasoning (mean over chains), and of their expectations (ddof 1)."""
+    ok = (table["status"] == "ok").to_numpy()
+    weight, score = np.where(ok, table["weight"], 0.0), table["score"].fillna(0.0).to_numpy()
+    mass = np.bincount(reply, weight)
+    read = mass > 0
+    mean, square = (np.bincount(reply, weight * score**k) / np.where(read, mass, 1.0) for k in (1, 2))
+    within = _mean_by(owner, np.maximum(square - mean**2, 0.0), read)
+    centre = _mean_by(owner, mean, read)
+    n = np.bincount(owner, read)
+    scatter = np.bincount(owner, np.where(read, (mean - np.nan_to_num(centre)[owner]) ** 2, 0.0))
+    return within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
 
 
 def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
@@ -679,6 +699,7 @@ def convergence(
     method: str = "spearman",
     sizes: Sequence[int] | None = None,
     n_subsets: int = 100,
+    unlike: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> Results:
     """Means of N sampled draws against the logprob expectation, and against people.
@@ -694,6 +715,10 @@ def convergence(
         Human scores of the same items, one rater (pool several first).
     method, sizes, n_subsets, rng
         As for `calib.stats.convergence`.
+    unlike : bool, default False
+        Compare the samples with a reference that estimates something else: of another
+        prompt or temperature, or after a single chain of reasoning. The results are then
+        labelled with what it is.
 
     Returns
     -------
@@ -704,7 +729,14 @@ def convergence(
     Raises
     ------
     TableError
-        If there are no sampled draws, or `exact` or `human` do not cover them.
+        If there are no sampled draws, `exact` or `human` do not cover them, or `exact`
+        does not estimate what the samples do.
+
+    Notes
+    -----
+    Samples at temperature 1 have the expectation of the token probabilities only where
+    the label comes first. After reasoning the probabilities are those given one chain;
+    their mean over several chains has the same target as samples of whole replies.
 
     Examples
     --------
@@ -730,7 +762,7 @@ def convergence(
         cells = rows.assign(number=number, item=rows["item"].astype(object)).set_index(["item", "number"])
         draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
         draws = draws.reindex(pd.unique(rows["item"].astype(object)))
-        reference = None if target is None else _column(target, label, ("criterion", "rater", "prompt"), "exact")
+        reference = None if target is None else _reference(target, label, unlike=unlike)
         kept = draws if reference is None else draws[draws.index.isin(reference.index)]
         result = stats.convergence(
             kept.to_numpy(),
@@ -741,14 +773,54 @@ def convergence(
             n_subsets=n_subsets,
             rng=source,
         )
-        labels.append(label | {"n_unmatched": len(draws) - len(kept)})
+        against = {"reference": _kind(target, label)} if unlike and target is not None else {}
+        labels.append(label | against | {"n_unmatched": len(draws) - len(kept)})
         results.append(result)
     return Results(tuple(labels), tuple(results))
 
 
+def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
+    """What the means of the samples are compared with, if they have the same target."""
+    if unlike:
+        return _column(exact, label, ("criterion", "rater"), "exact")
+    found = _column(exact, label, ("criterion", "rater", "prompt"), "exact")
+    trouble = _unlike(_rows_of(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
+    if trouble:
+        raise TableError(f"`exact` must estimate what the samples do, but {trouble}. `unlike=True` compares anyway.")
+    return found
+
+
+def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
+    """Why these scores of the same prompt have another target than samples at a temperature; empty if not."""
+    known = not math.isnan(drawn_at)
+    samples = f"the samples were drawn at temperature {drawn_at:g}"
+    if known and drawn_at != 1 and (rows["method"] != "sample").any():
+        return f"{samples}, token probabilities are those of temperature 1"
+    others = rows.loc[rows["method"] != "logprob", "temperature"].dropna()
+    if known and (others != drawn_at).any():
+        return f"{samples}, the reference at {others[others != drawn_at].iloc[0]:g}"
+    if ((rows["method"] == "chain") & (rows["n"] < 2)).any():
+        return "after one chain of reasoning it is the expectation given that chain; read several (`draws`)"
+    return ""
+
+
+def _kind(exact: pd.DataFrame, label: dict[str, Any]) -> str:
+    """What a reference is, in words."""
+    rows = _rows_of(exact, label, ("criterion", "rater"))
+    return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(set(_told(rows))))
+
+
+def _told(rows: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
+    return zip(rows["method"].astype(str), rows["prompt"].astype(str), rows["temperature"], strict=True)
+
+
+def _rows_of(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
+    return scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
+
+
 def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...], argument: str) -> pd.Series:
     """The scores under a label by item; one rater of them."""
-    rows = scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
+    rows = _rows_of(scores, label, names)
     if not len(rows):
         wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
         raise TableError(f"`{argument}` must have scores of {wanted}, but has {_seen(scores)}.")

@@ -83,6 +83,8 @@ SCORES = {
     "mass": Column("number", math.nan),
     "low": Column("number", math.nan),
     "high": Column("number", math.nan),
+    "var_within": Column("number"),
+    "var_between": Column("number"),
     "scale": Column("label", ""),
     "group": Column("label"),
     "system": Column("label"),

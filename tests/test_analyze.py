@@ -779,3 +779,77 @@ def test_equal_means_of_raters_are_ties_to_the_last_bit():
     pooled = calib.summarize(frame, pool="rater").set_index("item")["score"]
     assert len(set(pooled[list("abcd")])) == 1
     assert pooled["e"] == pooled["f"]
+
+
+# --- unlike targets -------------------------------------------------------------------------------------------------
+
+
+def read_by(method: str, temperature: float, n: int = 1) -> pd.DataFrame:
+    return exact_scores().assign(method=method, temperature=temperature, n=n)
+
+
+@pytest.mark.parametrize(
+    ("drawn_at", "exact", "trouble"),
+    [
+        (0.7, read_by("logprob", 1.0), "drawn at temperature 0.7, token probabilities are those of temperature 1"),
+        (1.0, read_by("chain", 0.5, n=5), "drawn at temperature 1, the reference at 0.5"),
+        (1.0, read_by("chain", 1.0, n=1), "after one chain of reasoning"),
+        (1.0, read_by("sample", 0.0, n=9), "drawn at temperature 1, the reference at 0"),
+    ],
+)
+def test_unlike_targets_are_refused_unless_one_says_so(drawn_at, exact, trouble):
+    drawn_so = sampled(temperature=drawn_at)
+    with pytest.raises(TableError, match=re.escape(trouble)):
+        calib.convergence(drawn_so, exact, rng=1)
+    results = calib.convergence(drawn_so, exact, unlike=True, rng=1)
+    method, temperature = exact["method"].iloc[0], exact["temperature"].iloc[0]
+    assert results.labels[0]["reference"] == f"{method} of  at temperature {temperature:g}"
+    assert results.one().reference == "exact"
+
+
+@pytest.mark.parametrize(
+    ("drawn_at", "exact"),
+    [
+        (1.0, read_by("logprob", 1.0)),
+        (1.0, read_by("logprob", 0.0)),  # token probabilities are the model's own at any temperature
+        (1.0, read_by("chain", 1.0, n=5)),
+        (0.7, read_by("sample", 0.7, n=50)),
+        (NAN, read_by("logprob", 1.0)),  # recorded elsewhere, nobody knows how
+    ],
+)
+def test_like_targets_are_compared(drawn_at, exact):
+    results = calib.convergence(sampled(temperature=drawn_at), exact, rng=1)
+    assert "reference" not in results.labels[0]
+
+
+def test_another_prompt_is_another_target():
+    exact = exact_scores().assign(prompt="think")
+    with pytest.raises(TableError, match="`exact` must have scores of"):
+        calib.convergence(sampled(prompt="form"), exact, rng=1)
+    assert len(calib.convergence(sampled(prompt="form"), exact, unlike=True, rng=1)) == 1
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_variance_of_chains_is_kept_apart_within_and_between():
+    # two chains: 2 or 4 with equal weight (mean 3, variance 1), and 5 for certain; a third could not be read
+    rows = [(0, 2.0, 0.4, "ok"), (0, 4.0, 0.4, "ok"), (0, NAN, 0.2, "off_scale"), (1, 5.0, 1.0, "ok")]
+    rows += [(2, NAN, 1.0, "unread")]
+    ratings = pd.DataFrame(rows, columns=["draw", "score", "weight", "status"])
+    ratings = ratings.assign(item="a", criterion="c", rater="j", method="chain", temperature=1.0, scale="1|2|3|4|5")
+    scores = calib.summarize(ratings).iloc[0]
+    assert (scores["score"], scores["n"], scores["n_unread"]) == (4.0, 2, 1)
+    assert (scores["var_within"], scores["var_between"]) == pytest.approx((0.5, 2.0))
+    # the law of total variance, with the variance of the chains' means as it stands
+    assert scores["sd"] ** 2 == pytest.approx(scores["var_within"] + scores["var_between"] / 2)
+
+
+def test_one_chain_tells_nothing_between_and_samples_have_neither():
+    one = drawn(("a", 0, 3)).assign(method="chain")
+    scores = calib.summarize(one).iloc[0]
+    assert scores["var_within"] == 0
+    assert math.isnan(scores["var_between"])
+    scores = calib.summarize(drawn(("a", 0, 3), ("a", 1, 4))).iloc[0]
+    assert math.isnan(scores["var_within"])
+    assert math.isnan(scores["var_between"])
