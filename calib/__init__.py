@@ -22,6 +22,7 @@ _HOMES = {
     "agreement": "calib._analyze",
     "convergence": "calib._analyze",
     "difference": "calib._analyze",
+    "from_jsonl": "calib.judge._batch",
     "geval_prompt": "calib.judge._prompt",
     "interval": "calib._analyze",
     "load_llm_rubric": "calib.datasets",
@@ -34,6 +35,7 @@ _HOMES = {
     "report": "calib._report",
     "scores_from": "calib._analyze",
     "summarize": "calib._analyze",
+    "to_batch": "calib.judge._batch",
     "write_steps": "calib.judge._rate",
 }
 _MODULES = ("datasets", "plot", "stats", "table")
@@ -50,6 +52,7 @@ __all__ = [
     "convergence",
     "datasets",
     "difference",
+    "from_jsonl",
     "geval_prompt",
     "interval",
     "load_llm_rubric",
@@ -65,6 +68,7 @@ __all__ = [
     "stats",
     "summarize",
     "table",
+    "to_batch",
     "write_steps",
 ]
 

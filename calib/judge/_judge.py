@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from calib.judge._extract import PATTERN_VERSION
 from calib.judge._prompt import Prompt
 from calib.judge._reply import to_json
 from calib.judge._transport import Transport, public
+from calib.table import check_items
 
 METHODS = ("auto", "logprob", "sample")
 _MAX_TOKENS = {"form": 8, "think": 1024, "json": 1024}
@@ -146,20 +149,38 @@ class Call(NamedTuple):
         return f"item {self.row['item']!r}"
 
 
+def questions(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[dict[str, Any]]]:
+    """What is asked and of what: checked prompts, and checked items as rows.
+
+    Raises
+    ------
+    TableError, ValueError
+        If there are none, the items break their schema, or two prompts send the same.
+    """
+    table = check_items(items)
+    prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
+    if not prompts or not len(table):
+        raise ValueError(f"`items` and `prompt` must not be empty, but got {len(table)} items, {len(prompts)} prompts.")
+    if len({p.id for p in prompts}) < len(prompts):
+        raise ValueError("`prompt` must name each prompt once, but two of them send the same.")
+    return prompts, table.to_dict(orient="records")
+
+
 def place(transport: Transport) -> str:
     """Name and endpoint of a transport as the ratings show them."""
     return f"{transport.name}@{public(transport.endpoint)}" if transport.endpoint else transport.name
 
 
-def calls(judge: Judge, transport: Transport, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
-    """The calls for one item, one per draw."""
+def calls(judge: Judge, where: str, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
+    """The calls for one item, one per draw; `where` is the place of the transport."""
     logprobs = plan.method == "logprob"
     draws = judge.draws or DRAWS[plan.method]
     if logprobs and prompt.reasoning == "form":
         draws = 1  # without a chain of reasoning each reply would tell the same probabilities
     body = _question(judge, plan, prompt, row, logprobs=logprobs)
-    read = [PATTERN_VERSION, prompt.answer, prompt.scale.labels, prompt.scale.values]
-    base = digest([place(transport), judge.seed, read, body])
+    scale = prompt.scale
+    read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
+    base = digest([where, judge.seed, read, body])
     for draw in range(draws):
         own = base.copy()
         own.update(str(draw).encode())

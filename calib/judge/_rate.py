@@ -14,12 +14,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from calib.judge._judge import Judge
+from calib.judge._judge import Judge, questions
 from calib.judge._prompt import Prompt
 from calib.judge._run import Run
 from calib.judge._store import Store
 from calib.judge._transport import AnyComplete, JudgeError, Transport, connect, wrap
-from calib.table import check_items
 
 T = TypeVar("T")
 
@@ -104,7 +103,7 @@ def rate(
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     if keep not in KEEP:
         raise ValueError(f"`keep` must be one of {', '.join(KEEP)}, but got {keep!r}.")
-    prompts, rows = _questions(items, prompt)
+    prompts, rows = questions(items, prompt)
     transport = _transport(judge, complete)
     with Store(store) as kept:
         run = Run(judge, kept, transport, keep=keep, max_cost=max_cost, progress=progress, texts=replies)
@@ -117,16 +116,6 @@ def rate(
         for note in run.notes:
             warnings.warn(note, stacklevel=2)
         return run.sheet.frame(judge, plan.run)
-
-
-def _questions(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[dict[str, Any]]]:
-    table = check_items(items)
-    prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
-    if not prompts or not len(table):
-        raise ValueError(f"`items` and `prompt` must not be empty, but got {len(table)} items, {len(prompts)} prompts.")
-    if len({p.id for p in prompts}) < len(prompts):
-        raise ValueError("`prompt` must name each prompt once, but two of them send the same.")
-    return prompts, table.to_dict(orient="records")
 
 
 @contextmanager

@@ -52,6 +52,7 @@ class Run:
         texts: bool = False,
     ) -> None:
         self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
+        self.where = _judge.place(transport)
         pace = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *pace)
         self.price, self.max_cost, self.spent = _price(judge, transport), max_cost, 0.0
@@ -109,7 +110,7 @@ class Run:
         if prompt.steps is not None:
             return prompt
         body = _judge.steps_request(self.judge, prompt)
-        key = _judge.digest([_judge.place(self.transport), body]).hexdigest()
+        key = _judge.digest([self.where, body]).hexdigest()
         if key not in self.store:
             raw, reply = await self.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
@@ -131,7 +132,7 @@ class Run:
         if auto:
             method = "logprob" if await self._gives_logprobs(prompt, rows[:_PROBED], extras) else "sample"
         said = {
-            _judge.place(self.transport): True,
+            self.where: True,
             f"auto:{method}": auto,
             "samplers:server": self._has_samplers() and not extras,
             f"floor:{judge.noise_floor:g}": judge.noise_floor,
@@ -175,7 +176,7 @@ class Run:
             return 1
         for choices in _CHOICES:
             body = _judge.choices_request(judge, extras, choices)
-            keys = [_judge.digest([_judge.place(self.transport), body, n]).hexdigest() for n in range(choices)]
+            keys = [_judge.digest([self.where, body, n]).hexdigest() for n in range(choices)]
             if keys[0] not in self.store:
                 try:
                     raw, reply = await self.ask("several choices at once", body)
@@ -189,7 +190,7 @@ class Run:
     # --- many calls ---
 
     def _calls(self, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
-        return _judge.calls(self.judge, self.transport, plan, prompt, row)
+        return _judge.calls(self.judge, self.where, plan, prompt, row)
 
     async def _fetch(self, plan: Plan, wanted: list[Call]) -> list[Call]:
         """Read what is in the store and ask for the rest; the calls whose replies leave something open."""

@@ -111,6 +111,11 @@ def wrap(complete: AnyComplete, base_url: str | None) -> Transport:
     return Transport(f"callable:{name}", base_url, call)
 
 
+def model_name(model: str) -> str:
+    """A model as an OpenAI-compatible endpoint knows it."""
+    return model.removeprefix("openai/").removeprefix("hosted_vllm/")
+
+
 def public(url: str) -> str:
     """An endpoint without user, password and query.
 
@@ -169,7 +174,7 @@ class _Direct:
     """An endpoint that is asked by aiohttp, over connections that stay open during a run."""
 
     def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
-        self.model = model.removeprefix("openai/").removeprefix("hosted_vllm/")
+        self.model = model_name(model)
         self.url = endpoint.rstrip("/") + "/chat/completions"
         self.concurrency = concurrency
         self.proxy = _proxy(self.url)

@@ -1,0 +1,214 @@
+"""Replies that come another way: batch input out, recorded responses and batch output in."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from calib.judge import _judge
+from calib.judge._extract import Row, extract, has_logprobs
+from calib.judge._judge import Call, Judge, Plan, questions
+from calib.judge._prompt import Prompt
+from calib.judge._reply import Choice, decode, to_json
+from calib.judge._sheet import Sheet
+from calib.judge._transport import model_name
+from calib.table import TableError
+
+_WHERE = "batch"  # part of the keys, in place of a transport
+
+
+def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
+    """Write the requests of a run as OpenAI batch input, one line per draw.
+
+    Parameters
+    ----------
+    items : DataFrame
+    prompt : Prompt or iterable of Prompt
+        With evaluation steps (see `calib.write_steps`).
+    judge : Judge
+        Its `method` must be "logprob" or "sample": a file cannot be asked what a model gives.
+    path : path
+        A .jsonl file.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TableError, ValueError
+        If the items lack a column, the judge's method is "auto", or a prompt has no steps.
+
+    Examples
+    --------
+    >>> import calib, json, tempfile
+    >>> items, _ = calib.load_planted()
+    >>> judge = calib.Judge("openai/gpt-4o-mini", method="logprob")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = to_batch(items.head(2), calib.geval_prompt("fluency"), judge, f"{folder}/batch.jsonl")
+    ...     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    >>> len(lines), lines[0]["url"], lines[0]["body"]["model"]
+    (2, '/v1/chat/completions', 'gpt-4o-mini')
+    """
+    prompts, rows = questions(items, prompt)
+    if judge.method == "auto":
+        raise ValueError("`judge` must have the method 'logprob' or 'sample' for a batch, but has 'auto'.")
+    if any(one.steps is None for one in prompts):
+        raise ValueError("`prompt` must have evaluation steps for a batch; have them written by `calib.write_steps`.")
+    plan = Plan(judge.method, "", {})
+    with Path(path).open("wb") as file:
+        for call in {call.key: call for call in _calls(judge, plan, prompts, rows)}.values():
+            body = _judge.request(judge, plan, [call]) | {"model": model_name(judge.model)}
+            line = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
+            file.write(to_json(line) + b"\n")
+    return Path(path)
+
+
+def from_jsonl(
+    path: str | Path, items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, *, replies: bool = False
+) -> pd.DataFrame:
+    r"""Ratings from replies that were recorded elsewhere: OpenAI-style responses or batch output.
+
+    Parameters
+    ----------
+    path : path
+        A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It
+        says what it belongs to by `custom_id` (as `to_batch` wrote it, or an item's id) or
+        by `item`; lines of one item are its draws. Without any ids there must be one line
+        for each item, in their order.
+    items : DataFrame
+    prompt : Prompt or iterable of Prompt
+        What was asked: it says on which scale and by which pattern the replies are read.
+    judge : Judge
+        Who answered. Method "auto" reads token probabilities if the first reply has them.
+    replies : bool, default False
+        Keep the text of each reply in a column `reply`.
+
+    Returns
+    -------
+    DataFrame
+        A table of ratings. Lines that report an error have the status "failed".
+
+    Raises
+    ------
+    TableError
+        If a line is no JSON, no completion, or belongs to no item; with its number.
+
+    Warns
+    -----
+    UserWarning
+        If items have no line.
+
+    Examples
+    --------
+    >>> import calib, tempfile
+    >>> items, _ = calib.load_planted()
+    >>> line = '{"choices": [{"message": {"content": "4"}}]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "replies.jsonl")
+    ...     _ = path.write_text(line + "\n" + line)
+    ...     ratings = from_jsonl(path, items.head(2), calib.geval_prompt("fluency"), calib.Judge("someone"))
+    >>> ratings[["score", "method"]].to_dict("records")
+    [{'score': 4.0, 'method': 'sample'}, {'score': 4.0, 'method': 'sample'}]
+    """
+    prompts, rows = questions(items, prompt)
+    lines = list(_lines(Path(path)))
+    method = judge.method if judge.method != "auto" else "logprob" if _first_tells(lines) else "sample"
+    calls, choices = _matched(lines, judge, method, prompts, rows)
+    sheet = Sheet(texts=replies)
+    sheet.expect(calls)
+    for call, choice in zip(calls, choices, strict=True):
+        if choice is None:
+            sheet.add(call, [Row(math.nan, 1.0, "failed")], "")
+            continue
+        scale, answer = call.prompt.scale, call.prompt.answer
+        found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
+        sheet.add(call, found.rows, choice.text)
+    if silent := len(rows) - len({call.row["item"] for call in calls}):
+        warnings.warn(f"{silent} of {len(rows)} items have no line in {Path(path).name}.", stacklevel=2)
+    auto = f"|auto:{method}" if judge.method == "auto" else ""
+    return sheet.frame(judge, f"file:{Path(path).name}{auto}")
+
+
+class _Line(NamedTuple):
+    """One line of a file; `choices` is empty where it reports an error."""
+
+    number: int
+    name: str | None
+    choices: list[Choice]
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if raw.strip():
+                yield _line(number, raw)
+
+
+def _line(number: int, raw: bytes) -> _Line:
+    try:
+        given = json.loads(raw)
+        name = given.get("custom_id", given.get("item"))
+        body = given.get("response", given)
+        failed = given.get("error") or (body or {}).get("status_code", 200) != 200
+        body = (body or {}).get("body", body)
+        if body and "message" in body and "choices" not in body:
+            body = {"choices": [body]}  # a single choice, as some logs keep it
+        choices = [] if failed else decode(body).choices
+    except (ValueError, AttributeError, TypeError):
+        raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
+    return _Line(number, None if name is None else str(name), choices)
+
+
+def _first_tells(lines: list[_Line]) -> bool:
+    return next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
+
+
+def _calls(judge: Judge, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Iterator[Call]:
+    for prompt in prompts:
+        for row in rows:
+            yield from _judge.calls(judge, _WHERE, plan, prompt, row)
+
+
+def _matched(
+    lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[dict[str, Any]]
+) -> tuple[list[Call], list[Choice | None]]:
+    """The draws in the file, each with its choice; None where the line reports an error."""
+    asked: dict[str, list[Call]] = {}
+    for call in _calls(judge, Plan(method, "", {}), prompts, rows):
+        asked.setdefault(call.key, []).append(call)  # items of one text share a request
+    by_item = {row["item"]: Call(f"item {row['item']}", prompts[0], row, 0, method == "logprob") for row in rows}
+    known = asked if len(prompts) > 1 else {item: [call] for item, call in by_item.items()} | asked
+    pairs = [(call, choice) for line in _named(lines, rows) for call, choice in _of_line(line, known)]
+    drawn: Counter[tuple[str, str]] = Counter()
+    calls: list[Call] = []
+    for call, _ in pairs:
+        mine = (call.key, call.row["item"])
+        calls.append(call._replace(key=f"{call.key}/{len(calls)}", draw=call.draw + drawn[mine]))
+        drawn[mine] += 1
+    return calls, [choice for _, choice in pairs]
+
+
+def _named(lines: list[_Line], rows: list[dict[str, Any]]) -> list[_Line]:
+    """Lines without ids are those of the items, in their order."""
+    if any(line.name is not None for line in lines):
+        return lines
+    if len(lines) != len(rows):
+        raise TableError(f"lines without ids must be as many as the items, but are {len(lines)} for {len(rows)}.")
+    return [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
+
+
+def _of_line(line: _Line, known: dict[str, list[Call]]) -> Iterator[tuple[Call, Choice | None]]:
+    if line.name not in known:
+        raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
+    for call in known[line.name]:
+        yield from ((call, choice) for choice in line.choices)
+        if not line.choices:
+            yield call, None
