@@ -203,12 +203,12 @@ def _next_steps(out: Path) -> str:
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
     criterion: Annotated[list[str], typer.Option(help="coherence, consistency, fluency, relevance; repeatable.")],
-    model: Annotated[str, typer.Option(help="'offline', or a LiteLLM model such as openai/gpt-4o-mini.")],
-    out: Annotated[Path, typer.Option(callback=_table_file, help="Ratings: .csv, .jsonl or .parquet.")],
+    model: Annotated[str, typer.Option(help="'offline', openai/gpt-4o-mini, or any model that LiteLLM knows.")],
+    out: Annotated[Path | None, typer.Option(callback=_table_file, help="Ratings: .csv, .jsonl or .parquet.")] = None,
     criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
     inputs: Annotated[list[str] | None, typer.Option(help="Columns shown, the last is rated; repeatable.")] = None,
     scale: Annotated[str | None, typer.Option(help="'1|2|3|4|5' (default) or 'no=0|yes=1'.")] = None,
-    reasoning: Annotated[str, typer.Option(help="form (the label alone) or think (reasons first).")] = "form",
+    reasoning: Annotated[str, typer.Option(help="form (the label alone), think or json (reasons first).")] = "form",
     method: Annotated[str, typer.Option(help="auto, logprob or sample.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Samples, or chains of reasoning, per item.")] = None,
     temperature: Annotated[float, typer.Option(help="Of the draws.")] = 1.0,
@@ -216,23 +216,31 @@ def rate(
     base_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible server.")] = None,
     seed: Annotated[int | None, typer.Option(help="For servers that take one.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest reply; models that reason need more.")] = None,
-    concurrency: Annotated[int, typer.Option(help="Calls under way at once.")] = 16,
+    concurrency: Annotated[int, typer.Option(help="The most calls under way at once.")] = 16,
+    timeout: Annotated[float, typer.Option(help="Seconds for one attempt.")] = 120.0,
+    deadline: Annotated[float, typer.Option(help="Seconds for a call with all its attempts.")] = 900.0,
+    requests_per_minute: Annotated[float | None, typer.Option(help="A limit of the provider.")] = None,
+    tokens_per_minute: Annotated[float | None, typer.Option(help="A limit of the provider.")] = None,
+    price: Annotated[
+        tuple[float, float] | None, typer.Option(help="US dollars per million tokens, in and out.")
+    ] = None,
+    noise_floor: Annotated[float, typer.Option(help="Labels with less probability are not told apart.")] = 0.0,
+    continuation: Annotated[bool, typer.Option("--continuation", help="Resolve labels left open by a call.")] = False,
     store: Annotated[
         Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
     ] = None,
+    keep: Annotated[str, typer.Option(help="What is stored of a reply: compact or full.")] = "compact",
+    max_cost: Annotated[float | None, typer.Option(help="US dollars; the run stops before it would cost more.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show calls, tokens and cost; call nobody.")] = False,
+    to_batch: Annotated[
+        Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
+    ] = None,
+    from_jsonl: Annotated[Path | None, typer.Option(help="Read the replies from there instead (batch output).")] = None,
     replies: Annotated[bool, typer.Option("--replies", help="Keep the text of each reply.")] = False,
 ) -> None:
     """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
     import calib
 
-    shown = tuple(inputs or ("source", "output"))
-    if criteria is not None and len(criterion) != 1:
-        raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
-    prompts = (
-        [calib.Prompt.from_criteria(criterion[0], criteria, scale=scale, inputs=shown, reasoning=reasoning)]
-        if criteria is not None
-        else [calib.geval_prompt(name, scale=scale, inputs=shown, reasoning=reasoning) for name in criterion]
-    )
     judge = calib.Judge(
         model,
         method=method,
@@ -243,11 +251,44 @@ def rate(
         seed=seed,
         max_tokens=max_tokens,
         concurrency=concurrency,
+        timeout=timeout,
+        deadline=deadline,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        price=price,
+        noise_floor=noise_floor,
+        continuation=continuation,
     )
-    kept = store or out.with_suffix(".sqlite")
-    ratings = calib.rate(calib.table.read(items, "items"), prompts, judge, store=kept, replies=replies)
+    prompts = _prompts(criterion, criteria, scale, tuple(inputs or ("source", "output")), reasoning)
+    table = calib.table.read(items, "items")
+    kept = store or (out and out.with_suffix(".sqlite"))
+    if to_batch is not None:
+        typer.echo(f"wrote {_text(calib.to_batch(table, prompts, judge, to_batch))}")
+        return
+    if dry_run:
+        there = kept if kept and kept.exists() else None  # looking on leaves no file behind
+        typer.echo(str(calib.rate(table, prompts, judge, store=there, dry_run=True)))
+        return
+    if out is None:
+        raise typer.BadParameter("--out must name a file for the ratings.")
+    if from_jsonl is not None:
+        ratings = calib.from_jsonl(from_jsonl, table, prompts, judge, replies=replies)
+    else:
+        ratings = calib.rate(table, prompts, judge, store=kept, keep=keep, max_cost=max_cost, replies=replies)
     _show(ratings)
     _write(ratings, out)
+
+
+def _prompts(
+    names: list[str], criteria: str | None, scale: str | None, inputs: tuple[str, ...], reasoning: str
+) -> list[Any]:
+    import calib
+
+    if criteria is None:
+        return [calib.geval_prompt(name, scale=scale, inputs=inputs, reasoning=reasoning) for name in names]
+    if len(names) != 1:
+        raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
+    return [calib.Prompt.from_criteria(names[0], criteria, scale=scale, inputs=inputs, reasoning=reasoning)]
 
 
 @app.command()
@@ -305,6 +346,7 @@ def converge(
     method: Coefficient = "spearman",
     sizes: Annotated[list[int] | None, typer.Option(help="Number of draws; repeatable.")] = None,
     n_subsets: Annotated[int, typer.Option(help="Random subsets of the draws.")] = 100,
+    unlike: Annotated[bool, typer.Option("--unlike", help="Compare with what estimates something else, too.")] = False,
     rng: Annotated[int | None, typer.Option(help="Seed of the subsets.")] = None,
     item: OwnItem = None,
     score: OwnScore = None,
@@ -319,7 +361,7 @@ def converge(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
     expected, people = _scores(own, None, exact, human)
     draws = calib.table.read(sampled, "ratings")
-    options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "rng": rng}
+    options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "unlike": unlike, "rng": rng}
     results = calib.convergence(draws, expected, human=people, **options)
     _show_results(results, out)
     for line in str(results).splitlines():

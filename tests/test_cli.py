@@ -1,5 +1,6 @@
 """The command line: each command once on small real input, and every kind of error."""
 
+import json
 import os
 import re
 import shlex
@@ -240,14 +241,58 @@ def test_rate_makes_the_judge_of_its_options(run, files, tmp_path, monkeypatch):
 
     monkeypatch.setattr(calib, "rate", record)
     options = "--temperature 0.5 --top-logprobs 5 --base-url http://localhost:1 --seed 3 --max-tokens 9 --concurrency 2"
+    options += " --timeout 5 --deadline 50 --requests-per-minute 60 --tokens-per-minute 900 --price 1 2"
+    options += " --noise-floor 0.01 --continuation --keep full --max-cost 3"
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "m", "--method", "sample", "--draws", "4"]
     run(*command, *options.split(), "--reasoning", "think", "--inputs", "output", "--out", tmp_path / "r.csv")
     assert asked["judge"] == calib.Judge(
         "m", method="sample", draws=4, temperature=0.5, top_logprobs=5, base_url="http://localhost:1", seed=3,
-        max_tokens=9, concurrency=2,
+        max_tokens=9, concurrency=2, timeout=5, deadline=50, requests_per_minute=60, tokens_per_minute=900,
+        price=(1, 2), noise_floor=0.01, continuation=True,
     )  # fmt: skip
+    assert (asked["keep"], asked["max_cost"]) == ("full", 3)
     assert asked["prompts"] == [calib.geval_prompt("fluency", reasoning="think", inputs=("output",))]
     assert (asked["store"], asked["replies"]) == (tmp_path / "r.sqlite", False)
+
+
+def test_a_dry_run_calls_nobody_and_leaves_nothing_behind(run, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none-at-all")
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "openai/gpt-4o-mini", "--dry-run"]
+    code, said, _ = run(*command)
+    assert code == 0
+    assert re.fullmatch(
+        r"78 calls \(0 draws in the store\): about [\d,]+ tokens in, at most 624 tokens out, .*\n", said
+    )
+    assert "at most $0.0" in said
+    run(*command, "--out", tmp_path / "r.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_batch_goes_out_and_its_replies_come_in(run, files, tmp_path):
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "m", "--method", "sample", "--draws", "2"]
+    code, said, _ = run(*command, "--to-batch", tmp_path / "batch.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "batch.jsonl").read_text().splitlines()]
+    assert (code, len(lines)) == (0, 156)
+    assert "wrote" in said
+    body = {"choices": [{"message": {"content": "3"}}]}
+    replies = [{"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}} for line in lines]
+    (tmp_path / "out.jsonl").write_text("\n".join(map(json.dumps, replies)))
+    code, said, _ = run(*command, "--from-jsonl", tmp_path / "out.jsonl", "--out", tmp_path / "r.csv")
+    ratings = table.read(tmp_path / "r.csv", "ratings")
+    assert (code, set(ratings["score"]), len(ratings)) == (0, {3.0}, 156)
+
+
+def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
+    options = ["rate", files["items"], "--criterion", "fluency", "--model", "offline"]
+    cold = tmp_path / "cold.csv"
+    run(*options, "--method", "sample", "--draws", "3", "--temperature", "0.5", "--out", cold)
+    code, _, err = run("converge", cold, files["ratings"])
+    assert code == 2
+    one_line(err, "drawn at temperature 0.5, token probabilities are those of temperature 1")
+    code, said, _ = run("converge", cold, files["ratings"], "--unlike")
+    assert code == 0
+    assert "logprob of fluency-form" in said
 
 
 def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
@@ -402,7 +447,7 @@ def one_line(err, words):
             "exactly one --criterion",
         ),
         ("rate {items} --criterion fluency --model offline --out r.txt", "must end in .csv, .jsonl or .parquet"),
-        ("rate {items} --criterion fluency --model offline", "Missing option '--out'"),
+        ("rate {items} --criterion fluency --model offline", "--out must name a file for the ratings"),
         ("rate {items} --criterion fluency --out r.csv", "Missing option '--model'"),
     ],
 )
