@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
@@ -32,6 +33,7 @@ from calib.judge._transport import (
 
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
+_END = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_end|>
 _SHOW_EVERY = 0.2  # seconds
 _PROBED = 3  # items that are tried to find out whether there are token probabilities
 _REJECTED = 3  # requests refused before any was answered: then it is not the items
@@ -199,7 +201,7 @@ class Run:
 
         def deliver(call: Call, choice: Choice) -> None:
             reading = self._read(call, choice)
-            if self.judge.continuation and _significant(reading):
+            if self.judge.continuation and _significant(reading, ()):
                 unresolved.append(call)
             else:
                 self.sheet.add(call, reading.rows, choice.text)
@@ -211,33 +213,44 @@ class Run:
 
     async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
         """Have the open beginnings of labels continued, until nothing significant is open."""
-
-        async def settle(call: Call) -> None:
-            choice = self.store.get(call.key)
-            more: dict[str, Choice] = {}
-            reading = self._read(call, choice)
-            while new := [one for one in _significant(reading) if one.prefix not in more]:
-                for one in new:
-                    more[one.prefix] = await self._continuation(plan, call, one)
-                reading = self._read(call, choice, more)
-            self.sheet.add(call, reading.rows, choice.text)
-
-        waiting = iter(calls)
+        trouble = await self._continues(plan, calls)
+        left, waiting = [trouble] if trouble else [], iter(calls)
 
         async def worker() -> None:
             for call in waiting:
-                await settle(call)
+                choice, more = self.store.get(call.key), dict[str, Choice]()
+                try:
+                    while not trouble and (new := _significant(self._read(call, choice, more), more)):
+                        for one in new:
+                            more[one.prefix] = await self._continuation(plan, call, one.prefix)
+                except (RejectedError, UnavailableError) as error:
+                    left.append(str(error))
+                self.sheet.add(call, self._read(call, choice, more).rows, choice.text)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.judge.concurrency, len(calls))):
-                group.create_task(worker())
+        await asyncio.gather(*(worker() for _ in range(min(self.judge.concurrency, len(calls)))))
+        if left:
+            self.notes.append(f"replies could not be continued, what they leave open stays ambiguous: {left[0]}")
 
-    async def _continuation(self, plan: Plan, call: Call, one: Open) -> Choice:
-        key = _judge.digest([call.key, one.prefix]).hexdigest()
+    async def _continues(self, plan: Plan, calls: list[Call]) -> str:
+        """What speaks against the server going on from a beginning: a whole reply must have nothing to add."""
+        for call in calls:
+            choice = self.store.get(call.key)
+            if choice.finish == "stop":
+                break
+        else:
+            return "no reply came to its end by itself"
+        try:
+            added = await self._continuation(plan, call, choice.text)
+        except RejectedError as error:
+            return str(error)
+        token = max(added.lists[0], key=lambda pair: pair[1])[0] if 0 in added.lists else b"".join(added.tokens[:1])
+        return "" if _END.fullmatch(token) else f"after a whole reply the server goes on with {token!r}"
+
+    async def _continuation(self, plan: Plan, call: Call, prefix: str) -> Choice:
+        key = _judge.digest([call.key, prefix]).hexdigest()
         if key not in self.store:
-            body = _judge.continuing(_judge.request(self.judge, plan, [call]), one.prefix)
-            raw, reply = await self.ask(f"the continuation of {call.what}", body)
-            self.put([key], body, raw, reply)
+            body = _judge.continuing(_judge.request(self.judge, plan, [call]), prefix)
+            self.put([key], body, *await self.ask(f"the continuation of {call.what}", body))
         return self.store.get(key)
 
     def _read(self, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
@@ -414,8 +427,8 @@ def _tokens_in(body: Mapping[str, Any]) -> int:
     return about(sum(len(message["content"]) for message in body["messages"]))
 
 
-def _significant(reading: Reading) -> list[Open]:
-    return [one for one in reading.open if one.weight > _WORTH_A_CALL]
+def _significant(reading: Reading, known: Container[str]) -> list[Open]:
+    return [one for one in reading.open if one.weight > _WORTH_A_CALL and one.prefix not in known]
 
 
 def _price(judge: Judge, transport: Transport) -> tuple[float, float] | None:
