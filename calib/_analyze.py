@@ -127,7 +127,10 @@ def _words(label: dict[str, Any]) -> str:
         for name, value in label.items()
         if not name.startswith("n_") and name != "temperature" and value != ""
     ]
-    return ", ".join(shown)
+    # draws at another temperature have another expectation: that has to be seen
+    temperature = label.get("temperature", math.nan)
+    tempered = label.get("method") in ("sample", "chain") and not math.isnan(temperature) and temperature != 1
+    return ", ".join([*shown, f"temperature {temperature:g}"] if tempered else shown)
 
 
 # --- ratings -> scores ------------------------------------------------------------------------------------------

@@ -853,3 +853,19 @@ def test_one_chain_tells_nothing_between_and_samples_have_neither():
     scores = calib.summarize(drawn(("a", 0, 3), ("a", 1, 4))).iloc[0]
     assert math.isnan(scores["var_within"])
     assert math.isnan(scores["var_between"])
+
+
+@pytest.mark.parametrize(
+    ("method", "temperature", "shown"),
+    [
+        ("sample", 0.7, True),
+        ("chain", 0.0, True),
+        ("sample", 1.0, False),
+        ("logprob", 0.0, False),
+        ("human", NAN, False),
+    ],
+)
+def test_another_temperature_is_shown_as_another_estimand(method, temperature, shown):
+    scores = exact_scores().assign(method=method, temperature=temperature)
+    results = calib.agreement(scores, exact_scores(EXACT[::-1], "ann"))
+    assert (f"temperature {temperature:g}" in str(results)) == shown
