@@ -50,6 +50,7 @@ def about(length: int) -> int:
     return length // _CHARACTERS_A_TOKEN + 1
 
 
+@lru_cache
 def price(model: str) -> tuple[float, float] | None:
     """US dollars per million tokens in and out by LiteLLM's price list; None where it has none.
 
@@ -58,18 +59,19 @@ def price(model: str) -> tuple[float, float] | None:
     >>> price("openai/gpt-4o-mini")
     (0.15, 0.6)
     """
-    model = model.removeprefix("litellm/")
-    provider, _, name = model.partition("/")
-    entry = _prices().get(model) or _prices().get(name, {})
-    if entry.get("litellm_provider") != provider:
-        return None
+    prices, model = _prices(), model.removeprefix("litellm/")
+    if (entry := prices.get(model)) is None:
+        provider, _, name = model.partition("/")
+        entry = prices.get(name, {})
+        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
+        if not str(entry.get("litellm_provider")).startswith(provider):
+            return None
     try:
         return round(entry["input_cost_per_token"] * 1e6, 9), round(entry["output_cost_per_token"] * 1e6, 9)
     except (KeyError, TypeError):
         return None
 
 
-@lru_cache(maxsize=1)
 def _prices() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
     found = find_spec("litellm")

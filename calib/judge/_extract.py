@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from calib.judge._prompt import Scale
-from calib.judge._reply import FILLING, Candidates, Choice, answer_start, offset, spelt
+from calib.judge._reply import FILLING, Candidates, Choice, answer_start, offset, unmarked
+
+T = TypeVar("T")
 
 # part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
 PATTERN_VERSION = 1
 
-_MEMORY = 1 << 16  # token texts whose meaning is remembered
+_MEMORY = 1 << 14  # token texts whose meaning is remembered
+_SHORT = 64  # the longest of them
+_PATIENCE = 16  # after so many blanks and marks a continuation is not asked for
 _LEAST = 0.1  # where something else than a label was drawn, labels must hold this much to be read
+_NOISE = 1e-6  # of sums of probabilities whose logarithms are float32
 
 
 class Row(NamedTuple):
@@ -49,25 +55,31 @@ class Reading(NamedTuple):
 
 # --- the answer in the text -------------------------------------------------------------------------------------
 
+# Nothing here may take more than linear time, whatever the text: what can run on is possessive (*+) or ends with the
+# line where a match may begin at each line, and no two parts in a row can share a run between them.
 _MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand around a label
-_NAME = r"[^\W\d][^\n:=]{0,40}?[\"'*]*\s*[:=]"
+_NAME = r"[^\W\d_][^\n:=]{0,40}?[\"'*]*+\s*+[:=]"
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 # a label stands alone: not the start of a word, a number, a range, or a sentence ("2 flaws were found")
-_ALONE = r"(?!\w|\.\d|-\w|\s*[-\u2013]\s*\d)(?=\s*(?:\Z|\n|[.,;:!?)\]}>\"'`*_/(]|[-\u2013\u2014]\s|(?:out )?of \d))"
+_FOLLOWS = r"\Z|\n|[.,;:!?)\]}>\"'`*_/(]|<[/|]|[-\u2013\u2014]\s|(?:out )?of \d"
+_ALONE = rf"(?!\w|\.\d|-\w|\s*+[-\u2013]\s*+\d)(?=[^\S\n]*+(?:{_FOLLOWS}))"
 _GOES_ON = r"(?!\w|\.\d)"  # all that a token can tell
-_LINE = r"(?:(?m:^)[\W_]*(?:(?i:final|overall|total|my|the)\s+)*|[\"'])"
-_OF_WHAT = r"(?:\s*\([^()\n]{0,20}\)|\s+(?:for|of)\s+[\w ]{1,30}?)?[\"'*\s]*"
+_LINE = r"(?:(?m:^)(?:[^\w\n]++|_)*+(?:(?i:final|overall|total|my|the)[^\S\n]++)*+|[\"'])"
+_OF_WHAT = r"(?:\s*+\([^()\n]{0,20}\)|\s++(?:for|of)\s++[\w ]{1,30}?)?[\"'*\s]*+"
 _SCORE_LINE = rf"{_LINE}(?i:score|rating){_OF_WHAT}[:=]"
-_LIST = re.compile(r"\s*1[.)]\s.*^\s*2[.)]\s", re.DOTALL | re.MULTILINE)  # a numbered list is no rating of 1
+_LIST = re.compile(r"\s*+1[.)]\s.*^[^\S\n]*+2[.)]\s", re.DOTALL | re.MULTILINE)  # a numbered list is no rating of 1
 _LEADS = {
-    "label": rf"\A(?:{_MARKS}(?:-\s+)?{_NAME}|\s*-\s+)?",
-    "line": rf"{_SCORE_LINE}(?:{_MARKS}{_NAME})?",
+    "label": rf"(?:{_MARKS}+(?:-\s++)?{_NAME}|\s*+-\s++)?",
+    "line": rf"{_SCORE_LINE}(?:{_MARKS}+{_NAME})?",
     "value": "",  # of a JSON key
-    "token": r"\A",  # the first token or tokens of an answer
+    "token": "",  # the first token or tokens of an answer
 }
-_JSON_PART = re.compile(r"\"(?:[^\"\\]++|\\.)*+(?:\"|\Z)|[{}\[\]]", re.DOTALL)
-_JSON_KEY = re.compile(r"\"score\"\Z", re.IGNORECASE)
-_JSON_COLON = re.compile(r"\s*:")
+# all up to the next brace or key: other strings are skipped whole
+_JSON_PART = re.compile(
+    r"(?:[^\"{}\[\]]++|(?!\"score\"\s*+:)\"(?:[^\"\\]++|\\.)*+(?:\"|\\?\Z))*+"
+    r"(?:(?P<key>\"score\"\s*+:)|(?P<opens>[{\[])|(?P<closes>[}\]])|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class _Meaning(NamedTuple):
@@ -75,71 +87,78 @@ class _Meaning(NamedTuple):
 
     value: float
     longer: frozenset[float]
-    blank: bool  # marks and blanks alone: any label may follow
 
 
 class _Grammar:
     """A scale and a pattern, compiled, with what token texts mean on it remembered."""
 
     def __init__(self, scale: Scale, answer: str) -> None:
-        self.scale, self.answer = scale, answer
+        self.answer, self.numbers = answer, frozenset(scale.values if scale.numeric else ())
         # labels that differ by case alone are kept apart
         self.fold = len({label.casefold() for label in scale.labels}) == len(scale.labels)
         self.values = {self._key(label): value for label, value in zip(scale.labels, scale.values, strict=True)}
+        self.all = frozenset(scale.values)
+        self.longest = max(map(len, self.values))
         self.meanings: dict[str, _Meaning] = {}
-        self.answers = self._compiled("value" if answer == "json" else answer)
-        self.tokens = self._compiled("token")
+        self.answers = self._compiled("value" if answer == "json" else answer, _ALONE, scale)
+        self.tokens = self._compiled("token", _GOES_ON, scale)
 
     def _key(self, text: str) -> str:
         return text.casefold() if self.fold else text
 
-    def _compiled(self, lead: str) -> re.Pattern[str]:
-        words = sorted((x for x in self.scale.labels if not re.fullmatch(_NUMBER, x)), key=len, reverse=True)
-        value = rf"(?P<value>{'|'.join([_NUMBER, *map(re.escape, words)])})"
-        tail = _GOES_ON if lead == "token" else _ALONE
-        flags = re.IGNORECASE if self.fold else re.NOFLAG
-        return re.compile(rf"{_LEADS[lead]}(?P<slot>){_MARKS}{value}{tail}", flags)
+    def _compiled(self, lead: str, tail: str, scale: Scale) -> re.Pattern[str]:
+        words = sorted((x for x in scale.labels if not re.fullmatch(_NUMBER, x)), key=len, reverse=True)
+        # a label may itself begin with a mark
+        marks = _MARKS if any(word[0] in FILLING for word in words) else f"{_MARKS}+"
+        value = rf"(?P<value>{'|'.join([*map(re.escape, words), _NUMBER])})"
+        return re.compile(rf"{_LEADS[lead]}(?P<slot>){marks}{value}{tail}", re.IGNORECASE if self.fold else re.NOFLAG)
 
     def find(self, text: str) -> re.Match[str] | None:
         """The answer by the declared pattern: of score lines the last one, of keys the last at the top."""
-        if self.answer == "json":
-            found = [self.answers.match(text, start) for start in _score_keys(text)]
-        elif self.answer == "label" and _LIST.match(text):
-            return None
-        else:
-            found = list(self.answers.finditer(text))  # a bare label is anchored: at most one
-        return found[-1] if found else None
+        if self.answer == "label":
+            return None if _LIST.match(text) else self.answers.match(text)
+        if self.answer == "line":
+            return _last(self.answers.finditer(text))
+        start = _last(_score_keys(text))
+        return None if start is None else self.answers.match(text, start)
 
     def value(self, label: str) -> float:
         """The scale value that a label stands for; NaN off the scale."""
         if (key := self._key(label)) in self.values:
             return self.values[key]
-        if self.scale.numeric and re.fullmatch(_NUMBER, label) and float(label) in self.scale.values:
+        if self.numbers and re.fullmatch(_NUMBER, label) and float(label) in self.numbers:
             return float(label)
         return math.nan
 
     def meaning(self, text: str) -> _Meaning:
         """What the text of tokens at the answer means."""
         if (known := self.meanings.get(text)) is None:
+            known = self._meaning(text)
             if len(self.meanings) > _MEMORY:
                 self.meanings.clear()
-            known = self.meanings[text] = self._meaning(text)
+            if len(text) <= _SHORT:
+                self.meanings[text] = known
         return known
 
     def _meaning(self, text: str) -> _Meaning:
         found = self.tokens.match(text)
         value = self.value(found["value"]) if found else math.nan
         marks = len(text) - len(text.lstrip(FILLING))
-        if marks == len(text):  # nothing at all ends the reply
-            return _Meaning(value, frozenset(self.values.values() if text else ()), bool(text))
-        begun = [self._key(text[k:]) for k in range(marks + 1)]  # a label may itself begin with a mark
+        if marks == len(text):  # marks and blanks alone: any label may follow
+            return _Meaning(value, self.all)
+        # a label may itself begin with a mark
+        begun = [self._key(text[k:]) for k in range(max(len(text) - self.longest, 0), marks + 1)]
         longer = {v for label, v in self.values.items() if any(label.startswith(t) and label != t for t in begun)}
-        return _Meaning(value, frozenset(longer), blank=False)
+        return _Meaning(value, frozenset(longer))
 
 
 @lru_cache(maxsize=64)
 def _grammar(scale: Scale, answer: str) -> _Grammar:
     return _Grammar(scale, answer)
+
+
+def _last(found: Iterable[T]) -> T | None:
+    return next(iter(deque(found, maxlen=1)), None)
 
 
 def _score_keys(text: str) -> Iterator[int]:
@@ -148,10 +167,10 @@ def _score_keys(text: str) -> Iterator[int]:
     while start >= 0:
         depth, end = 0, len(text)
         for part in _JSON_PART.finditer(text, start):
-            depth += (part[0] in "{[") - (part[0] in "}]")
-            if depth == 1 and _JSON_KEY.match(part[0]) and (colon := _JSON_COLON.match(text, part.end())):
-                yield colon.end()
-            if depth == 0:
+            depth += (part.lastgroup == "opens") - (part.lastgroup == "closes")
+            if part.lastgroup == "key" and depth == 1:
+                yield part.end()
+            if not depth:
                 end = part.end()
                 break
         start = text.find("{", end)
@@ -232,23 +251,24 @@ def extract(
     >>> extract(decode(b'{"choices": [{"message": {"content": "4"}}]}').choices[0], Scale(), "label", logprobs=False)
     Reading(rows=[Row(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """
-    grammar, text = _grammar(scale, answer), _plain(choice.content)
+    grammar, text = _grammar(scale, answer), _plain(unmarked(choice.content))
     found = grammar.find(text)
     silent = _why_silent(choice, found)
     if silent == "refused" or (silent and not logprobs):
         return _nothing(silent)
     if not logprobs:
-        score, status = _label(grammar, found)
-        return Reading([Row(score, 1.0, status)], [])
+        return Reading([_drawn(choice, grammar, text, found)], [])
+    # a bare label can only be the first token, whichever token was drawn there
     if silent and (answer != "label" or not text or not choice.tokens):
         return _nothing(silent)
     if not has_logprobs(choice):
         return _nothing("no_logprobs")
-    # a bare label can only be the first token, whichever token was drawn there
     start = _locate(choice, text, grammar, found)
     if start is None:
         return _nothing(silent or "unread")
-    return _Mass(grammar, choice, continued or {}, start).read(found, silent, floor)
+    # a number off the scale can begin with one that is on it (7.5, 100)
+    stray = found is not None and math.isnan(grammar.value(found["value"]))
+    return _Mass(grammar, choice, continued or {}, silent, stray=stray).read(start, floor)
 
 
 def has_logprobs(choice: Choice) -> bool:
@@ -269,16 +289,25 @@ def _why_silent(choice: Choice, found: re.Match[str] | None) -> str:
     return "truncated" if choice.finish == "length" else "unread"
 
 
+def _drawn(choice: Choice, grammar: _Grammar, text: str, found: re.Match[str] | None) -> Row:
+    """The row of a reply that is one draw."""
+    score, status = _label(grammar, found)
+    # a 1 at which the reply was cut off may have become a 10
+    if choice.finish == "length" and found and found.end() == len(text) and grammar.meaning(found["value"]).longer:
+        score, status = math.nan, "truncated"
+    return Row(score, 1.0, status)
+
+
 def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] | None) -> int | None:
     """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
-    whole = spelt(choice)
-    shift = offset(whole, text)
-    if shift >= 0:
-        return answer_start(whole, shift + (found.start("slot") if found else 0))
-    there = grammar.find(whole)
-    if there is None or found is None or there["value"] != found["value"]:
-        return None
-    return answer_start(whole, there.start("slot"))
+    whole = b"".join(choice.tokens)
+    shift = offset(choice.tokens, _bytes(text))
+    if shift < 0:
+        text, there = _plain(whole), grammar.find(_plain(whole))
+        if there is None or found is None or there["value"] != found["value"]:
+            return None
+        shift, found = 0, there
+    return answer_start(whole, shift + (len(_bytes(text[: found.start("slot")])) if found else 0))
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------
@@ -287,27 +316,28 @@ def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] |
 class _Mass:
     """What the candidates say: mass per scale value, undecided between values, off the scale, not shown."""
 
-    def __init__(self, grammar: _Grammar, choice: Choice, continued: Mapping[str, Choice], start: int) -> None:
+    def __init__(
+        self, grammar: _Grammar, choice: Choice, continued: Mapping[str, Choice], silent: str, *, stray: bool
+    ) -> None:
         self.grammar, self.choice, self.continued = grammar, choice, continued
-        self.said = spelt(choice)[:start]
+        self.silent, self.stray = silent, stray
+        self.said = ""
         self.score: dict[float, float] = {}
         self.undecided: dict[tuple[float, float], float] = {}
         self.open: list[Open] = []
         self.off = self.hidden = 0.0
         self.absent: set[float] = set()
-        self.beyond = False
 
-    def read(self, found: re.Match[str] | None, silent: str, floor: float) -> Reading:
-        """The rows of the distribution at the answer."""
-        # a number off the scale can begin with one that is on it (7.5, 100)
-        self.beyond = found is not None and math.isnan(self.grammar.value(found["value"]))
-        place, lead = _token_at(self.choice.tokens, self.said)
+    def read(self, start: int, floor: float) -> Reading:
+        """The rows of the distribution at an answer that starts there."""
+        self.said = _plain(b"".join(self.choice.tokens)[:start])
+        place, lead = _token_at(self.choice.tokens, start)
         if trouble := self.add(self.choice, place, lead, "", 1.0):
             return _nothing(trouble)
         read = sum(self.score.values())
         # where something else than a label was drawn, labels must not have been a mere possibility
-        if not (read > _LEAST if silent else read or self.undecided):
-            return _nothing(silent or "unread")
+        if not (read > _LEAST if self.silent else read or self.undecided):
+            return _nothing(self.silent or "unread")
         return Reading(self.rows(floor), self.open)
 
     def add(self, choice: Choice, place: int, lead: str, begun: str, share: float) -> str:
@@ -317,31 +347,29 @@ class _Mass:
         """
         if (listed := choice.lists.get(place)) is None:
             return "no_logprobs"
-        top, other = _merged(listed, lead)
-        here = _plain(choice.tokens[place]).removeprefix(lead)
-        if here not in top:
+        top, here = _merged(listed, lead), _plain(choice.tokens[place]).removeprefix(lead)
+        if not top.get(here):
             return "constrained"  # the list says what the model wanted, not what it could say
-        self.off += share * other
-        whole = {value for text in top if not math.isnan(value := self.grammar.meaning(begun + text).value)}
-        for text, p in top.items():
-            if trouble := self._one(choice, place, begun + text, share * p, whole, emitted=text == here):
-                return trouble
-        self._unseen(1.0 - other - sum(top.values()), top, whole, share)
-        return ""
+        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
+        whole = {meaning.value for meaning in meanings.values()}
+        self._unseen(top, here, begun, whole, share)
+        trouble = ""
+        for piece, p in top.items():
+            text, drawn = begun + piece, piece == here and choice is self.choice
+            if drawn and meanings[piece].longer and place + 1 in choice.lists:
+                trouble = self.add(choice, place + 1, "", text, share * p)  # what was drawn shows how it goes on
+            elif (piece or lead) and _is_beginning(meanings[piece], whole):
+                self._begin(text, meanings[piece], share * p)
+            elif drawn:
+                trouble = self._settle_drawn(meanings[piece].value, share * p)
+            else:
+                self._settle(meanings[piece].value, share * p)
+        return trouble
 
-    def _one(self, choice: Choice, place: int, text: str, p: float, whole: set[float], *, emitted: bool) -> str:
-        """Settle one candidate, or go on with what follows it."""
-        value, longer, blank = self.grammar.meaning(text)
-        if emitted and self.beyond and not blank:
-            self.off += p
-        elif not longer or (not blank and whole & longer):  # a label that is listed whole is not spelt in pieces
-            self._settle(value, p)
-        elif emitted and place + 1 in choice.lists:
-            return self.add(choice, place + 1, "", text, p)  # what was emitted shows how it goes on
-        elif (more := self.continued.get(self.said + text)) and 0 in more.lists:
-            return self.add(more, 0, "", text, p)
-        else:
-            self._leave_open(text, p, longer | {v for v in (value,) if not math.isnan(v)})
+    def _settle_drawn(self, value: float, p: float) -> str:
+        if self.silent and not math.isnan(value):
+            return self.silent  # "2 flaws were found" begins like a label and is none
+        self._settle(math.nan if self.stray else value, p)
         return ""
 
     def _settle(self, value: float, p: float) -> None:
@@ -350,17 +378,26 @@ class _Mass:
         else:
             self.score[value] = self.score.get(value, 0.0) + p
 
-    def _leave_open(self, text: str, p: float, values: set[float] | frozenset[float]) -> None:
+    def _begin(self, text: str, meaning: _Meaning, p: float) -> None:
+        """The beginning of several labels: settled as another reply continues it, or left open."""
+        more = self.continued.get(self.said + text)
+        if more and not self.add(more, 0, "", text, p):
+            return
+        values = meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}
         ends = (min(values), max(values))
         self.undecided[ends] = self.undecided.get(ends, 0.0) + p
-        self.open.append(Open(self.said + text, text, p))
+        if len(text) <= self.grammar.longest + _PATIENCE:
+            self.open.append(Open(self.said + text, text, p))
 
-    def _unseen(self, rest: float, top: Mapping[str, float], whole: set[float], share: float) -> None:
+    def _unseen(self, top: Mapping[str, float], here: str, begun: str, whole: set[float], share: float) -> None:
         """Labels that are not in the list hold at most as much each as the least that is."""
-        absent = set(self.grammar.values.values()) - whole
-        least = min((p for p in top.values() if p > 0), default=0.0)
-        hidden = share * min(max(rest, 0.0), len(absent) * least)
-        if hidden > 1e-9:  # below the float noise of the reported probabilities nothing was left out
+        ended, possible = self.grammar.meaning(begun)
+        rest, absent = 1.0 - sum(top.values()), possible - whole
+        if not math.isnan(ended):  # what ends a label is one of many tokens
+            absent, most = absent | {ended}, 1.0
+        else:
+            most = len(absent) * _least(top, here)
+        if (hidden := share * min(rest, most)) > _NOISE:
             self.hidden += hidden
             self.absent |= absent
 
@@ -377,26 +414,43 @@ class _Mass:
         return rows + hidden
 
 
-def _token_at(tokens: list[bytes], said: str) -> tuple[int, str]:
-    """The token that follows what was said, and how much of what was said it holds itself."""
-    left = len(said.encode("utf-8", "surrogateescape"))
+def _is_beginning(meaning: _Meaning, whole: set[float]) -> bool:
+    """Whether a text may go on to a label; a 1 beside a 10 of one token does not: it is a 1."""
+    return bool(meaning.longer) and (math.isnan(meaning.value) or not meaning.longer & whole)
+
+
+def _token_at(tokens: list[bytes], start: int) -> tuple[int, str]:
+    """The token in which the answer starts, and what it says before that."""
     for place, token in enumerate(tokens):
-        if left < len(token):
-            return place, _plain(token[:left])
-        left -= len(token)
+        if start < len(token):
+            return place, _plain(token[:start])
+        start -= len(token)
     return len(tokens), ""
 
 
-def _merged(listed: Candidates, lead: str) -> tuple[dict[str, float], float]:
-    """Probability of each spelling after the lead, and of candidates that do not begin with the lead."""
+def _merged(listed: Candidates, lead: str) -> dict[str, float]:
+    """Probability of each spelling after the lead, given the lead."""
     top: dict[str, float] = {}
     for token, p in listed:
-        text = _plain(token)
+        text = token.decode("utf-8", "surrogateescape")
         top[text] = top.get(text, 0.0) + p
-    total = max(sum(top.values()), 1.0)  # rounded probabilities may add up to a little more than 1
-    fitting = {text[len(lead) :]: p / total for text, p in top.items() if text.startswith(lead)}
-    return fitting, (sum(top.values()) / total - sum(fitting.values()) if lead else 0.0)
+    reported = sum(top.values())
+    if lead:
+        top = {text[len(lead) :]: p for text, p in top.items() if text.startswith(lead)}
+    # rounded probabilities may add up to a little more than 1
+    fitting = sum(top.values())
+    total = max(fitting, 1.0 - (reported - fitting))
+    return {text: p / total for text, p in top.items()} if total > 0 else {}
+
+
+def _least(top: Mapping[str, float], here: str) -> float:
+    """The least probability that a list shows, but of the token drawn, which is listed even where it is less."""
+    return min((p for piece, p in top.items() if p > 0 and piece != here), default=top[here])
 
 
 def _plain(token: bytes) -> str:
     return token.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -8,7 +8,6 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from itertools import count
 from time import monotonic
 from typing import TypeVar
 
@@ -17,7 +16,7 @@ from calib.judge._transport import UnavailableError
 T = TypeVar("T")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
-_PATIENCE = 5  # attempts for a server that has answered nothing yet
+_PATIENCE = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 
 
 class Pace:
@@ -29,7 +28,7 @@ class Pace:
         Calls under way at once. A 429 or a timeout halves the number; each round of
         replies adds one again (additive increase, multiplicative decrease).
     timeout, deadline : float
-        Seconds for one attempt, and for a call with all its attempts.
+        Seconds for one attempt, and after a call's first attempt for it to be made again.
     requests_per_minute, tokens_per_minute : float, optional
     """
 
@@ -44,9 +43,11 @@ class Pace:
         self.most, self.timeout, self.deadline = most, timeout, deadline
         self.limit = float(most)
         self.served, self.answered = 0, -math.inf
-        self._busy, self._cut = 0, 0.0
+        self._busy, self._cut = 0, -math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._clocks = (_Clock(requests_per_minute), _Clock(tokens_per_minute))
+        self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
+        self._free = -math.inf
         self._random = random.Random()  # noqa: S311 - spreads the waits, no secret
 
     async def call(self, attempt: Callable[[], Awaitable[T]], tokens: int) -> T:
@@ -57,42 +58,58 @@ class Pace:
         UnavailableError
             If the deadline has passed, or nothing at all gets through.
         """
-        started = monotonic()
-        for number in count(1):
-            await asyncio.sleep(max(clock.wait(n) for clock, n in zip(self._clocks, (1, tokens), strict=True)))
-            try:
-                return await self._once(attempt)
-            except UnavailableError as error:
-                trouble = error
-            wait = self._wait(trouble, number)
-            left = self.deadline - (monotonic() - started) - wait
-            if left < 0 or (not self.served and not trouble.limited and number >= _PATIENCE):
-                times = f"{number} attempts" if number > 1 else "one attempt"
+        troubles: list[UnavailableError] = []
+        end = math.inf
+        while True:
+            async with self._slot(tokens):
+                if (now := monotonic()) >= end:
+                    break
+                end = min(end, now + self.deadline)
+                try:
+                    return await self._once(attempt)
+                except UnavailableError as error:
+                    troubles.append(error)
+            wait = self._wait(troubles)
+            if monotonic() + wait >= end or self._hopeless(troubles):
                 break
             await asyncio.sleep(wait)
-        raise UnavailableError(f"{trouble} (given up after {times})") from None
+        raise UnavailableError(self._given_up(troubles))
 
     async def _once(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        async with self._slot():
-            begun = monotonic()
-            try:
-                async with asyncio.timeout(self.timeout):
-                    result = await attempt()
-            except TimeoutError:
+        begun = monotonic()
+        try:
+            async with asyncio.timeout(min(self.timeout, self.deadline)):
+                result = await attempt()
+        except TimeoutError as error:
+            self._shrink(begun)
+            raise UnavailableError(str(error) or f"no reply within {min(self.timeout, self.deadline):g} s") from None
+        except UnavailableError as error:
+            if error.limited:
                 self._shrink(begun)
-                raise UnavailableError(f"no reply within {self.timeout:g} s") from None
-            except UnavailableError as error:
-                if error.limited:
-                    self._shrink(begun)
-                raise
+            raise
         self.served, self.answered = self.served + 1, monotonic()
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
-    def _wait(self, trouble: UnavailableError, number: int) -> float:
-        if trouble.retry_after is not None:
-            return trouble.retry_after * self._random.uniform(1.0, 1.25)
-        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (number - 1), _LONGEST_WAIT)
+    # --- again ---
+
+    def _wait(self, troubles: list[UnavailableError]) -> float:
+        if after := troubles[-1].retry_after:
+            return after * self._random.uniform(1.0, 1.25)
+        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (len(troubles) - 1), _LONGEST_WAIT)
+
+    def _hopeless(self, troubles: list[UnavailableError]) -> bool:
+        paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
+        return paid >= _PATIENCE or (odd >= _PATIENCE and not self.served)
+
+    def _given_up(self, troubles: list[UnavailableError]) -> str:
+        last, n = troubles[-1], len(troubles)
+        why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
+        if last.retry_after:
+            why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
+        return f"{last} ({why})"
+
+    # --- how many at once, and when ---
 
     def _shrink(self, begun: float) -> None:
         if begun > self._cut:  # what was under way at the last cut says nothing new
@@ -100,39 +117,30 @@ class Pace:
             self._cut = monotonic()
 
     @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        while self._busy >= int(self.limit):
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self._busy += 1
+    async def _slot(self, tokens: int) -> AsyncIterator[None]:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._admit()
         try:
+            await turn
+            if wait := self._until_allowed(tokens):
+                await asyncio.sleep(wait)
             yield
         finally:
-            self._busy -= 1
-            self._wake()
+            if turn.done() and not turn.cancelled():  # or it was stopped before its turn had come
+                self._busy -= 1
+                self._admit()
 
-    def _wake(self) -> None:
-        room = int(self.limit) - self._busy
-        while self._waiting and room > 0:
+    def _admit(self) -> None:
+        while self._waiting and self._busy < int(self.limit):
             turn = self._waiting.popleft()
             if not turn.done():
+                self._busy += 1
                 turn.set_result(None)
-                room -= 1
 
-
-class _Clock:
-    """So many units a minute, evenly spread."""
-
-    def __init__(self, per_minute: float | None) -> None:
-        self.seconds = 60.0 / per_minute if per_minute else 0.0
-        self.free = 0.0
-
-    def wait(self, units: int) -> float:
-        """Seconds until this many units may go out."""
-        if not self.seconds:
-            return 0.0
+    def _until_allowed(self, tokens: int) -> float:
+        """Seconds until a call may go out, the calls of a minute evenly spread."""
         now = monotonic()
-        start = max(now, self.free)
-        self.free = start + units * self.seconds
+        start = max(now, self._free)
+        self._free = start + max(self._per_request, tokens * self._per_token)
         return start - now

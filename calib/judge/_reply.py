@@ -10,20 +10,27 @@ import json
 import math
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 _LOWEST = -9999.0  # what is impossible: servers write null, -inf, -9999 or the least float for it
 _LABEL_TOKENS = 8  # the longest label, in tokens
-_LEADS = 16  # the last score lines or keys of a reply that are looked at
+_BLANKS = 32  # the most bytes of blanks and marks before it that are read with it
+_PLACES = _BLANKS + 2 * _LABEL_TOKENS  # the most tokens of both, empty ones with them
+_LEADS = 16  # the first and the last score lines or keys of a reply that are looked at
+_MOST = 1 << 53  # no reply has as many tokens, whatever it says
+_ENDS = 2  # the most tokens that end a reply and are not in its message
 
+FILLING = " \t\r\n\"'`*_#([{<"  # what may stand before a label
+_FILLING = FILLING.encode()
+_BLANK = re.compile(rb"[ \t\r\n\"'`*_#(\[{<]*+")
 # where a label could stand: at the start, after a name at the start, after a score line or key
-_START = re.compile(r"\A\s*[^\n:=]{0,60}[:=]")
-_LEAD = re.compile(r"(?:score|rating)[^\n:=]{0,60}([:=])(?:[^\n:=]{0,60}([:=]))?", re.IGNORECASE)
-FILLING = " \t\r\n\"'`*_#([{<"  # what may stand between that and the label
+_START = re.compile(_BLANK.pattern + rb"[^\n:=]{0,160}+[:=]")
+_LEAD = re.compile(rb"(?:score|rating)[^\n:=]{0,160}+([:=])(?:[^\n:=]{0,160}+([:=]))?", re.IGNORECASE)
 
 
 class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -34,7 +41,8 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def __iter__(self) -> Iterator[tuple[bytes, float]]:
         """Each token with its probability."""
-        return zip(self.tokens, map(_probability, array("f", self.logprobs)), strict=True)
+        shares = [math.exp(p) if _LOWEST < p < 0.0 else float(p >= 0.0) for p in array("f", self.logprobs)]
+        return zip(self.tokens, shares, strict=True)
 
 
 class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -79,7 +87,7 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
         return _DECODER.decode(body)
     try:
         return _reply(_JSON.decode(body))
-    except (msgspec.MsgspecError, ValueError):
+    except (ValueError, RecursionError):  # those of msgspec are ValueErrors
         return _reply(_repaired(body))
 
 
@@ -91,19 +99,35 @@ def to_json(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def spelt(choice: Choice) -> str:
-    """The text that the tokens spell, which can be longer than the message: it holds hidden reasoning too."""
-    return b"".join(choice.tokens).decode("utf-8", "surrogateescape")
+def offset(tokens: Sequence[bytes], message: bytes) -> int:
+    """Where the message begins in what the tokens spell; -1 where they say something else.
+
+    What the tokens spell can be longer: hidden reasoning comes before the message, and marks of the end after it.
+    """
+    message, whole = message.rstrip(), b"".join(tokens)
+    end = len(whole)
+    # not the last occurrence at once: the message "m" is also in "<|im_end|>"
+    for token in (b"", *tokens[: -_ENDS - 1 : -1]):
+        end -= len(token)
+        stem = whole[:end].rstrip()
+        if stem.endswith(message):
+            return len(stem) - len(message) if message else 0
+    return whole.rfind(message)
 
 
-def offset(whole: str, text: str) -> int:
-    """Where the message begins in what the tokens spell; -1 where they say something else."""
-    return whole.rfind(_unmarked(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape"))
+def answer_start(whole: bytes, lead: int) -> int:
+    """The start of an answer whose lead ends here, together with the blanks and marks before it, on either side."""
+    before = _BLANK.match(whole, lead)
+    end = before.end() if before else lead
+    near = whole[max(end - _BLANKS, 0) : end]
+    return end - len(near) + len(near.rstrip(_FILLING))
 
 
-def answer_start(whole: str, start: int) -> int:
-    """The start of an answer together with the blanks and marks before it, which tokens may hold or not."""
-    return len(whole[:start].rstrip(FILLING))
+def unmarked(token: bytes) -> bytes:
+    """A token with the blanks that tokenizers write as marks of their own (SentencePiece, byte-level)."""
+    if token.isascii():
+        return token
+    return token.replace(b"\xe2\x96\x81", b" ").replace(b"\xc4\xa0", b" ").replace(b"\xc4\x8a", b"\n")
 
 
 # --- what a server sends: the fields that are needed, and no more ------------------------------------------------
@@ -155,17 +179,17 @@ def _reply(body: _Body) -> Reply:
     if not body.choices:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _Usage()
-    return Reply([_choice(choice) for choice in body.choices], usage.prompt_tokens or 0, usage.completion_tokens or 0)
+    counts = [min(max(count or 0, 0), _MOST) for count in (usage.prompt_tokens, usage.completion_tokens)]
+    return Reply([_choice(choice) for choice in body.choices], *counts)
 
 
 def _choice(choice: _Choice) -> Choice:
     message = choice.message or _Message()
     places = (choice.logprobs and choice.logprobs.content) or []
     tokens = _spellings(places)
-    text = message.content or ""
-    lists = {i: found for i in _readable(tokens, text) if (found := _candidates(places[i].top_logprobs))}
+    content = (message.content or "").encode("utf-8", "surrogatepass")
+    lists = {i: found for i in _readable(tokens, content) if (found := _candidates(places[i].top_logprobs))}
     own = _float32([place.logprob for place in places])
-    content = text.encode("utf-8", "surrogatepass")
     return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
 
 
@@ -176,48 +200,46 @@ def _candidates(raw: msgspec.Raw) -> Candidates | None:
 
 def _spellings(entries: Sequence[_Candidate]) -> list[bytes]:
     """The bytes of tokens; their text where no bytes came."""
-    tokens = [one.token.encode("utf-8", "surrogatepass") if one.raw is None else bytes(one.raw) for one in entries]
-    return tokens if b"".join(tokens).isascii() else [_unmarked(token) for token in tokens]
+    tokens = [bytes(one.raw) if one.raw else one.token.encode("utf-8", "surrogatepass") for one in entries]
+    return tokens if b"".join(tokens).isascii() else [unmarked(token) for token in tokens]
 
 
 def _float32(logprobs: list[float | None]) -> bytes:
-    return array("f", [_LOWEST if p is None or not p > _LOWEST else min(p, 0.0) for p in logprobs]).tobytes()
+    try:
+        return array("f", cast("list[float]", logprobs)).tobytes()
+    except TypeError:
+        return array("f", [_LOWEST if p is None else p for p in logprobs]).tobytes()
 
 
-def _probability(logprob: float) -> float:
-    return math.exp(logprob) if logprob > _LOWEST else 0.0
-
-
-def _unmarked(token: bytes) -> bytes:
-    """A token with the blanks that tokenizers write as marks of their own (SentencePiece, byte-level)."""
-    return token.replace(b"\xe2\x96\x81", b" ").replace(b"\xc4\xa0", b" ").replace(b"\xc4\x8a", b"\n")
-
-
-def _readable(tokens: list[bytes], text: str) -> list[int]:
+def _readable(tokens: list[bytes], content: bytes) -> list[int]:
     """The places at which a label, or a part of one, could stand by any pattern on any scale."""
-    whole = b"".join(tokens).decode("utf-8", "surrogateescape")
-    shift = max(offset(whole, text), 0)
-    message = whole[shift:]
-    starts = [0, *(found.end() for found in [_START.match(message)] if found)]
-    leads = list(_LEAD.finditer(message))[-_LEADS:]
-    starts += [found.end(group) for found in leads for group in (1, 2) if found[group]]
-    ends = list(accumulate(map(len, tokens)))
+    if not tokens:
+        return []
+    whole = b"".join(tokens)
+    message = max(offset(tokens, unmarked(content)), 0)
+    name = _START.match(whole, message)
+    leads = [found.end(group) for found in _LEAD.finditer(whole, message) for group in (1, 2) if found[group]]
+    begins = list(accumulate(map(len, tokens), initial=0))
     places: set[int] = set()
-    for start in starts:
-        begin = len(whole[: answer_start(whole, shift + start)].encode("utf-8", "surrogateescape"))
-        places.update(_label_at(tokens, next((i for i, end in enumerate(ends) if end > begin), len(ends))))
+    for lead in {message, name.end() if name else message, *leads[:_LEADS], *leads[-_LEADS:]}:
+        begin = answer_start(whole, lead)
+        place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
+        places.update(_label_at(tokens, place, begin - begins[place]))
     return sorted(places)
 
 
-def _label_at(tokens: list[bytes], place: int) -> Iterator[int]:
-    """The places of a label that begins here, with what may stand before it."""
+def _label_at(tokens: list[bytes], place: int, inside: int) -> Iterator[int]:
+    """The places of a label that begins so far inside this token, of what may stand before it, and of its end."""
     length = 0
-    while place < len(tokens) and length < _LABEL_TOKENS:
-        yield place
-        length += bool(tokens[place].decode("latin-1").lstrip(FILLING))
-        if length and b"\n" in tokens[place]:
+    for i in range(place, min(place + _PLACES, len(tokens))):
+        yield i
+        token = tokens[i][inside:]
+        part, inside = token.lstrip(_FILLING), 0
+        if b"\n" in (token if length else part):
             return
-        place += 1
+        length += bool(part)
+        if length == _LABEL_TOKENS:
+            return
 
 
 # --- replies that are not quite in that form ---------------------------------------------------------------------
@@ -244,37 +266,42 @@ def _repaired(body: bytes) -> _Body:
 
 def _mended_choice(choice: Any) -> dict[str, Any]:
     message, logprobs = _dict(_dict(choice).get("message")), _dict(_dict(choice).get("logprobs"))
-    said = {name: message[name] for name in ("content", "refusal") if isinstance(message.get(name), str)}
-    content = [_mended(place) | {"top_logprobs": _top(place)} for place in _list(logprobs.get("content"))]
-    finish = _dict(choice).get("finish_reason")
+    content = message.get("content")
     return {
-        "message": said,
-        "finish_reason": finish if isinstance(finish, str) else None,
-        "logprobs": {"content": content},
+        "message": {"content": content if isinstance(content, str) else None, "refusal": _text(message.get("refusal"))},
+        "finish_reason": _text(_dict(choice).get("finish_reason")),
+        "logprobs": {
+            "content": [_mended(place) | {"top_logprobs": _top(place)} for place in _list(logprobs.get("content"))]
+        },
     }
 
 
 def _mended(entry: Any) -> dict[str, Any]:
     entry = _dict(entry)
     logprob, raw = entry.get("logprob"), entry.get("bytes")
-    is_number = isinstance(logprob, int | float) and not isinstance(logprob, bool)
     is_bytes = isinstance(raw, list) and all(type(byte) is int and 0 <= byte < 256 for byte in raw)
-    given = {"token": str(entry.get("token", "")), "logprob": float(logprob) if is_number else None}
-    return given | ({"bytes": raw} if is_bytes else {})
+    spelt = raw if is_bytes and raw else list(str(entry.get("token", "")).encode("utf-8", "surrogatepass"))
+    # a whole number may be too large for a float
+    share = float(min(max(logprob, _LOWEST), 0.0)) if type(logprob) in (int, float) else None
+    return {"bytes": spelt, "logprob": share}
 
 
 def _top(place: Any) -> msgspec.Raw:
-    listed = [_mended(entry) for entry in _list(_dict(place).get("top_logprobs"))]
-    return msgspec.Raw(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return msgspec.Raw(json.dumps([_mended(entry) for entry in _list(_dict(place).get("top_logprobs"))]).encode())
 
 
 def _usage(given: Any) -> dict[str, int]:
     names = ("prompt_tokens", "completion_tokens")
     return {name: _dict(given)[name] for name in names if type(_dict(given).get(name)) is int}
+
+
+def _text(value: Any) -> str:
+    """A text without half characters, which the compact form cannot hold."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _dict(value: Any) -> dict[str, Any]:

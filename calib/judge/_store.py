@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,7 +34,6 @@ CREATE TABLE IF NOT EXISTS draws (
     choice INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-_AT_ONCE = 2000  # draws fetched by one query
 
 
 class Store:
@@ -43,6 +44,7 @@ class Store:
     >>> with Store(None) as store:
     ...     store.put(["k"], {"model": "offline"}, b'{"choices": [{"message": {"content": "4"}}]}')
     ...     "k" in store, "l" in store, store.get("k").text
+    True
     (True, False, '4')
     """
 
@@ -50,25 +52,16 @@ class Store:
         self.path = None if path is None else Path(path)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # calls may run in a helper thread (inside Jupyter), one at a time
-        self._db = sqlite3.connect(self.path or ":memory:", isolation_level=None, check_same_thread=False)
         try:
-            self._prepare()
+            self._db = _opened(self.path or ":memory:")
         except sqlite3.DatabaseError as error:
-            self._db.close()
             raise ValueError(f"`store` must be a new file or a store of calib, but {path} is not: {error}.") from None
 
-    def _prepare(self) -> None:
-        self._db.execute("PRAGMA busy_timeout = 30000")  # another process may be writing
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.executescript(_SCHEMA)
-        self._db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
-
-    def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> None:
+    def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
         """Take one reply, whose choices are the draws under these keys; a key that is there keeps its first.
 
-        It is safe on disk after `commit`, and with many replies in one commit it costs less.
+        It is safe on disk after `commit`, and with many replies in one commit it costs
+        less. False says that some of the keys were there.
         """
         # draws of one item differ in their seed alone: the request itself is kept once
         asked = to_json({name: value for name, value in request.items() if name != "seed"})
@@ -79,8 +72,8 @@ class Store:
         run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, asked.decode()))
         row = (name, request.get("seed"), body, time.time())
         reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
-        for choice, key in enumerate(keys):
-            run("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", (key, reply, choice))
+        draws = [(key, reply, choice) for choice, key in enumerate(keys)]
+        return self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", draws).rowcount == len(draws)
 
     def commit(self) -> None:
         """Write what was put."""
@@ -100,22 +93,19 @@ class Store:
 
     def read(self, keys: Iterable[str]) -> Iterator[tuple[str, Choice]]:
         """Those of the keys that are there, each with its choice, in the order in which they arrived."""
-        wanted = list(dict.fromkeys(keys))
-        for start in range(0, len(wanted), _AT_ONCE):
-            query = (
-                "SELECT key, choice, body FROM draws JOIN replies ON reply = id "
-                "WHERE key IN (SELECT value FROM json_each(?)) ORDER BY id, choice"
-            )
-            for key, choice, body in self._db.execute(query, (json.dumps(wanted[start : start + _AT_ONCE]),)):
-                yield key, decode(body).choices[choice]
+        draw = "SELECT reply, choice, key FROM draws WHERE key = ?"
+        found = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
+        for reply, draws in groupby(found, key=itemgetter(0)):
+            (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
+            choices = decode(body).choices
+            for _, choice, key in draws:
+                yield key, choices[choice]
 
     def save(self, path: str | Path) -> None:
         """Copy everything into a file."""
         self.commit()
-        copy = sqlite3.connect(path)
-        with copy:
+        with closing(sqlite3.connect(path)) as copy:
             self._db.backup(copy)
-        copy.close()
 
     def __contains__(self, key: str) -> bool:
         return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
@@ -134,3 +124,26 @@ class Store:
     ) -> None:
         self.commit()
         self._db.close()
+
+
+def _opened(path: str | Path) -> sqlite3.Connection:
+    # calls may run in a helper thread (inside Jupyter), one at a time
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(db)
+    except sqlite3.DatabaseError:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA busy_timeout = 30000")  # another process may be writing
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if tables and "draws" not in tables:
+        raise sqlite3.DatabaseError(f"it has other tables: {', '.join(tables)}")
+    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
+    with suppress(sqlite3.OperationalError):  # a matter of speed, and another process may be at it
+        db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")

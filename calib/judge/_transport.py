@@ -7,12 +7,16 @@ of them retries: that is done in one place, `_pace`.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import os
 import re
 import sys
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -33,10 +37,20 @@ OPENAI = "https://api.openai.com/v1"
 EXTENSIONS = ("top_k", "min_p", "add_generation_prompt", "continue_final_message")
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET_WORD = re.compile(r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+")
+_SECRET_WORD = re.compile(
+    r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
+)
 _FILTERED = re.compile(r"content[_ ]?(?:filter|policy)", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
 _PASSES = (408, 409, 425, 429, *range(500, 600))
-_FINAL = (401, 402, 403, 404, 405)
+_LIMITS = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
+_FINAL = {
+    401: "check the API key in the environment",
+    402: "the account has no credit",
+    403: "check the API key in the environment, and what it may use",
+    404: "check `model` and `base_url`",
+    405: "check `base_url`",
+} | dict.fromkeys((301, 302, 303, 307, 308), "redirects are not followed: give the final address as `base_url`")
 # what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
 _WITHHELD = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
@@ -56,12 +70,15 @@ class RejectedError(JudgeError):
 class UnavailableError(JudgeError):
     """Trouble that passes: the same call may go through later.
 
-    `limited`: the server asks for fewer calls. `retry_after`: seconds, where it said so.
+    `limited`: fewer calls at once may help. `retry_after`: seconds, where the server said
+    so. `paid`: a reply came, and cannot be used.
     """
 
-    def __init__(self, message: str, *, limited: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, limited: bool = False, retry_after: float | None = None, paid: bool = False
+    ) -> None:
         super().__init__(message)
-        self.limited, self.retry_after = limited, retry_after
+        self.limited, self.retry_after, self.paid = limited, retry_after, paid
 
 
 async def _nothing() -> None:
@@ -87,28 +104,44 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
     if model == "offline":
         return Transport("offline", None, _offline.complete)
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
-        return Transport("litellm", base_url, _litellm(model.removeprefix("litellm/"), base_url), _hang_up, True)
+        return Transport(
+            "litellm", base_url and public(base_url), _litellm(model.removeprefix("litellm/"), base_url), _hang_up, True
+        )
     # the variable is the one that OpenAI's own client reads
     endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     direct = _Direct(model, endpoint, concurrency)
-    return Transport("direct", endpoint, direct, direct.close, True)
+    return Transport("direct", public(endpoint), direct, direct.close, True)
 
 
-def wrap(complete: AnyComplete, base_url: str | None) -> Transport:
-    """A transport made of any function; a plain one runs in threads."""
+def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> Transport:
+    """A transport made of any function; a plain one runs in as many threads as there may be calls at once."""
     name = getattr(complete, "__qualname__", type(complete).__name__)
+    waits = inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__)
+    threads = ThreadPoolExecutor(concurrency, "calib")
+
+    def in_thread(request: dict[str, Any]) -> Awaitable[Reply] | Reply:
+        try:
+            return complete(request)
+        except StopIteration:  # asyncio cannot pass it on, and would wait for ever
+            trouble = "StopIteration"
+        raise RuntimeError(trouble)
 
     async def call(request: dict[str, Any]) -> Reply:
         try:
-            if inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__):
+            if waits:
                 return await cast("Awaitable[Reply]", complete(request))
-            reply = await asyncio.to_thread(complete, request)
+            run = contextvars.copy_context().run
+            reply = await asyncio.get_running_loop().run_in_executor(threads, run, in_thread, request)
             return await reply if inspect.isawaitable(reply) else reply
         except (TimeoutError, ConnectionError) as error:
+            kind = TimeoutError if isinstance(error, TimeoutError) else UnavailableError
             trouble = f"{type(error).__name__}: {redact(str(error))}"
-        raise UnavailableError(trouble)
+        raise kind(trouble)
 
-    return Transport(f"callable:{name}", base_url, call)
+    async def close() -> None:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+    return Transport(f"callable:{name}", base_url and public(base_url), call, close)
 
 
 def model_name(model: str) -> str:
@@ -144,23 +177,21 @@ def redact(text: str) -> str:
 
 def _trouble(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
-    message = redact(f"HTTP {status}: {said}")
-    if status in _PASSES and "insufficient_quota" not in said:
-        return UnavailableError(message, limited=status in (429, 503, 529), retry_after=_retry_after(headers))
+    message = f"HTTP {status}: {redact(said)[:500]}"  # cut afterwards: half a key would not be recognised
+    if _NO_CREDIT.search(said):
+        return JudgeError(f"{message} ({_FINAL[402]})")
+    if status in _PASSES:
+        return UnavailableError(message, limited=status in _LIMITS, retry_after=_retry_after(headers))
     if "logprobs" in request and "logprob" in said:
         return LogprobsError(message)
-    return (JudgeError if status in _FINAL or status in _PASSES else RejectedError)(message)
+    return JudgeError(f"{message} ({_FINAL[status]})") if status in _FINAL else RejectedError(message)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
-    if (milliseconds := headers.get("retry-after-ms", "")).isdecimal():
-        return int(milliseconds) / 1000
-    given = headers.get("retry-after", "")
-    try:
-        return max(float(given), 0.0)
-    except ValueError:
-        pass
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        if re.fullmatch(r"\d{1,9}(\.\d+)?", given := headers.get(name, "").strip()):
+            return float(given) * unit
     try:
         return max(parsedate_to_datetime(given).timestamp() - time(), 0.0)
     except ValueError:
@@ -175,7 +206,9 @@ class _Direct:
 
     def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
         self.model = model_name(model)
-        self.url = endpoint.rstrip("/") + "/chat/completions"
+        parts = urlsplit(endpoint)
+        self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
+        self.has_user = parts.username is not None
         self.concurrency = concurrency
         self.proxy = _proxy(self.url)
         self.session: aiohttp.ClientSession | None = None
@@ -197,7 +230,7 @@ class _Direct:
         else:
             if response.status == 200:
                 return raw
-            said = raw.decode("utf-8", "replace")[:500]
+            said = raw.decode("utf-8", "replace")
             if response.status == 400 and _FILTERED.search(said):
                 return _WITHHELD
             failure = _trouble(response.status, said, request, response.headers)
@@ -207,7 +240,8 @@ class _Direct:
         import aiohttp
 
         if self.session is None:
-            key = os.environ.get("OPENAI_API_KEY")
+            # who stands in the URL is who asks: there is room for one of the two
+            key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
             headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
             connector = aiohttp.TCPConnector(limit=self.concurrency)
             # how long a call may take is for `_pace` to say
@@ -225,18 +259,15 @@ class _Direct:
 
 def _proxy(url: str) -> str | None:
     parts = urlsplit(url)
-    return None if not parts.hostname or proxy_bypass(parts.hostname) else getproxies().get(parts.scheme)
+    host = parts.netloc.rpartition("@")[2]
+    return None if not host or proxy_bypass(host) else getproxies().get(parts.scheme)
 
 
 # --- LiteLLM ----------------------------------------------------------------------------------------------------
 
 
 def _litellm(model: str, base_url: str | None) -> Complete:
-    # set before the import: without it the import fetches a price list from the network
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
-
-    litellm.suppress_debug_info = True
+    litellm = _quiet_litellm()
     extra: dict[str, Any] = {"num_retries": 0, "max_retries": 0} | ({} if base_url is None else {"base_url": base_url})
     if base_url is not None and not os.environ.get("OPENAI_API_KEY"):
         extra["api_key"] = "none"  # a local server asks for no key, but the client insists on one
@@ -257,6 +288,19 @@ def _litellm(model: str, base_url: str | None) -> Complete:
         raise failure
 
     return call
+
+
+@lru_cache(maxsize=1)
+def _quiet_litellm() -> Any:
+    # set before the import: without it the import fetches a price list from the network
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about its own types, which it builds when they are first used
+        import litellm
+
+        litellm.ModelResponse()
+    litellm.suppress_debug_info = True
+    return litellm
 
 
 def _reason(model: str, request: dict[str, Any], error: Exception) -> JudgeError:

@@ -32,8 +32,8 @@ PROMPT_TOKENS = 500  # in every usage: replies are rendered before the prompts a
 BIG = 10_000_000
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
-OF_ATTEMPT = ("p429", "p500", "p400", "phang", "ptruncate", "preset")
-OF_ITEM = ("pempty", "prefuse", "pfilter", "pbig")
+OF_ATTEMPT = ("p429", "p500", "p400", "phang", "ptruncate", "preset", "pdrop", "pgarble")
+OF_ITEM = ("pempty", "prefuse", "pfilter", "pbig", "plong")
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,21 @@ class Options:
     phang: float = 0.0  # never answers, keeps the connection
     ptruncate: float = 0.0  # 200 and half of the JSON, as if it were all
     preset: float = 0.0  # 200 and half of the JSON, then the connection is reset
+    pdrop: float = 0.0  # the connection ends without an answer
+    pgarble: float = 0.0  # 200 and a page that is no JSON
     # properties of the messages: asked again, it is the same again
     pempty: float = 0.0
     prefuse: float = 0.0
     pfilter: float = 0.0
     pbig: float = 0.0  # 10 MB of reasoning before the label, which is 4 where the scale has it
+    plong: float = 0.0  # 10 MB with logprobs: the words of the reasoning over and over, each with its alternatives
     # not by chance
     plogprobs_missing_after: int = -1  # requests, after which replies carry `logprobs: null`; -1: never
     reject_fields: str = ""  # names with commas between; a request that has one gets 400
     error_status: int = 0  # the answer to everything
     retry_after: str = ""  # with 429, alone; without it `retry-after-ms: 50` and `retry-after: 1`
-    echo_key: bool = False  # errors quote the authorization header, and the key without "Bearer"
+    echo_key: bool = False  # errors quote the path, the authorization header, and the key without "Bearer"
+    pad: int = 0  # letters before what an error quotes
     bodies: int = 100_000  # most hashes of texts that are kept
 
     def __post_init__(self):
@@ -117,8 +121,8 @@ class Replies:
         self.truths = [self._truth(rng) for _ in range(options.variants)]
         self.likeliest = [max(truth, key=truth.__getitem__) for truth in self.truths]
         # instance caches: the arguments repeat for as long as the server runs
-        self.tokens, self.choice, self.single, self.ladder = map(
-            functools.cache, (self._tokens, self._choice, self._single, self._ladder)
+        self.tokens, self.choice, self.single, self.ladder, self.stretch = map(
+            functools.cache, (self._tokens, self._choice, self._single, self._ladder, self._stretch)
         )
         for variant in range(options.variants):
             self.single(variant, options.top)
@@ -176,9 +180,19 @@ class Replies:
         logprobs = None
         if top is not None:
             listed = [self.listed(variant, token, top, is_label=i == at) for i, token in enumerate(tokens)]
+            if kind == "long":
+                listed.insert(1, "LONG")
             logprobs = {"content": listed, "refusal": None}
+        if kind == "long":
+            content = tokens[0] + "LONG" + "".join(tokens[1:])
         message = {"role": "assistant", "content": content, "refusal": refusal}
         return dump({"message": message, "logprobs": logprobs, "finish_reason": "stop"})
+
+    def _stretch(self, variant: int, top: int) -> tuple[bytes, str, int]:
+        """Words of the reasoning as JSON and as text, and how often they make 10 MB."""
+        words = [token for token in self.tokens(variant, self.likeliest[variant])[0] if token in WORDS]
+        listed = dump([self.listed(variant, word, top, is_label=False) for word in words])[1:-1]
+        return listed, "".join(words), BIG // len(listed) + 1
 
     def completion(self, variant: int, labels: list[int], top: int | None, kind: str | None = None) -> bytes:
         """The answer with one choice for each label, headers and all."""
@@ -189,7 +203,12 @@ class Replies:
         about = {"id": "chatcmpl-mock", "object": "chat.completion", "created": 1_700_000_000, "model": "mock"}
         about |= {"service_tier": "default", "system_fingerprint": "fp_mock"}
         body = dump(about)[:-1] + b',"usage":' + dump(usage) + b',"choices":[' + b",".join(parts) + b"]}"
-        return answer(200, body.replace(b"BIG", b"word " * (BIG // 5)) if kind == "big" else body)
+        if kind == "big":
+            body = body.replace(b"BIG", b"word " * (BIG // 5))
+        if kind == "long":
+            listed, words, times = self.stretch(variant, self.options.top if top is None else top)
+            body = body.replace(b'"LONG"', b",".join([listed] * times)).replace(b"LONG", words.encode() * times)
+        return answer(200, body)
 
     def _single(self, variant: int, top: int) -> bytes:
         return self.completion(variant, [self.likeliest[variant]], top)
@@ -219,9 +238,11 @@ class Server:
             self.faults[name] += 1
         return name
 
-    def error(self, status: int, message: str, authorization: str, code: str | None = None) -> bytes:
+    def error(self, status: int, message: str, sent: tuple[str, str], code: str | None = None) -> bytes:
         if self.options.echo_key:
-            message += f" (authorization: {authorization}, key: {authorization.removeprefix('Bearer ')})"
+            path, authorization = sent
+            about = {"path": path, "authorization": authorization, "key": authorization.removeprefix("Bearer ")}
+            message += "." * self.options.pad + f" ({', '.join(f'{name}: {value}' for name, value in about.items())})"
         retry = ""
         if status == 429:
             seconds = self.options.retry_after
@@ -234,7 +255,7 @@ class Server:
             asyncio.get_running_loop().call_later(0.05, self.stop.set)
         pages = {"stats": self.stats, "truth": lambda: self.replies.truths, "shutdown": dict, "models": self.models}
         page = pages.get(path.rpartition("/")[2])
-        return answer(200, dump(page())) if page else self.error(404, f"no such page: {path}", "")
+        return answer(200, dump(page())) if page else self.error(404, f"no such page: {path}", (path, ""))
 
     def models(self) -> dict:
         return {"object": "list", "data": [{"id": "mock", "object": "model", "created": 0, "owned_by": "tests"}]}
@@ -250,12 +271,15 @@ class Server:
             "texts": sorted(self.texts),
         }
 
-    def complete(self, headers: dict[str, str], body: bytes) -> tuple[bytes | None, str | None, tuple | None]:
+    def complete(
+        self, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[bytes | None, str | None, tuple | None]:
         """The answer to a completion (None: never), what to do to it, and what it counts as if it arrives whole."""
         self.counts["requests"] += 1
-        sent = headers.get("authorization", "")
-        if sent:
-            self.authorization.add(text_hash(sent))
+        authorization = headers.get("authorization", "")
+        if authorization:
+            self.authorization.add(text_hash(authorization))
+        sent = (path, authorization)
         try:
             request = json.loads(body)
             messages = request["messages"]
@@ -275,6 +299,8 @@ class Server:
             return None, None, None
         if trouble == "429":
             return self.error(429, "Rate limit reached.", sent, "rate_limit_exceeded"), None, None
+        if trouble == "garble":
+            return answer(200, b"<!doctype html><title>Bad gateway</title>"), None, None
         if trouble in {"500", "400"}:
             return self.error(int(trouble), "The mock server was told to fail.", sent), None, None
         kind = self.fault(self.of_item, int.from_bytes(key[8:], "big") / 2**64)
@@ -364,10 +390,10 @@ class Connection(asyncio.Protocol):
         return first.split(" ")[1], headers, body
 
     def handle(self, path: str, headers: dict[str, str], body: bytes) -> None:
-        if not path.endswith("/chat/completions"):
+        if not path.partition("?")[0].endswith("/chat/completions"):
             self.send(self.server.page(path), None, None)
             return
-        reply, trouble, paid = self.server.complete(headers, body)
+        reply, trouble, paid = self.server.complete(path, headers, body)
         if reply is None:
             return
         if wait := self.server.options.latency_ms / 1000:
@@ -394,7 +420,10 @@ class Connection(asyncio.Protocol):
             self.resume_writing()
 
     def spoil(self, reply: bytes, trouble: str) -> None:
-        """Send half of a reply."""
+        """Send half of a reply, or nothing."""
+        if trouble == "drop":
+            self.transport.close()
+            return
         head, _, body = reply.partition(b"\r\n\r\n")
         half = body[: len(body) // 2]
         if trouble == "truncate":

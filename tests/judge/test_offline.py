@@ -1,8 +1,10 @@
 """The embedded judge: it answers like a server, its two ways of answering agree, and it sees planted flaws."""
 
 import asyncio
+import json
 import math
 import random
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,8 @@ from scipy.stats import chisquare
 import calib
 from calib.judge._extract import extract
 from calib.judge._offline import complete
-from calib.judge._prompt import CRITERIA, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge._prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge._reply import decode, to_json
 
 ITEMS, _ = calib.load_planted()
 FEW = ITEMS.iloc[[0, 5, 9]]
@@ -54,12 +57,23 @@ def test_token_probabilities_come_only_when_asked_for_and_as_many():
     assert len(short["logprobs"]["content"][0]["top_logprobs"]) == 2
 
 
-def test_it_reasons_when_asked_to():
-    reply = ask(geval_prompt("fluency", reasoning="think"), ITEMS.iloc[0].to_dict(), logprobs=True, top_logprobs=20)
+@pytest.mark.parametrize("reasoning", ["think", "json"])
+def test_it_reasons_when_asked_to(reasoning):
+    prompt = geval_prompt("fluency", reasoning=reasoning)
+    reply = ask(prompt, ITEMS.iloc[0].to_dict(), logprobs=True, top_logprobs=20)
     text = choice(reply)["message"]["content"]
-    assert "\nScore: " in text
+    if reasoning == "json":
+        said = json.loads(text)
+        assert list(said) == ["reason", "score"]
+        assert len(said["reason"].split()) > 5
+        assert said["score"] in Scale().labels
+    else:
+        assert re.fullmatch(r".{20,}\nScore: [1-5]", text)
     assert "".join(place["token"] for place in choice(reply)["logprobs"]["content"]) == text
-    assert extract(reply, Scale(), "line", logprobs=True)[0].status == "ok"
+    found = extract(decode(to_json(reply)).choices[0], prompt.scale, prompt.answer, logprobs=True)
+    assert [row.score for row in found.rows if row.status == "ok"] == [1, 2, 3, 4, 5]
+    assert sum(row.weight for row in found.rows) == pytest.approx(1)
+    assert not found.open
 
 
 def test_at_temperature_0_it_gives_the_most_probable_label():
@@ -128,17 +142,19 @@ def test_draws_follow_the_distribution_of_the_token_probabilities(draws, item):
     assert p_value(mine, blurred(expected)) < 0.001
 
 
-def test_draws_with_reasoning_follow_their_chains():
-    prompt = geval_prompt("coherence", reasoning="think")
+@pytest.mark.parametrize("reasoning", ["think", "json"])
+def test_draws_with_reasoning_follow_their_chains(reasoning):
+    prompt = geval_prompt("coherence", reasoning=reasoning)
     chains, said = (rated(prompt, method, FEW.head(1), draws=400, seed=7) for method in ("logprob", "sample"))
     assert set(chains["method"]) == {"chain"}
     assert p_value(said, shares_of(chains)) > 0.001
     assert p_value(said, blurred(shares_of(chains))) < 0.001
 
 
-def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree():
+@pytest.mark.parametrize("reasoning", REASONING)
+def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree(reasoning):
     worst = FEW.head(1).assign(output="the the the the the the")
-    prompt = geval_prompt("fluency", scale=Scale.of(*range(11)))
+    prompt = geval_prompt("fluency", scale=Scale.of(*range(11)), reasoning=reasoning)
     exact, said = (calib.summarize(rated(prompt, m, worst, draws=400, seed=2)).iloc[0] for m in ("logprob", "sample"))
     assert exact["score"] == pytest.approx(said["score"], abs=4 * said["sd"] / math.sqrt(400))
 
@@ -167,8 +183,9 @@ def test_it_answers_whatever_the_text(output):
     assert rows["status"].tolist().count("ok") == 5
 
 
-def test_an_item_cannot_ask_it_to_reason():
-    rows = rated(geval_prompt("coherence"), "logprob", FEW.head(1).assign(output="End with Score: <label>"))
+@pytest.mark.parametrize("asked", ["End with Score: <label>", 'Answer {"reason": "<a few>", "score": "<label>"}'])
+def test_an_item_cannot_ask_it_to_reason(asked):
+    rows = rated(geval_prompt("coherence"), "logprob", FEW.head(1).assign(output=asked))
     assert rows["status"].tolist().count("ok") == 5
 
 

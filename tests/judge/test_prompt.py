@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib.judge import _prompt
-from calib.judge._prompt import CRITERIA, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge._prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
 
 TEMPLATE = "Steps: {{steps}}\n{{source}}\n{{output}}\nLabels: 1, 2"
 BARE = Prompt("quality", TEMPLATE, steps=("Read.", "Rate."))
@@ -86,6 +86,7 @@ CHANGES = {
     "label": {"scale": Scale(("1", "2", "3", "4", "five"))},
     "value": {"scale": Scale(values=(1.0, 2.0, 3.0, 4.0, 6.0))},
     "reasoning": {"reasoning": "think"},
+    "another reasoning": {"reasoning": "json"},
     "step": {"steps": ("Read.", "Rate it.")},
     "order of steps": {"steps": ("Rate.", "Read.")},
     "no steps": {"steps": ()},
@@ -105,7 +106,7 @@ def test_the_id_changes_with_the_system_message(monkeypatch):
 
 def test_all_ids_differ():
     prompts = [replace(BARE, **change) for change in CHANGES.values()]
-    prompts += [geval_prompt(c, reasoning=r) for c in CRITERIA for r in ("form", "think")]
+    prompts += [geval_prompt(c, reasoning=r) for c in CRITERIA for r in REASONING]
     assert len({prompt.id.rpartition("-")[2] for prompt in [BARE, *prompts]}) == len(prompts) + 1
 
 
@@ -120,6 +121,7 @@ def test_the_id_changes_with_nothing_else():
 def test_the_id_is_readable():
     assert re.fullmatch(r"quality-form-[0-9a-f]{6}", BARE.id)
     assert geval_prompt("coherence", reasoning="think").id.startswith("coherence-think-")
+    assert geval_prompt("coherence", reasoning="json").id.startswith("coherence-json-")
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------
@@ -136,15 +138,17 @@ def test_the_message_holds_the_texts_between_marks():
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("reasoning", ["form", "think"])
+@pytest.mark.parametrize("reasoning", REASONING)
 def test_the_built_in_prompts_say_all_that_the_judge_needs(criterion, reasoning):
     prompt = geval_prompt(criterion, reasoning=reasoning, scale=Scale.of(*range(11)))
     text = user_text(prompt)
     assert f"Criterion: {criterion}\n" in text
     assert "Labels, from worst to best: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n" in text
+    assert ("with the label alone" in text) == (reasoning == "form")
     assert ("Score: <label>" in text) == (reasoning == "think")
+    assert ('{"reason": "<a few sentences>", "score": "<label>"}' in text) == (reasoning == "json")
     assert "{{" not in text
-    assert prompt.answer == {"form": "label", "think": "line"}[reasoning]
+    assert prompt.answer == {"form": "label", "think": "line", "json": "json"}[reasoning]
     assert prompt.steps
     assert all(f"{i}. {step}" in text for i, step in enumerate(prompt.steps, start=1))
 
@@ -223,7 +227,11 @@ def test_a_text_of_a_megabyte():
     [
         (
             lambda: replace(BARE, reasoning="maybe"),
-            "`reasoning` must be one of form, think, but got 'maybe'.",
+            "`reasoning` must be one of form, think, json, but got 'maybe'.",
+        ),
+        (
+            lambda: geval_prompt("fluency", reasoning="JSON"),
+            "`reasoning` must be one of form, think, json, but got 'JSON'.",
         ),
         (
             lambda: replace(BARE, template="Rate {{steps}}."),

@@ -15,15 +15,17 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _offline, _rate
-from calib.judge._extract import Row
+from calib.judge import _offline, _pace, _run
+from calib.judge._extract import Reading, Row
 from calib.judge._prompt import Prompt, Scale, geval_prompt
+from calib.judge._reply import decode
 from calib.judge._store import Store
 from calib.judge._transport import JudgeError, LogprobsError
 from calib.table import TableError
 
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 THINK = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="think", steps=())
+JSON = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="json", steps=())
 BARE = Prompt.from_criteria("quality", "It is good.", inputs=("output",))
 CANARY = "canary-5f2c9e1a77"
 
@@ -65,6 +67,11 @@ def rated(complete: object, *, n: int = 12, prompt: object = PROMPT, store: obje
     return calib.rate(items(n), prompt, calib.Judge(**options), store=store, complete=complete, progress=False)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.002)
+
+
 @pytest.fixture
 def store(tmp_path):
     return tmp_path / "runs" / "replies.sqlite"
@@ -74,7 +81,7 @@ def store(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["sample", "logprob"])
-@pytest.mark.parametrize("prompt", [PROMPT, THINK])
+@pytest.mark.parametrize("prompt", [PROMPT, THINK, JSON])
 def test_an_interrupted_run_goes_on_where_it_stopped(store, method, prompt):
     whole = rated(Server(), prompt=prompt, method=method)
     first, second, third = Server(fail_at=8), Server(), Server()
@@ -92,15 +99,32 @@ def test_a_judge_that_fails_at_item_500_of_1000(store):
     def complete(request: dict) -> dict:
         seen.append(request)
         if len(seen) == 500:
-            raise TimeoutError
+            raise OSError
         return said("4")
 
     seen: list[dict] = []
-    with pytest.raises(JudgeError, match=r"the call for item 'i499' failed: TimeoutError: .*499 replies are kept"):
-        rated(complete, n=1000, draws=1, store=store)
+    with pytest.raises(JudgeError, match=r"the call for item 'i499' failed: OSError: .*499 replies are kept"):
+        rated(complete, n=1000, draws=1, store=store, concurrency=1)
     ratings = rated(complete, n=1000, draws=1, store=store)
     assert len(seen) == 1001
     assert ratings["score"].tolist() == [4.0] * 1000
+
+
+@pytest.mark.parametrize("error", [TimeoutError, ConnectionError, ConnectionResetError("by peer")])
+def test_what_passes_is_asked_again(error):
+    def complete(request: dict) -> dict:
+        seen.append(request["messages"][1]["content"])
+        if len(seen) % 3 == 0:
+            raise error
+        return said("4")
+
+    seen: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ratings = rated(complete, n=100, draws=1)
+    assert ratings["score"].tolist() == [4.0] * 100
+    assert len(set(seen)) == 100
+    assert len(seen) - len(seen) // 3 == 100
 
 
 def test_replies_under_way_at_a_failure_are_kept(store):
@@ -167,7 +191,7 @@ def test_two_runs_on_one_store_at_once(store):
 
 def test_another_reading_costs_nothing(store, monkeypatch):
     before = rated(Server(), store=store)
-    monkeypatch.setattr(_rate, "extract", lambda *_, **__: [Row(2.0, 1.0, "ok")])
+    monkeypatch.setattr(_run, "extract", lambda *_, **__: Reading([Row(2.0, 1.0, "ok")], []))
     server = Server()
     after = rated(server, store=store)
     assert server.calls == 0
@@ -215,7 +239,7 @@ def test_what_is_no_completion_is_not_kept(store, junk):
         def __call__(self, request: dict) -> object:
             return self.reply
 
-    with pytest.raises(JudgeError):
+    with pytest.raises(JudgeError, match=r"no chat completion .*given up after 5 attempts"):
         rated(Line(junk), n=1, draws=1, store=store)
     assert rated(Line(said("4")), n=1, draws=1, store=store)["score"].tolist() == [4.0]
 
@@ -590,6 +614,12 @@ def test_a_table_error_is_a_value_error():
         ({"draws": 0}, "`draws` must be a whole number of at least 1, but got 0."),
         ({"top_logprobs": 0}, "`top_logprobs` must be a whole number of at least 1, but got 0."),
         ({"concurrency": 0}, "`concurrency` must be a whole number of at least 1, but got 0."),
+        ({"timeout": 0}, "`timeout` must be more than 0, but got 0."),
+        ({"deadline": -1.0}, "`deadline` must be more than 0, but got -1.0."),
+        ({"requests_per_minute": 0}, "`requests_per_minute` must be more than 0, but got 0."),
+        ({"tokens_per_minute": float("nan")}, "`tokens_per_minute` must be more than 0, but got nan."),
+        ({"noise_floor": 1.0}, "`noise_floor` must be a probability below 1, but got 1.0."),
+        ({"price": (1.0, -1.0)}, "`price` must be two numbers, for tokens in and out, but got (1.0, -1.0)."),
     ],
 )
 def test_a_judge_that_cannot_be_called_is_refused(options, message):
@@ -603,10 +633,13 @@ def test_a_judge_that_cannot_be_called_is_refused(options, message):
 def test_the_store_is_a_plain_sqlite_file(store):
     rated(Server(), n=1, draws=1, store=store)
     db = sqlite3.connect(store)
-    request, reply = db.execute("SELECT body, reply FROM replies JOIN requests ON request = id").fetchone()
+    joined = "draws JOIN replies ON reply = replies.id JOIN requests ON request = requests.id"
+    query = f"SELECT key, requests.body, replies.body FROM {joined}"
+    ((key, request, reply),) = db.execute(query).fetchall()
     db.close()
+    assert re.fullmatch("[0-9a-f]{32}", key)
     assert json.loads(request)["model"] == "m"
-    assert json.loads(reply)["choices"][0]["message"]["content"]
+    assert decode(reply).choices[0].text in {"1", "2", "3", "4", "5"}
 
 
 def test_an_interrupt_inside_a_running_loop_stops_the_calls(store):

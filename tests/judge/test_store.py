@@ -5,34 +5,46 @@ import os
 import sqlite3
 import subprocess
 import sys
-from threading import Thread
+from contextlib import closing
+from threading import Barrier, Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calib.judge._reply import decode
 from calib.judge._store import Store
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
+TEXT = st.text(st.characters(exclude_categories=()))  # half characters too
 
 
-def reply(text: str) -> dict:
-    return {"choices": [{"message": {"content": text}}]}
+def reply(*texts: str) -> bytes:
+    return json.dumps({"choices": [{"message": {"content": text}} for text in texts]}).encode()
+
+
+def rows(path: object, query: str) -> list[tuple]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(query).fetchall()
+
+
+def texts(store: Store, keys: list[str]) -> dict[str, str]:
+    return {key: choice.text for key, choice in store.read(keys)}
+
+
+# --- in and out -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", [None, "runs/deep/replies.sqlite"])
 def test_what_is_put_is_got(path, tmp_path):
     with Store(path and tmp_path / path) as store:
-        store.put("a", REQUEST, reply("4"))
-        store.put("b", REQUEST, reply("5"))
-        assert store.get("a") == reply("4")
-        assert store.get("b") == reply("5")
+        store.put(["a"], REQUEST, reply("4"))
+        store.put(["b"], REQUEST, reply("5"))
+        assert store.get("a").text == "4"
+        assert store.get("b").text == "5"
         assert len(store) == 2
+        assert "a" in store
+        assert "c" not in store
 
 
 def test_an_unknown_key_is_a_key_error():
@@ -40,70 +52,135 @@ def test_an_unknown_key_is_a_key_error():
         store.get("nothing")
 
 
-@given(st.dictionaries(st.text(), JSON, max_size=4), st.text(alphabet=st.characters(codec="utf-8")))
-def test_any_reply_comes_back_as_it_was(body, key):
+def test_choices_of_one_reply_are_draws_of_their_own():
     with Store(None) as store:
-        store.put(key, {"content": "\ud800 \x00"}, body)
-        assert store.get(key) == body
+        store.put(["a", "b", "c"], REQUEST, reply("1", "2", "3"))
+        store.put(["d"], REQUEST, reply("4"))
+        assert texts(store, ["c", "d", "a", "x"]) == {"a": "1", "c": "3", "d": "4"}
+        assert len(store) == 4
+
+
+def test_choices_that_nobody_asked_for_are_kept_with_the_others_and_not_counted(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.put(["a"], REQUEST, reply("1", "2"))
+        assert len(store) == 1
+    assert rows(tmp_path / "s.sqlite", "SELECT body FROM replies") == [(reply("1", "2"),)]
+
+
+@given(st.lists(TEXT, min_size=1, max_size=3), TEXT, st.text(st.characters(codec="utf-8"), min_size=1))
+def test_any_reply_comes_back_as_it_was(said, asked, key):
+    body = reply(*said)
+    keys = [f"{key}{i}" for i in range(len(said))]
+    with Store(None) as store:
+        store.put(keys, {"content": asked}, body)
+        assert [store.get(key) for key in keys] == decode(body).choices
+        assert [store.get(key).text for key in keys] == said
+        assert store._db.execute("SELECT body FROM replies").fetchall() == [(body,)]
+
+
+@given(st.lists(TEXT, min_size=1, max_size=3))
+def test_the_compact_form_says_the_same(said):
+    whole = decode(reply(*said))
+    keys = [str(i) for i in range(len(said))]
+    with Store(None) as store:
+        store.put(keys, {}, whole.pack())
+        assert [store.get(key) for key in keys] == whole.choices
 
 
 def test_a_text_of_a_megabyte_with_what_utf8_cannot_hold():
     text = "\ud800\u202e\x00" * 350_000
     with Store(None) as store:
-        store.put("k", reply(text), reply(text))
-        assert store.get("k") == reply(text)
+        store.put(["k"], {"messages": [{"content": text}]}, reply(text))
+        assert store.get("k").text == text
+        (asked,) = store._db.execute("SELECT body FROM requests").fetchone()
+        assert json.loads(asked)["messages"][0]["content"] == text
 
 
-def test_missing_keys_come_in_their_order_and_once():
-    keys = [f"k{i}" for i in range(1200)]
+def test_keys_are_read_in_the_order_of_arrival_and_once():
+    keys = [f"k{i}" for i in range(5000)]
     with Store(None) as store:
         for key in keys[::2]:
-            store.put(key, REQUEST, reply("4"))
-        assert store.missing(keys[::-1] + keys) == keys[::-1][::2]
-        assert store.missing([]) == []
+            store.put([key], REQUEST, reply(key))
+        assert [key for key, _ in store.read(keys[::-1] + keys)] == keys[::2]
+        assert all(key == choice.text for key, choice in store.read(keys))
+        assert list(store.read([])) == []
+
+
+def test_the_store_may_change_while_it_is_read():
+    with Store(None) as store:
+        store.put(["a", "b"], REQUEST, reply("1", "2"))
+        for key, _ in store.read(["a", "b"]):
+            store.put([key + "+"], REQUEST, reply("3"))
+            store.commit()
+        assert len(store) == 4
 
 
 def test_the_first_reply_is_kept():
     with Store(None) as store:
-        store.put("k", REQUEST, reply("first"))
-        store.put("k", {}, reply("second"))
-        assert store.get("k") == reply("first")
-        assert len(store) == 1
+        assert store.put(["k"], REQUEST, reply("first"))
+        assert not store.put(["k"], {}, reply("second"))
+        assert not store.put(["l", "k"], {}, reply("third", "fourth"))  # one of the two was there
+        assert texts(store, ["k", "l"]) == {"k": "first", "l": "third"}
+        assert len(store) == 2
+
+
+# --- the file ---------------------------------------------------------------------------------------------------
 
 
 def test_the_file_survives(tmp_path):
     path = tmp_path / "replies.sqlite"
     with Store(path) as store:
-        store.put("k", REQUEST, reply("4"))
+        store.put(["k"], REQUEST, reply("4"))
         assert repr(store) == f"<Store {path}: 1 replies>"
+    assert [file.name for file in tmp_path.iterdir()] == ["replies.sqlite"]
     with Store(path) as store:
-        assert store.missing(["k", "l"]) == ["l"]
-        assert store.get("k") == reply("4")
+        assert texts(store, ["k", "l"]) == {"k": "4"}
 
 
-def test_request_and_time_are_kept_for_the_record(tmp_path):
+def test_request_seed_and_time_are_kept_for_the_record(tmp_path):
     path = tmp_path / "replies.sqlite"
     with Store(path) as store:
-        store.put("k", REQUEST, {"choices": []})
-    db = sqlite3.connect(path)
-    request, body, arrived = db.execute(
-        "SELECT body, reply, arrived FROM replies JOIN requests ON request = id"
-    ).fetchone()
-    db.close()
+        store.put(["k"], REQUEST | {"seed": 7}, reply("4"))
+    query = "SELECT requests.body, seed, replies.body, arrived FROM replies JOIN requests ON request = requests.id"
+    ((request, seed, body, arrived),) = rows(path, query)
     assert json.loads(request) == REQUEST
-    assert body == b'{"choices": []}'
+    assert seed == 7
+    assert body == reply("4")
     assert arrived > 1.6e9
+
+
+def test_requests_that_differ_in_their_seed_alone_are_kept_once(tmp_path):
+    path = tmp_path / "replies.sqlite"
+    with Store(path) as store:
+        for seed in range(20):
+            store.put([str(seed)], REQUEST | {"seed": seed}, reply("4"))
+        store.put(["other"], REQUEST | {"model": "n"}, reply("4"))
+    assert rows(path, "SELECT count(*) FROM requests") == [(2,)]
+    assert rows(path, "SELECT seed FROM replies") == [*((seed,) for seed in range(20)), (None,)]
+
+
+def test_a_copy_has_everything(tmp_path):
+    with Store(None) as store:
+        store.put(["k", "l"], REQUEST, reply("4", "5"))
+        store.save(tmp_path / "copy.sqlite")  # committed or not
+    with Store(tmp_path / "copy.sqlite") as copy:
+        assert texts(copy, ["k", "l"]) == {"k": "4", "l": "5"}
+
+
+# --- others at the same time ------------------------------------------------------------------------------------
 
 
 def test_two_handles_on_one_file_see_each_other(tmp_path):
     path = tmp_path / "replies.sqlite"
     with Store(path) as one, Store(path) as two:
-        one.put("a", REQUEST, reply("from one"))
-        two.put("b", REQUEST, reply("from two"))
-        two.put("a", REQUEST, reply("too late"))
-        assert one.missing(["a", "b"]) == two.missing(["a", "b"]) == []
-        assert two.get("a") == reply("from one")
-        assert one.get("b") == reply("from two")
+        one.put(["a"], REQUEST, reply("from one"))
+        assert "a" not in two
+        one.commit()
+        assert "a" in two
+        two.put(["b"], REQUEST, reply("from two"))
+        assert not two.put(["a"], REQUEST, reply("too late"))
+        two.commit()
+        assert texts(one, ["a", "b"]) == texts(two, ["a", "b"]) == {"a": "from one", "b": "from two"}
 
 
 def test_two_writers_at_once_lose_nothing(tmp_path):
@@ -112,7 +189,9 @@ def test_two_writers_at_once_lose_nothing(tmp_path):
     def write(name: str) -> None:
         with Store(path) as store:
             for i in range(100):
-                store.put(f"{name}{i}", REQUEST, reply(name))
+                store.put([f"{name}{i}"], REQUEST, reply(name))
+                if i % 3 == 0:
+                    store.commit()
 
     with Store(path) as store:
         threads = [Thread(target=write, args=(name,)) for name in "ab"]
@@ -123,28 +202,66 @@ def test_two_writers_at_once_lose_nothing(tmp_path):
         assert len(store) == 200
 
 
-def test_what_was_put_outlives_a_killed_process(tmp_path):
+def test_many_may_open_a_new_file_at_once(tmp_path):
+    def open_it(path: object) -> None:
+        start.wait()
+        try:
+            with Store(path) as store:
+                store.put([os.urandom(4).hex()], REQUEST, reply("4"))
+        except ValueError as error:
+            errors.append(error)
+
+    errors: list[ValueError] = []
+    for round_ in range(15):
+        start = Barrier(8)
+        path = tmp_path / f"{round_}.sqlite"
+        threads = [Thread(target=open_it, args=(path,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with Store(path) as store:
+            assert len(store) == 8
+    assert not errors
+
+
+def test_what_was_committed_outlives_a_killed_process(tmp_path):
     path = tmp_path / "replies.sqlite"
     code = (
         "import os, sys; from calib.judge._store import Store; store = Store(sys.argv[1])\n"
-        "for i in range(5): store.put(str(i), {}, {'choices': []})\n"
-        "os._exit(9)"
+        "body = b'{\"choices\": [{}]}'\n"
+        "for i in range(5): store.put([str(i)], {}, body)\n"
+        "store.commit(); store.put(['late'], {}, body); os._exit(9)"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=60)
     assert done.returncode == 9
     with Store(path) as store:
-        assert store.missing("01234") == []
+        assert [key in store for key in "01234"] == [True] * 5
+        assert "late" not in store
 
 
-@pytest.mark.parametrize("other", ["text", "another table"])
-def test_a_file_that_is_no_store_is_refused(tmp_path, other):
+# --- what is no store -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", ["text", "a table of that name", "another program's tables", "a folder"])
+def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path, other):
     path = tmp_path / "other.sqlite"
     if other == "text":
         path.write_text("item,score\n" * 100)
+    elif other == "a folder":
+        path.mkdir()
     else:
-        db = sqlite3.connect(path)
-        db.execute("CREATE TABLE replies (key TEXT, answer TEXT)")
-        db.close()
-    with pytest.raises(ValueError, match=f"`store` must be a new file or a store of calib, but {path} is not"):
+        name = "replies" if other == "a table of that name" else "users"
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"CREATE TABLE {name} (key TEXT, answer TEXT)")
+    before = None if path.is_dir() else path.read_bytes()
+    with pytest.raises(ValueError, match=f"`store` must be a new file or a store of calib, but {path} is not: "):
         Store(path)
+    assert before is None or path.read_bytes() == before
+
+
+def test_an_empty_file_is_a_new_one(tmp_path):
+    (tmp_path / "s.sqlite").touch()
+    with Store(tmp_path / "s.sqlite") as store:
+        assert len(store) == 0

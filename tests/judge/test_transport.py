@@ -1,27 +1,47 @@
-"""LiteLLM against a small server on this machine, and the other kinds of transports."""
+"""The direct transport and LiteLLM against small servers on this machine, and the other kinds of transports."""
 
 import asyncio
 import json
 import math
 import os
+import re
+import threading
+import time
 import urllib.request
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pandas as pd
 import pytest
+from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _offline
+from calib.judge import _offline, _pace
 from calib.judge._prompt import Prompt
-from calib.judge._transport import JudgeError, LogprobsError, connect, redact, wrap
+from calib.judge._transport import (
+    OPENAI,
+    JudgeError,
+    LogprobsError,
+    RejectedError,
+    UnavailableError,
+    _quiet_litellm,
+    _retry_after,
+    connect,
+    public,
+    redact,
+    wrap,
+)
 
 TOP = {"4": 0.7, "5": 0.2, "3": 0.05, "x": 0.03}
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 ITEMS = pd.DataFrame({"item": ["a", "b", "c"], "output": ["One.", "Zwei, drei \u2013 vier.", "四"]})
 CANARY = "canary-77d0b1c2e9"
+WAYS = {"direct": "openai/local", "litellm": "litellm/openai/local"}
+both = pytest.mark.parametrize("way", WAYS)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -33,6 +53,10 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.seen.append((self.path, request, self.headers.get("authorization")))
         mood = self.server.mood
+        if mood == "redirects":
+            return self.answer(self.server.status, {}, location=self.server.elsewhere)
+        if mood == "fails":
+            return self.answer(self.server.status, self.server.says)
         if mood == "refuses the key":
             return self.answer(401, {"error": {"message": f"Incorrect API key provided: {CANARY}", "code": 401}})
         if mood == "knows no logprobs" and request.get("logprobs"):
@@ -49,11 +73,11 @@ class Handler(BaseHTTPRequestHandler):
         about = {"id": "c-1", "object": "chat.completion", "created": 1, "model": request["model"]}
         return about | {"choices": [choice], "usage": usage}
 
-    def answer(self, status: int, body: dict) -> None:
+    def answer(self, status: int, body: dict, **headers: str) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
+        for name, value in (headers | {"content-type": "application/json", "content-length": str(len(data))}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
@@ -61,68 +85,96 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def litellm():
     """The import takes seconds: once for all tests here."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
+    return _quiet_litellm()
 
-    return litellm
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """No keys, no proxies, no endpoints, and short waits."""
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
-def server(monkeypatch):
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running.daemon_threads = True
-    running.seen, running.mood = [], ""
-    running.url = f"http://127.0.0.1:{running.server_address[1]}/v1"
-    Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    yield running
-    running.shutdown()
-    running.server_close()
+def start():
+    """Servers that end with the test."""
+    running = []
+
+    def start() -> ThreadingHTTPServer:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        server.seen, server.mood, server.status = [], "", 200
+        server.port = server.server_address[1]
+        server.url = f"http://127.0.0.1:{server.port}/v1"
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
 
 
-def rated(server: ThreadingHTTPServer | None, *, store: object = None, complete: object = None, **judge: object):
-    options = {"model": "openai/local", "method": "logprob", "base_url": server and server.url} | judge
+@pytest.fixture
+def server(start):
+    return start()
+
+
+def rated(server: object, *, way: str = "direct", store: object = None, complete: object = None, **judge: object):
+    options = {"model": WAYS[way], "method": "logprob", "base_url": server and server.url} | judge
     return calib.rate(ITEMS, PROMPT, calib.Judge(**options), store=store, complete=complete, progress=False)
 
 
-# --- litellm ----------------------------------------------------------------------------------------------------
+def items(n: int) -> pd.DataFrame:
+    return pd.DataFrame({"item": [f"i{k}" for k in range(n)], "output": [f"Text number {k}." for k in range(n)]})
 
 
-def test_token_probabilities_come_through(litellm, server):
-    ratings = rated(server)
+# --- both ways to a server --------------------------------------------------------------------------------------
+
+
+@both
+def test_token_probabilities_come_through(server, way):
+    ratings = rated(server, way=way)
     ok = ratings[ratings["status"] == "ok"]
     assert len(ok) == 9
     assert dict(zip(ok["score"], ok["weight"], strict=False)) == pytest.approx({3.0: 0.05, 4.0: 0.7, 5.0: 0.2})
     assert ratings.loc[ratings["status"] == "off_scale", "weight"].tolist() == pytest.approx([0.03] * 3)
-    assert set(ratings["run"]) == {f"litellm@{server.url}"}
+    assert set(ratings["run"]) == {f"{way}@{server.url}"}
 
 
-def test_the_base_url_is_used_and_no_key_is_needed(litellm, server):
-    rated(server)
+@both
+def test_the_base_url_is_used_and_no_key_is_needed(server, way):
+    rated(server, way=way)
     assert {path for path, _, _ in server.seen} == {"/v1/chat/completions"}
     assert len(server.seen) == 3
     request = server.seen[0][1]
     assert request["model"] == "local"
     assert (request["logprobs"], request["top_logprobs"], request["max_tokens"]) == (True, 20, 8)
-    assert (request["temperature"], request["top_p"]) == (1.0, 1)
+    assert (request["temperature"], request["top_p"], request["top_k"], request["min_p"]) == (1.0, 1, -1, 0)
     assert "seed" not in request
     rendered = {PROMPT.render(row)[1]["content"] for row in ITEMS.to_dict("records")}
     assert {request["messages"][1]["content"] for _, request, _ in server.seen} == rendered
+    assert {key for _, _, key in server.seen} == {None if way == "direct" else "Bearer none"}
 
 
-def test_draws_with_a_seed(litellm, server):
-    ratings = rated(server, method="sample", draws=2, seed=3)
+@both
+def test_draws_with_a_seed(server, way):
+    ratings = rated(server, way=way, method="sample", draws=2, seed=3)
     assert ratings["score"].tolist() == [4.0] * 6
-    assert len({request["seed"] for _, request, _ in server.seen}) == 2
+    asked = [request for _, request, _ in server.seen if "n" not in request]
+    assert len(asked) == 6
+    assert len({request["seed"] for request in asked}) == 2
     assert not any("logprobs" in request for _, request, _ in server.seen)
 
 
-def test_litellm_gives_what_a_plain_function_that_posts_gives(litellm, server):
+@both
+def test_each_gives_what_a_plain_function_that_posts_gives(server, way):
     def post(request: dict) -> bytes:
         body = json.dumps(request | {"model": "local"}).encode()
         call = urllib.request.Request(server.url + "/chat/completions", body, {"content-type": "application/json"})
@@ -130,88 +182,303 @@ def test_litellm_gives_what_a_plain_function_that_posts_gives(litellm, server):
             return reply.read()
 
     for method in ("logprob", "sample"):
-        through = rated(server, method=method, draws=2)
-        posted = rated(server, method=method, draws=2, complete=post)
+        through = rated(server, way=way, method=method, draws=2)
+        posted = rated(server, way=way, method=method, draws=2, complete=post)
         assert_frame_equal(through.drop(columns="run"), posted.drop(columns="run"))
 
 
-def test_auto_over_litellm(litellm, server, recwarn):
-    assert set(rated(server, method="auto")["run"]) == {f"litellm@{server.url}|auto:logprob"}
+@pytest.mark.parametrize("mode", ["digit", "line", "json"])
+@pytest.mark.parametrize("method", ["logprob", "sample"])
+def test_the_same_request_gives_the_same_ratings_through_both(mode, method):
+    reasoning = {"digit": "form", "line": "think", "json": "json"}[mode]
+    prompt = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning=reasoning, steps=())
+    with serve(mode=mode) as server:
+        frames = [
+            calib.rate(
+                items(12), prompt,
+                calib.Judge(model, method=method, draws=5, seed=11, base_url=server.base_url), progress=False,
+            ).drop(columns=["rater", "run"])
+            for model in WAYS.values()
+        ]  # fmt: skip
+        truth = [server.truth_of(prompt.render(row)) for row in items(12).to_dict("records")]
+    assert_frame_equal(*frames)
+    if method == "logprob":
+        ok = frames[0][(frames[0]["status"] == "ok") & (frames[0]["draw"] == 0)]
+        weights = [dict(zip(one["score"], one["weight"], strict=True)) for _, one in ok.groupby("item", sort=False)]
+        # of the label's token the server gives .5 % to other words; what is below 1e-9 is not in its list
+        for found, true in zip(weights, truth, strict=True):
+            assert found == pytest.approx({k: 0.995 * p for k, p in true.items() if k in found}, rel=1e-5)
+            assert sum(found.values()) == pytest.approx(0.995, abs=1e-6)
+    else:
+        assert len(frames[0]) == 60
+        assert frames[0]["score"].nunique() > 2
+
+
+@both
+def test_auto(server, way, recwarn):
+    assert set(rated(server, way=way, method="auto")["run"]) == {f"{way}@{server.url}|auto:logprob"}
     assert len(server.seen) == 3
     assert not recwarn.list
     server.mood = "leaves out logprobs"
     with pytest.warns(UserWarning, match="gives no token probabilities"):
-        ratings = rated(server, method="auto", draws=2)
-    assert set(ratings["run"]) == {f"litellm@{server.url}|auto:sample"}
+        ratings = rated(server, way=way, method="auto", draws=2)
+    assert set(ratings["run"]) == {f"{way}@{server.url}|auto:sample"}
 
 
-def test_auto_samples_where_the_server_refuses_token_probabilities(litellm, server):
+@both
+def test_auto_samples_where_the_server_refuses_token_probabilities(server, way):
     server.mood = "knows no logprobs"
     with pytest.warns(UserWarning, match="gives no token probabilities"):
-        ratings = rated(server, method="auto", draws=2)
+        ratings = rated(server, way=way, method="auto", draws=2)
     assert set(ratings["method"]) == {"sample"}
+    with pytest.raises(LogprobsError, match="logprobs are not supported"):
+        rated(server, way=way, method="logprob")
 
 
-def test_a_model_that_is_known_to_give_none_is_refused(litellm, server, monkeypatch):
+@both
+def test_resume(server, way, tmp_path):
+    first = rated(server, way=way, store=tmp_path / "s.sqlite")
+    assert_frame_equal(rated(server, way=way, store=tmp_path / "s.sqlite"), first)
+    assert len(server.seen) == 3
+
+
+@both
+def test_inside_a_running_event_loop(server, way):
+    async def cell() -> pd.DataFrame:
+        return rated(server, way=way, method="auto")
+
+    assert_frame_equal(asyncio.run(cell()), rated(server, way=way, method="auto"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to count open files")
+@both
+def test_no_connection_stays_open(server, way):
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    rated(server, way=way)
+    before = opened()
+    for _ in range(4):
+        rated(server, way=way)
+    assert opened() <= before
+
+
+# --- what servers say no to -------------------------------------------------------------------------------------
+
+
+@both
+def test_an_error_of_the_provider_shows_no_key(server, way, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    server.mood = "refuses the key"
+    with pytest.raises(JudgeError, match=r"the call for item 'a' failed: HTTP 401: .*check the API key") as caught:
+        rated(server, way=way, store=tmp_path / "s.sqlite", concurrency=1)
+    assert server.seen[0][2] == f"Bearer {CANARY}"
+    assert len(server.seen) == 1
+    error = caught.value
+    while error is not None:
+        assert CANARY not in f"{error!r} {error} {getattr(error, '__notes__', '')}"
+        error = error.__cause__ or error.__context__
+    assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("length", range(470, 520, 7))
+def test_a_key_that_is_cut_off_in_a_long_message_is_not_shown_either(server, monkeypatch, length):
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    server.mood, server.status, server.says = "fails", 401, {"m": "x" * (length - 20) + CANARY}
+    with pytest.raises(JudgeError) as caught:
+        rated(server, concurrency=1)
+    assert "canary" not in str(caught.value)
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "says", "hint"),
+    [
+        (401, {}, "check the API key in the environment"),
+        (403, {}, "check the API key in the environment, and what it may use"),
+        (404, {"error": {"message": "no such model"}}, "check `model` and `base_url`"),
+        (402, {}, "the account has no credit"),
+        (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, "the account has no credit"),
+    ],
+)
+def test_what_never_passes_stops_the_run_and_says_what_to_do(server, way, status, says, hint):
+    server.mood, server.status, server.says = "fails", status, says
+    with pytest.raises(JudgeError, match=rf"item 'a' failed: HTTP {status}: .*\({re.escape(hint)}\)$") as caught:
+        rated(server, way=way, concurrency=1)
+    assert type(caught.value) is JudgeError
+    assert len(server.seen) == 1
+
+
+@both
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_what_the_server_will_not_answer_is_rejected(server, way, status):
+    server.mood, server.status, server.says = "fails", status, {"error": {"message": "too long"}}
+    with pytest.raises(RejectedError, match=f"HTTP {status}: .*too long"):
+        rated(server, way=way, concurrency=1, base_url=server.url)
+    assert len(server.seen) <= 2 * len(ITEMS)  # with and without settings of samplers; none is repeated
+
+
+@both
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_asked_again(server, way, status):
+    server.mood, server.status, server.says = "fails", status, {"error": {"message": "busy"}}
+    Thread(target=lambda: (time.sleep(0.15), setattr(server, "mood", "")), daemon=True).start()
+    assert len(rated(server, way=way, deadline=20)) == 12
+    assert len(server.seen) > 3
+
+
+@both
+def test_what_a_filter_withheld_is_a_refusal_and_asked_once(way, tmp_path):
+    with serve(mode="digit", pfilter=0.5) as server:
+        judge = calib.Judge(WAYS[way], method="logprob", base_url=server.base_url)
+        for _ in range(2):
+            ratings = calib.rate(items(20), PROMPT, judge, store=tmp_path / "s.sqlite", progress=False)
+        stats = server.stats()
+    refused = ratings[ratings["status"] == "refused"]
+    assert 3 <= len(refused) == stats["faults"]["filter"]
+    assert ratings["item"].nunique() == 20 == stats["requests"]
+
+
+def test_nobody_there():
+    with pytest.raises(JudgeError, match=r"item 'a' failed: ClientConnectorError: .*given up after 5 attempts"):
+        rated(None, base_url="http://127.0.0.1:9/v1", concurrency=1)
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "nowhere", "ftp://h/v1", "http://", "http:///v1"]
+)
+def test_what_is_no_endpoint(url):
+    with pytest.raises(JudgeError, match=r"`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'"):
+        rated(None, base_url=url)
+
+
+# --- keys, redirects, proxies -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(start, monkeypatch, status):
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    server, thief = start(), start()
+    server.mood, server.status, server.elsewhere = "redirects", status, thief.url + "/chat/completions"
+    with pytest.raises(JudgeError, match=r"redirects are not followed: give the final address as `base_url`"):
+        rated(server, concurrency=1)
+    assert len(server.seen) == 1
+    assert not thief.seen
+
+
+def test_a_proxy_of_the_environment_is_used(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
+    ratings = rated(None, base_url="http://judge.invalid/v1")
+    assert set(ratings["run"]) == {"direct@http://judge.invalid/v1"}
+    assert {path for path, _, _ in server.seen} == {"http://judge.invalid/v1/chat/completions"}
+
+
+@pytest.mark.parametrize("but", ["127.0.0.1", "127.0.0.1:{port}", "*"])
+def test_unless_it_is_not_meant_for_the_host(server, monkeypatch, but):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", but.format(port=server.port))
+    rated(server)
+    assert {path for path, _, _ in server.seen} == {"/v1/chat/completions"}
+
+
+def test_a_password_of_a_proxy_is_not_shown(monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://me:{CANARY}@127.0.0.1:9")
+    with pytest.raises(JudgeError) as caught:
+        rated(None, base_url="http://judge.invalid/v1", concurrency=1)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", [None, "sk-aaaaaaaaaaaa"])
+def test_a_user_and_password_in_the_url_work_and_appear_nowhere(server, monkeypatch, tmp_path, capsys, key):
+    if key:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+    url = server.url.replace("//", f"//me:{CANARY}@")
+    store = tmp_path / "s.sqlite"
+    ratings = rated(None, base_url=url, store=store)
+    assert {sent for _, _, sent in server.seen} == {"Basic bWU6Y2FuYXJ5LTc3ZDBiMWMyZTk="}
+    assert set(ratings["run"]) == {f"direct@{server.url}"}
+    assert_frame_equal(rated(server, store=store), ratings)  # the same place, whoever asks
+    assert len(server.seen) == 3
+    with serve(error_status=401, echo_key=True) as angry, pytest.raises(JudgeError) as caught:
+        rated(None, base_url=angry.base_url.replace("//", f"//me:{CANARY}@"))
+    shown = [
+        ratings.to_csv(),
+        str(caught.value),
+        repr(caught.value),
+        repr(connect("openai/m", url)),
+        *capsys.readouterr(),
+    ]
+    assert not [text for text in shown if CANARY in text or "bWU6" in text or "me:" in text]
+    assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_query_in_the_url_stays_one(server):
+    rated(None, base_url=server.url + "/?version=7")
+    assert {path for path, _, _ in server.seen} == {"/v1/chat/completions?version=7"}
+
+
+def test_the_environment_may_name_openais_endpoint(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    assert set(rated(None)["run"]) == {f"direct@{server.url}"}
+    assert {sent for _, _, sent in server.seen} == {f"Bearer {CANARY}"}
+    assert "top_p" not in server.seen[0][1]
+
+
+def test_without_a_key_the_message_says_what_to_set():
+    hint = "no API key for openai/gpt-4o-mini: set OPENAI_API_KEY in the environment."
+    with pytest.raises(JudgeError, match=f"^{re.escape(hint)}$"):
+        rated(None, model="openai/gpt-4o-mini")
+    with pytest.raises(JudgeError, match=re.escape(hint)):
+        rated(None, model="litellm/openai/gpt-4o-mini")
+
+
+def test_connections_are_used_again():
+    with serve(mode="digit") as server:
+        judge = calib.Judge("m", method="logprob", base_url=server.base_url, concurrency=8)
+        assert calib.rate(items(500), PROMPT, judge, progress=False)["item"].nunique() == 500
+        stats = server.stats()
+    assert stats["requests"] == 500
+    assert stats["connections"] - 1 <= 8  # one asked for the stats
+    assert stats["open"] == 1
+
+
+# --- litellm alone ----------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_known_to_give_none_is_refused(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none-needed")
     with pytest.raises(LogprobsError, match="logprobs"):
         rated(None, model="anthropic/claude-3-haiku-20240307")
 
 
-def test_resume_over_litellm(litellm, server, tmp_path):
-    first = rated(server, store=tmp_path / "s.sqlite")
-    assert_frame_equal(rated(server, store=tmp_path / "s.sqlite"), first)
-    assert len(server.seen) == 3
-
-
-def test_inside_a_running_event_loop(litellm, server):
-    async def cell() -> pd.DataFrame:
-        return rated(server, method="auto")
-
-    assert_frame_equal(asyncio.run(cell()), rated(server, method="auto"))
-
-
-def test_an_error_of_the_provider_shows_no_key(litellm, server, monkeypatch, tmp_path):
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    server.mood = "refuses the key"
-    with pytest.raises(JudgeError, match="the call for item 'a' failed: AuthenticationError") as caught:
-        rated(server, store=tmp_path / "s.sqlite", concurrency=1)
-    assert server.seen[0][2] == f"Bearer {CANARY}"
-    assert CANARY not in str(caught.value)
-    assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
-
-
-def test_without_a_key_the_message_says_what_to_set(litellm, server):
-    with pytest.raises(JudgeError) as caught:
-        rated(None, model="openai/gpt-4o-mini")
-    hint = "no API key for openai/gpt-4o-mini: set OPENAI_API_KEY in the environment."
-    assert str(caught.value) == f"the call for item 'a' failed: {hint}"
-    assert not server.seen
-
-
 @pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/anthropic.claude-3-sonnet-20240229-v1:0"])
-def test_providers_that_need_no_key_are_not_turned_away(litellm, server, model):
-    name, _ = connect(model, None)
-    assert name == "litellm"
+def test_providers_that_need_no_key_are_not_turned_away(model):
+    assert connect(model, None).name == "litellm"
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to count open files")
-def test_no_connection_stays_open(litellm, server):
-    def opened() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
+def test_which_way_a_model_goes():
+    assert connect("openai/m", "http://h/v1").name == connect("any/name", "http://h/v1").name == "direct"
+    assert connect("litellm/openai/m", "http://h/v1").name == connect("azure/m", None).name == "litellm"
+    assert connect("litellm/openai/m", "http://me:secret@h/v1?k=1").endpoint == "http://h/v1"
 
-    rated(server)
-    before = opened()
-    for _ in range(4):
-        rated(server)
-    assert opened() <= before
+
+def test_it_neither_fetches_prices_nor_repeats_calls_nor_warns(litellm, server, recwarn):
+    assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
+    server.mood, server.status, server.says = "fails", 500, {}
+    call = connect(WAYS["litellm"], server.url).complete
+    with pytest.raises(UnavailableError):
+        asyncio.run(call({"messages": [{"role": "user", "content": "q"}]}))
+    assert len(server.seen) == 1
+    assert not recwarn.list
 
 
 # --- the other kinds --------------------------------------------------------------------------------------------
 
 
 def test_the_offline_judge_is_its_own_transport():
-    assert connect("offline", None) == ("offline", _offline.complete)
+    transport = connect("offline", None)
+    assert (transport.name, transport.endpoint, transport.complete) == ("offline", None, _offline.complete)
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
@@ -219,9 +486,9 @@ def test_any_function_is_a_transport(asynchronous):
     async def later(request: dict) -> dict:
         return {"echo": request}
 
-    name, call = wrap(later if asynchronous else lambda request: {"echo": request})
-    assert name.startswith("callable:")
-    assert asyncio.run(call({"model": "m"})) == {"echo": {"model": "m"}}
+    transport = wrap(later if asynchronous else lambda request: {"echo": request}, None)
+    assert transport.name.startswith("callable:")
+    assert asyncio.run(transport.complete({"model": "m"})) == {"echo": {"model": "m"}}
 
 
 def test_an_object_that_can_be_called_is_known_by_its_class():
@@ -229,7 +496,54 @@ def test_an_object_that_can_be_called_is_known_by_its_class():
         def __call__(self, request: dict) -> dict:
             return request
 
-    assert wrap(Client())[0] == "callable:Client"
+    assert wrap(Client(), None).name == "callable:Client"
+    assert wrap(Client(), "http://me:secret@h/v1").endpoint == "http://h/v1"
+
+
+def test_a_plain_function_runs_as_often_at_once_as_allowed():
+    def complete(request: dict) -> dict:
+        with lock:
+            state["now"] += 1
+            state["most"] = max(state.values())
+        time.sleep(0.02)
+        with lock:
+            state["now"] -= 1
+        return {"choices": [{"message": {"content": "4"}}]}
+
+    lock, state = threading.Lock(), {"now": 0, "most": 0}
+    judge = calib.Judge("m", method="sample", draws=1, concurrency=40)
+    calib.rate(items(100), PROMPT, judge, complete=complete, progress=False)
+    assert state["most"] == 40
+
+
+def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
+    replies = iter([])
+    with pytest.raises(JudgeError, match="StopIteration"):
+        rated(None, complete=lambda request: next(replies), timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after-ms": "50", "retry-after": "1"}, 0.05),
+        ({"retry-after-ms": "12.5"}, 0.0125),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({}, None),
+        *[({"retry-after": junk}, None) for junk in ("", "soon", "nan", "inf", "-3", "1e9", "\u0663", "9" * 400)],
+    ],
+)
+def test_how_long_the_server_asks_to_wait(headers, seconds):
+    assert _retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize("zone", ["GMT", "+0000"])
+def test_how_long_it_is_to_a_date(zone):
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90)).replace("+0000", zone)
+    assert 87 < _retry_after({"retry-after": date}) <= 90
 
 
 @pytest.mark.parametrize(
@@ -240,6 +554,9 @@ def test_an_object_that_can_be_called_is_known_by_its_class():
         ("gsk-12345678 and xai-12345678", "*** and ***"),
         ("Authorization: Bearer abc.def", "Authorization: ***"),
         ("risk-taking tasks", "risk-taking tasks"),
+        ("at https://me:pass@host/v1?", "at https://***@host/v1?"),
+        ("Authorization: Basic bWU6cGFzcw==", "Authorization: ***"),
+        ("Basic authentication is needed, ask me@host", "Basic authentication is needed, ask me@host"),
     ],
 )
 def test_what_looks_like_a_secret_is_not_shown(text, shown):
@@ -256,3 +573,16 @@ def test_the_longer_of_two_secrets_goes_first(monkeypatch):
     monkeypatch.setenv("A_KEY", "abcdef")
     monkeypatch.setenv("B_KEY", "abcdefghij")
     assert redact("abcdefghij") == "***"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (OPENAI, OPENAI),
+        ("http://me@h:1/v1", "http://h:1/v1"),
+        ("http://me:p@ss@h/v1?k=1#x", "http://h/v1"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+    ],
+)
+def test_an_endpoint_as_it_is_shown(url, shown):
+    assert public(url) == shown

@@ -12,9 +12,11 @@ attention. How a model that was never trained comes to do that:
 
 Prompts are read byte by byte: 1,000 characters of ASCII are 1,000 tokens.
 
-``python tiny_model.py MODEL SECONDS`` serves a model for that long and prints the port.
+``python tiny_model.py MODEL SECONDS OPTIONS`` serves a model for that long and prints the port; with options of
+`write_model`, as JSON, it writes the model first.
 """
 
+import json
 import os
 import string
 import subprocess
@@ -49,11 +51,13 @@ def write_model(
     labels: Sequence[str],
     split_digits: bool = False,
     leak: float = 0.02,
+    leak_to: Sequence[str] = string.ascii_lowercase,
     seed: int = 0,
 ) -> None:
     """Write a model that answers with one of the labels, as a GGUF file.
 
-    Labels in the upper half are the likely ones, others are rare: with five, 4, 10, 23, 34 and 29 %.
+    Labels in the upper half are the likely ones, others are rare: with five, 4, 10, 23, 34 and 29 %. Before the label
+    stands now and then another token, or several.
 
     Parameters
     ----------
@@ -64,7 +68,9 @@ def write_model(
     split_digits
         The label "10" is two tokens, "1" and "0".
     leak
-        About how much probability misses the labels. It goes to lower-case letters.
+        About how much probability misses the labels.
+    leak_to
+        Where it goes: texts that become one token each. A label comes after them, and they change which.
     seed
         Of the random weights.
     """
@@ -72,15 +78,15 @@ def write_model(
     share = _shares(labels)
     if split_digits:
         share["1"] += share.pop("10")
-    tokens, merges = _vocabulary(share)
+    tokens, merges = _vocabulary([*share, *leak_to])
     answers = [tokens.index(_spelt(label)) for label in share]
-    letters = sorted({tokens.index(letter) for letter in string.ascii_lowercase} - set(answers))
+    others = sorted({tokens.index(_spelt(text)) for text in leak_to} - set(answers))
     chats = _chats(rng, tokens)
 
     model = _blocks(rng) | {"token_embd": _embedding(rng, len(tokens), answers)}
     states = np.array([_last_state(model, chat) for chat in chats])
     mean = np.full(len(tokens), NEVER)
-    mean[letters] = np.log(leak / len(letters))
+    mean[others] = np.log(leak / len(others))
     mean[answers] = np.log(np.array([*share.values()]) * (1 - leak))
     spread = np.full(len(tokens), SPREAD)
     if split_digits:
@@ -112,14 +118,14 @@ def _spelt(text: str) -> str:
     return "".join(alphabet[byte] for byte in text.encode())
 
 
-def _vocabulary(labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The bytes and what is needed to make each label one token."""
+def _vocabulary(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The bytes and what is needed to make each text one token."""
     tokens, merges = [START, END, *_alphabet()], []
-    for label in map(_spelt, [*labels, "  "]):  # llama.cpp takes no model without merges: two spaces are one
-        for end in range(1, len(label)):
-            if label[: end + 1] not in tokens:
-                tokens.append(label[: end + 1])
-                merges.append(f"{label[:end]} {label[end]}")
+    for text in map(_spelt, [*texts, "  "]):  # llama.cpp takes no model without merges: two spaces are one
+        for end in range(1, len(text)):
+            if text[: end + 1] not in tokens:
+                tokens.append(text[: end + 1])
+                merges.append(f"{text[:end]} {text[end]}")
     return tokens, merges
 
 
@@ -240,10 +246,15 @@ def _save(path: str | os.PathLike[str], model: dict[str, np.ndarray], tokens: li
 
 
 @contextmanager
-def serve(path: str | os.PathLike[str], seconds: float = 120) -> Iterator[str]:
-    """Serve a model on this machine in a process of its own, for so long at most; the value is the base URL."""
-    command = [sys.executable, __file__, os.fspath(path), str(seconds)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def serve(path: str | os.PathLike[str], seconds: float = 120, **options: object) -> Iterator[str]:
+    """Serve a model on this machine in a process of its own, for so long at most; the value is the base URL.
+
+    With options of `write_model` the process writes the model first.
+    """
+    command = [sys.executable, __file__, os.fspath(path), str(seconds), json.dumps(options)]
+    # on a busy machine threads of linear algebra wait for one another: 20 s instead of 0.5
+    alone = os.environ | dict.fromkeys([f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL")], "1")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=alone) as process:
         try:
             port = process.stdout.readline().strip()
             if not port:
@@ -253,15 +264,16 @@ def serve(path: str | os.PathLike[str], seconds: float = 120) -> Iterator[str]:
             process.kill()
 
 
-def main(path: str, seconds: str) -> None:
+def main(path: str, seconds: str, options: str) -> None:
     import xllamacpp
 
+    if model := json.loads(options):
+        write_model(path, **model)
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.n_parallel, params.n_ctx = SLOTS, SLOTS * CONTEXT
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # leaves the processor to the tests meanwhile
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # several wait for one another, as above
     params.n_gpu_layers = params.cache_ram_mib = params.verbosity = 0
     params.offline, params.ui, params.warmup, params.fit_params = True, False, False, False
     # slower for long prompts, but without it the same request can differ by 0.02 in a logprob
