@@ -40,7 +40,7 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE
 _SECRET_WORD = re.compile(
     r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
 )
-_FILTERED = re.compile(r"content[_ ]?(?:filter|policy)", re.IGNORECASE)
+_FILTERED = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
 _PASSES = (408, 409, 425, 429, *range(500, 600))
 _LIMITS = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
@@ -51,6 +51,7 @@ _FINAL = {
     404: "check `model` and `base_url`",
     405: "check `base_url`",
 } | dict.fromkeys((301, 302, 303, 307, 308), "redirects are not followed: give the final address as `base_url`")
+_NO_URL = "`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'."
 # what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
 _WITHHELD = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
@@ -190,7 +191,7 @@ def _trouble(status: int, said: str, request: Mapping[str, Any], headers: Mappin
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"\d{1,9}(\.\d+)?", given := headers.get(name, "").strip()):
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", given := headers.get(name, "").strip()):
             return float(given) * unit
     try:
         return max(parsedate_to_datetime(given).timestamp() - time(), 0.0)
@@ -207,6 +208,8 @@ class _Direct:
     def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
         self.model = model_name(model)
         parts = urlsplit(endpoint)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise JudgeError(_NO_URL)
         self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
         self.has_user = parts.username is not None
         self.concurrency = concurrency
@@ -224,7 +227,7 @@ class _Direct:
             async with post as response:
                 raw = await response.read()
         except aiohttp.InvalidURL:
-            failure: JudgeError = JudgeError("`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'.")
+            failure: JudgeError = JudgeError(_NO_URL)
         except (aiohttp.ClientError, OSError) as error:
             failure = UnavailableError(f"{type(error).__name__}: {redact(str(error))}")
         else:
@@ -278,10 +281,11 @@ def _litellm(model: str, base_url: str | None) -> Complete:
         own = {name: request[name] for name in EXTENSIONS if name in request}
         try:
             response = await litellm.acompletion(**fields, **extra, **({"extra_body": own} if own else {}))
-        except litellm.exceptions.ContentPolicyViolationError:
-            return _WITHHELD
         except Exception as error:  # noqa: BLE001 - providers raise what they like
-            failure = _reason(model, request, error)
+            said = _said(error)
+            if getattr(error, "status_code", None) == 400 and _FILTERED.search(said):
+                return _WITHHELD
+            failure = _reason(model, request, error, said)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -303,19 +307,25 @@ def _quiet_litellm() -> Any:
     return litellm
 
 
-def _reason(model: str, request: dict[str, Any], error: Exception) -> JudgeError:
+def _said(error: Exception) -> str:
+    """What an error of LiteLLM says, with the provider's own code."""
+    body = getattr(error, "body", None)
+    code = body.get("code") if isinstance(body, dict) else None
+    return f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
+
+
+def _reason(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
     from litellm import validate_environment
     from litellm.exceptions import UnsupportedParamsError
 
-    said = f"{type(error).__name__}: {error}"
     if isinstance(error, UnsupportedParamsError) and "logprob" in said:
         return LogprobsError(redact(said))
     missing = validate_environment(model=model)["missing_keys"]
     if missing and re.search(r"api[_ ]?key|credentials", said, re.IGNORECASE):
         return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
     status = getattr(error, "status_code", None)
-    headers = getattr(getattr(error, "response", None), "headers", None)
+    headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
     if isinstance(status, int):
         return _trouble(status, said, request, headers or {})
     return JudgeError(redact(said))

@@ -1,6 +1,6 @@
 """CPU, speed and memory of a whole `rate()`, beside other clients of the same local judge: a benchmark, not a test.
 
-Run: python tests/bench/judge_speed.py [--bench BENCH.PY --python PYTHON ...] [--profile]; README.md beside it says more.
+Run: python tests/bench/judge_speed.py [--bench BENCH.PY --python PYTHON ...] [--profile]. README.md says more.
 """
 
 import argparse
@@ -27,7 +27,9 @@ import mock_server
 TEXT = "The council met on Tuesday to discuss the proposed changes to the harbour wall. " * 30  # 2.4 kB
 SCALE = "0|1|2|3|4|5|6|7|8|9|10"
 REASONING = {"json": "json", "digit": "form"}  # of the prompt, by what the server replies
-NEEDS = {"litellm": "litellm", "deepeval-openai": "deepeval", "deepeval-litellm": "deepeval", "opik": "opik"}
+# what a client is imported from; the raw ones, aiohttp alone, are the least that any client can do
+RAW = {"aiohttp-msgspec": "orjson", "aiohttp-sqlite": "orjson"}
+HEAVY = {"litellm": "litellm", "deepeval-openai": "deepeval", "deepeval-litellm": "deepeval", "opik": "opik"}
 WARM = 20  # items rated before the clock starts, so that what is imported late is there
 
 
@@ -36,14 +38,13 @@ class Cell(NamedTuple):
     mode: str
     latency_ms: int
     concurrency: int
-    peers: tuple[str, ...]  # clients of the --bench script, "aiohttp-msgspec" first: the least that any client can do
+    peers: tuple[str, ...]  # clients of the --bench script
 
 
-ALL = ("aiohttp-msgspec", "litellm", "deepeval-openai", "deepeval-litellm", "opik")
 CELLS = {
-    "reasoning": Cell("reasoning and top-20 logprobs", "json", 0, 32, ALL),
-    "latency": Cell("the same, from a server that takes 200 ms", "json", 200, 256, ALL),
-    "score": Cell("the score alone", "digit", 0, 32, ALL[:2]),
+    "reasoning": Cell("reasoning and top-20 logprobs", "json", 0, 32, (*RAW, *HEAVY)),
+    "latency": Cell("the same, from a server that takes 200 ms", "json", 200, 256, ("aiohttp-msgspec", *HEAVY)),
+    "score": Cell("the score alone", "digit", 0, 32, ("aiohttp-msgspec", "litellm")),
 }
 
 # where a sample of the running program belongs: the first of these that is found from the innermost frame outwards
@@ -150,7 +151,7 @@ def calib_cell(cell: Cell, port: int, n: int, folder: str, *, profiled: bool = F
 
 def peer_cell(client: str, cell: Cell, port: int, n: int, folder: str, options: argparse.Namespace) -> dict | None:
     """A peer's measurement; None where none of the environments has it."""
-    needed = NEEDS.get(client, "msgspec")
+    needed = (RAW | HEAVY)[client]
     check = f"import importlib.util as u; raise SystemExit(u.find_spec({needed!r}) is None)"
     for python in options.python or [sys.executable]:
         if subprocess.run([python, "-c", check], check=False).returncode == 0:
@@ -187,11 +188,11 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
         for _ in range(options.repeats):
             found.setdefault("calib", []).append(calib_cell(cell, port, options.items, folder))
             for client in cell.peers if options.bench else ():
-                n = options.items if client not in NEEDS else options.peer_items
+                n = options.peer_items if client in HEAVY else options.items
                 if (one := peer_cell(client, cell, port, n, folder, options)) is not None:
                     found.setdefault(client, []).append(one)
     print(f"\n### {cell.title}: concurrency {cell.concurrency}, latency {cell.latency_ms} ms\n")
-    print(f"{options.repeats} times each in turn, load average {load:.1f} before and {os.getloadavg()[0]:.1f} after\n")
+    print(f"runs of each, in turn: {options.repeats}; load average {load:.1f} before, {os.getloadavg()[0]:.1f} after\n")
     heads = ("client", "items", "CPU ms/item, median", "least", "CPU over calib", "items/s, median", "best", "peak MB")
     rows = []
     for client, runs in found.items():
@@ -203,6 +204,8 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
         numbers = f"{median(cpu):.3f}", f"{min(cpu):.3f}", f"{ratio:.2f}", f"{median(speed):.0f}", f"{max(speed):.0f}"
         rows.append((name, runs[0]["n"], *numbers, f"{peak:.0f}"))
     show(heads, rows)
+    if options.bench and (absent := [client for client in cell.peers if client not in found]):
+        print(f"\nin none of the environments given: {', '.join(absent)}")
 
 
 def peaks(options: argparse.Namespace, folder: str) -> None:
@@ -228,9 +231,8 @@ def profile(options: argparse.Namespace, folder: str) -> None:
         each = one["cpu_ms_item"] / sum(one["parts"].values())
         columns[cell.title] = {part: each * count for part, count in one["parts"].items()} | {"all": one["cpu_ms_item"]}
     print(f"\n### where calib's CPU goes, ms/item ({10 * options.items} items)\n")
-    rows = []
-    for part in dict.fromkeys([*PARTS.values(), "other", "all"]):
-        rows.append((part, *(f"{parts.get(part, 0):.3f}" for parts in columns.values())))
+    parts = dict.fromkeys([*PARTS.values(), "other", "all"])
+    rows = [(part, *(f"{column.get(part, 0):.3f}" for column in columns.values())) for part in parts]
     show(("part", *columns), rows)
 
 

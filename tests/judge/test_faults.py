@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 import time
+import warnings
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,9 @@ def of_items(options: object) -> pd.Series:
 
 
 def plain(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Without the endpoint, whose port is another one in each run."""
-    return ratings.drop(columns="run").astype({"item": str}).reset_index(drop=True)
+    """Without the endpoint, whose port is another one in each run, and with labels as texts."""
+    labels = ratings.select_dtypes("category").columns
+    return ratings.drop(columns="run").astype(dict.fromkeys(labels.drop("run"), object)).reset_index(drop=True)
 
 
 def those(ratings: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
@@ -99,6 +101,13 @@ def clean(tmp_path_factory):
 
 
 @pytest.fixture
+def hurry(monkeypatch):
+    """Some items fail ten times and more where two of three attempts fail: without half a minute between them."""
+    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr(_pace, "_LONGEST_WAIT", 0.1)
+
+
+@pytest.fixture
 def report(record_property, request):
     def tell(run: Rated) -> None:
         figures = {
@@ -115,7 +124,7 @@ def report(record_property, request):
 
 
 def check_paid_once(run: Rated) -> None:
-    assert run.stats["delivered"]["most"] == 1
+    assert run.stats["delivered"]["most"] <= 1
     assert run.stats["full_replies"] == run.stats["delivered"]["distinct"]
     assert run.stats["abandoned"] == 0
 
@@ -138,7 +147,7 @@ PASSING = {
 @pytest.mark.parametrize("faults", PASSING.values(), ids=PASSING)
 def test_what_passes_leaves_no_trace(clean, report, tmp_path, faults):
     store = tmp_path / "s.sqlite"
-    judge = {"timeout": 0.3} if "phang" in faults else {}
+    judge = {"timeout": 0.4} if "phang" in faults else {}
     with serve(mode="json", **faults) as server:
         run = rated(server, store, **judge)
         again = rated(server, store, **judge)
@@ -152,10 +161,10 @@ def test_what_passes_leaves_no_trace(clean, report, tmp_path, faults):
     assert_frame_equal(again.ratings, run.ratings)
 
 
-def test_samples_through_limits_hangs_and_resets(clean, report, tmp_path):
+def test_samples_through_limits_hangs_and_resets(clean, report, tmp_path, hurry):
     store = tmp_path / "s.sqlite"
-    judge = SAMPLES | {"timeout": 0.3}
-    with serve(mode="json", p429=0.5, phang=0.05, preset=0.05) as server:
+    judge = SAMPLES | {"timeout": 0.4, "concurrency": 64}
+    with serve(mode="json", p429=0.5, phang=0.01, preset=0.05, retry_after="0.02") as server:
         run = rated(server, store, **judge)
         again = rated(server, store, **judge)
     report(run)
@@ -220,12 +229,12 @@ def test_probabilities_that_end_half_way(clean, report, tmp_path):
 
 def test_10_mb_of_text_without_tokens_to_it(report, tmp_path):
     """Tokens that do not spell the message tell nothing about it; the message itself can be read."""
-    with serve(mode="json", pbig=0.01) as server:
+    with serve(mode="json", pbig=0.005) as server:
         run = rated(server, tmp_path / "s.sqlite")
         drawn = rated(server, tmp_path / "t.sqlite", method="sample", draws=1)
     report(run)
     big = run.stats["faults"]["big"]
-    assert big > 5
+    assert big > 1
     assert run.statuses().value_counts().to_dict() == {"ok": N - big, "unread": big}
     assert set(drawn.statuses()) == {"ok"}
     check_paid_once(run)
@@ -234,15 +243,16 @@ def test_10_mb_of_text_without_tokens_to_it(report, tmp_path):
 
 # --- all at once ------------------------------------------------------------------------------------------------
 
-OF_ATTEMPTS = {"p429": 0.5, "phang": 0.05, "ptruncate": 0.05, "preset": 0.05, "p500": 0.05}
-OF_ITEMS = {"pempty": 0.05, "prefuse": 0.05, "pfilter": 0.05, "plong": 0.01}
+# few hangs: each holds one of the two or three calls that are under way where half of all are refused
+OF_ATTEMPTS = {"p429": 0.5, "phang": 0.005, "ptruncate": 0.05, "preset": 0.05, "p500": 0.05}
+OF_ITEMS = {"pempty": 0.05, "prefuse": 0.05, "pfilter": 0.05, "plong": 0.005}
 
 
-def test_everything_at_once(clean, report, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.1)
+def test_everything_at_once(clean, report, tmp_path, hurry):
     store = tmp_path / "s.sqlite"
-    judge = {"timeout": 0.5}
-    with serve(mode="json", **OF_ATTEMPTS, **OF_ITEMS, plogprobs_missing_after=3 * N) as server:
+    judge = {"timeout": 0.5, "concurrency": 64}
+    faults = OF_ATTEMPTS | OF_ITEMS | {"plogprobs_missing_after": 2 * N, "retry_after": "0.02"}
+    with serve(mode="json", **faults) as server:
         run = rated(server, store, **judge)
         again = rated(server, store, **judge)
     report(run)
@@ -260,13 +270,11 @@ def test_everything_at_once(clean, report, tmp_path, monkeypatch):
     assert_frame_equal(again.ratings, run.ratings)
 
 
-def test_only_what_failed_is_asked_again(clean, report, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.1)
+def test_only_what_failed_is_asked_again(clean, report, tmp_path, hurry):
     store = tmp_path / "s.sqlite"
-    judge = {"timeout": 0.5}
-    with serve(mode="json", p429=0.3, p400=0.05, preset=0.05, **OF_ITEMS) as server:
+    with serve(mode="json", p429=0.1, p400=0.05, preset=0.05, **OF_ITEMS) as server:
         with pytest.warns(UserWarning, match="calls failed .*a run with the same store asks again.*HTTP 400"):
-            run = rated(server, store, **judge)
+            run = rated(server, store)
         report(run)
         failed = (run.statuses() == "failed").sum()
         assert failed == run.stats["faults"]["400"] > 10
@@ -275,22 +283,22 @@ def test_only_what_failed_is_asked_again(clean, report, tmp_path, monkeypatch):
         while (runs[-1].statuses() == "failed").any():
             assert len(runs) < 9
             left, lost = (runs[-1].statuses() == "failed").sum(), runs[-1].stats["faults"]["400"]
-            runs.append(asked_again(server, store, judge))
+            runs.append(asked_again(server, store))
             assert (runs[-1].statuses() == "failed").sum() == runs[-1].stats["faults"]["400"] - lost < left
-        last = rated(server, store, **judge)
+        last = rated(server, store)
     check_statuses(last, of_items(server.options), clean("logprob").ratings)
     check_paid_once(last)
     assert last.draws == N
     assert last.stats["requests"] == runs[-1].stats["requests"]
 
 
-def asked_again(server: Running, store: Path, judge: dict) -> Rated:
-    """A run that may fail at some items again, and then says so."""
-    try:
-        return rated(server, store, **judge)
-    except UserWarning:
-        with pytest.warns(UserWarning, match="calls failed"):
-            return rated(server, store, **judge)
+def asked_again(server: Running, store: Path) -> Rated:
+    """A run that says so if items fail again."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        run = rated(server, store)
+    assert len(said) == (run.statuses() == "failed").any()
+    return run
 
 
 def test_a_server_that_goes_down_for_good_ends_the_run(tmp_path):

@@ -1,0 +1,169 @@
+"""Runs that end before their time: killed ten times, interrupted, and two of them on one store."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from random import SystemRandom
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import calib
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mock_server import Running, serve
+
+N, CONCURRENCY, KILLS = 2000, 32, 10
+LATENCY = 0.06  # seconds: all items take 3.8
+WHOLE = N / CONCURRENCY * LATENCY
+PROMPT = calib.Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="json", steps=())
+ITEMS = pd.DataFrame({"item": [f"i{k}" for k in range(N)], "output": [f"Text {k} says little." for k in range(N)]})
+
+# what a run of its own process does; its last words are the ratings' file
+SCRIPT = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import test_kill
+from test_kill import calib
+url, store, out = sys.argv[2:]
+ratings = test_kill.rated(url, store)
+calib.table.write(ratings, pathlib.Path(out))
+"""
+
+
+def rated(url: str, store: Path | str | None) -> pd.DataFrame:
+    judge = calib.Judge("openai/mock", base_url=url, method="logprob", concurrency=CONCURRENCY, timeout=30)
+    return calib.rate(ITEMS, PROMPT, judge, store=store, progress=False)
+
+
+def start(server: Running, store: Path, out: Path) -> subprocess.Popen:
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", SCRIPT, here, server.base_url, str(store), str(out)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def under_way(server: Running, process: subprocess.Popen, asked: int) -> bool:
+    """Wait until the process asks, or has ended."""
+    while process.poll() is None:
+        if server.stats()["requests"] > asked:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def settled(server: Running) -> dict:
+    """The counts when nothing is under way."""
+    before = None
+    while before != (now := server.stats()) or now["open"] > 1:
+        # this very question is one connection more
+        before, _ = now | {"connections": now["connections"] + 1}, time.sleep(LATENCY)
+    return now
+
+
+def kept(store: Path) -> int:
+    """Draws in the store, of which a run that was just begun has none."""
+    with closing(sqlite3.connect(store)) as db, suppress(sqlite3.OperationalError):
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        return db.execute("SELECT count(*) FROM draws").fetchone()[0]
+    return 0
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.fixture
+def server():
+    with serve(mode="json", latency_ms=LATENCY * 1e3) as running:
+        yield running
+
+
+def test_killed_ten_times(server, tmp_path, record_property):
+    store, out = tmp_path / "s.sqlite", tmp_path / "ratings.csv"
+    moments = sorted(SystemRandom().uniform(0, 0.95 * WHOLE) for _ in range(KILLS))
+    repeated, died = [], []
+    for begin, end in zip([0.0, *moments], moments, strict=False):
+        before, had = server.stats(), kept(store)
+        with start(server, store, out) as process:
+            if under_way(server, process, before["requests"]):
+                time.sleep(end - begin)
+            process.kill()
+        died.append(process.returncode == -signal.SIGKILL)
+        after = settled(server)
+        paid, asked = after["full_replies"] - before["full_replies"], after["requests"] - before["requests"]
+        lost = paid - (kept(store) - had)
+        repeated.append(asked - (kept(store) - had))
+        assert 0 <= lost <= repeated[-1] <= CONCURRENCY
+    figures = {"moments": [round(t, 2) for t in moments], "calls made again": repeated}
+    print(figures)
+    record_property("kills", json.dumps(figures))
+    assert sum(died) >= KILLS - 1
+    assert 0 < kept(store) < N
+    resumed = rated(server.base_url, store)
+    total = server.stats()
+    assert kept(store) == N
+    assert total["requests"] == N + sum(repeated)
+    assert total["delivered"] == {"distinct": N, "most": total["delivered"]["most"]}
+    whole = rated(server.base_url, tmp_path / "whole.sqlite")
+    assert_frame_equal(resumed, whole)
+    assert server.stats()["requests"] == total["requests"] + N
+
+
+def test_an_interrupt_keeps_what_arrived(server, tmp_path):
+    store, out = tmp_path / "s.sqlite", tmp_path / "ratings.csv"
+    with start(server, store, out) as process:
+        assert under_way(server, process, 0)
+        time.sleep(SystemRandom().uniform(0.2, 0.6) * WHOLE)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
+    assert "Unclosed" not in stderr
+    assert "never" not in stderr
+    stopped = settled(server)
+    assert 0 < kept(store) < N
+    print("paid and not kept:", stopped["full_replies"] - kept(store))
+    assert stopped["full_replies"] - kept(store) <= 4  # on the way from the kernel at that very moment
+    assert stopped["requests"] - kept(store) <= CONCURRENCY
+    resumed = rated(server.base_url, store)
+    total = server.stats()["requests"]
+    assert total == N + stopped["requests"] - (N - (total - stopped["requests"]))
+    assert_frame_equal(resumed, rated(server.base_url, None))
+
+
+def test_two_processes_on_one_store(server, tmp_path):
+    store, outs = tmp_path / "s.sqlite", [tmp_path / "a.csv", tmp_path / "b.csv"]
+    both = [start(server, store, out) for out in outs]
+    said = [process.communicate(timeout=60)[1] for process in both]
+    assert said == ["", ""]
+    total = server.stats()["requests"]
+    print("calls of two processes on one store:", total)
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    assert kept(store) == N
+    resumed = rated(server.base_url, store)
+    assert server.stats()["requests"] == total
+    assert_frame_equal(calib.table.check_ratings(calib.table.read(outs[0], "ratings")), resumed)
+    assert total <= 1.25 * N
+
+
+def test_one_of_two_processes_is_killed(server, tmp_path):
+    """A dead writer leaves no lock behind."""
+    store, outs = tmp_path / "s.sqlite", [tmp_path / "a.csv", tmp_path / "b.csv"]
+    first, second = (start(server, store, out) for out in outs)
+    with first, second:
+        assert under_way(server, first, 0)
+        time.sleep(SystemRandom().uniform(0.1, 0.5) * WHOLE)
+        first.kill()
+        assert second.communicate(timeout=60)[1] == ""
+    assert second.returncode == 0
+    assert kept(store) == N
+    assert not outs[0].exists()
+    assert_frame_equal(calib.table.read(outs[1], "ratings"), rated(server.base_url, store))
