@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -25,6 +26,7 @@ _MEMORY = 1 << 14  # token texts whose meaning is remembered
 _SHORT = 64  # the longest of them
 _PATIENCE = 16  # after so many blanks and marks a continuation is not asked for
 _LEAST = 0.1  # where something else than a label was drawn, labels must hold this much to be read
+_RARE = 1e-4  # a token that is drawn though it is not listed was less likely than that only if it was forced
 _NOISE = 1e-6  # of sums of probabilities whose logarithms are float32
 
 
@@ -74,6 +76,8 @@ _LEADS = {
     "value": "",  # of a JSON key
     "token": "",  # the first token or tokens of an answer
 }
+_SCORE_LEAD = re.compile(_LEADS["line"])
+_SIGNS = " \t\r\n\"'`*_#()[]{}<>:,"
 # all up to the next brace or key: other strings are skipped whole
 _JSON_PART = re.compile(
     r"(?:[^\"{}\[\]]++|(?!\"score\"\s*+:)\"(?:[^\"\\]++|\\.)*+(?:\"|\\?\Z))*+"
@@ -121,6 +125,15 @@ class _Grammar:
             return _last(self.answers.finditer(text))
         start = _last(_score_keys(text))
         return None if start is None else self.answers.match(text, start)
+
+    def slot(self, text: str) -> int | None:
+        """Where the answer should be in a text that holds none."""
+        if self.answer == "label":
+            return 0
+        if self.answer == "json":
+            return _last(_score_keys(text))
+        found = _last(_SCORE_LEAD.finditer(text))
+        return found.end() if found else None
 
     def value(self, label: str) -> float:
         """The scale value that a label stands for; NaN off the scale."""
@@ -258,12 +271,13 @@ def extract(
         return _nothing(silent)
     if not logprobs:
         return Reading([_drawn(choice, grammar, text, found)], [])
-    # a bare label can only be the first token, whichever token was drawn there
-    if silent and (answer != "label" or not text or not choice.tokens):
+    # the place of the answer is declared, whichever token was drawn there
+    slot = found.start("slot") if found else grammar.slot(text)
+    if silent and (slot is None or not text or not choice.tokens):
         return _nothing(silent)
-    if not has_logprobs(choice):
-        return _nothing("no_logprobs")
-    start = _locate(choice, text, grammar, found)
+    if trouble := _untrusted(choice):
+        return _nothing(trouble)
+    start = _locate(choice, text, grammar, found, slot)
     if start is None:
         return _nothing(silent or "unread")
     # a number off the scale can begin with one that is on it (7.5, 100)
@@ -298,7 +312,7 @@ def _drawn(choice: Choice, grammar: _Grammar, text: str, found: re.Match[str] | 
     return Row(score, 1.0, status)
 
 
-def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] | None) -> int | None:
+def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] | None, slot: int | None) -> int | None:
     """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
     whole = b"".join(choice.tokens)
     shift = offset(choice.tokens, _bytes(text))
@@ -306,8 +320,24 @@ def _locate(choice: Choice, text: str, grammar: _Grammar, found: re.Match[str] |
         text, there = _plain(whole), grammar.find(_plain(whole))
         if there is None or found is None or there["value"] != found["value"]:
             return None
-        shift, found = 0, there
-    return answer_start(whole, shift + (len(_bytes(text[: found.start("slot")])) if found else 0))
+        shift, slot = 0, there.start("slot")
+    return answer_start(whole, shift + len(_bytes(text[:slot])))
+
+
+def _untrusted(choice: Choice) -> str:
+    """What keeps the reported probabilities from being those that the model drew from."""
+    if not has_logprobs(choice):
+        return "no_logprobs"
+    # a grammar or schema puts a brace, a quote or a blank where the model would not have
+    signs = ((i, choice.tokens[i]) for i in choice.lists if not _plain(choice.tokens[i]).strip(_SIGNS))
+    forced = any(token and _is_unlikely(choice, i, token) for i, token in signs)
+    return "constrained" if forced else ""
+
+
+def _is_unlikely(choice: Choice, place: int, token: bytes) -> bool:
+    """Whether an emitted token is not in its own list and too improbable to have been a rare draw."""
+    own = array("f", choice.logprobs)[place]
+    return own < math.log(_RARE) and not any(p for text, p in choice.lists[place] if text == token)
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------
@@ -332,6 +362,8 @@ class _Mass:
         """The rows of the distribution at an answer that starts there."""
         self.said = _plain(b"".join(self.choice.tokens)[:start])
         place, lead = _token_at(self.choice.tokens, start)
+        if place == len(self.choice.tokens):
+            return _nothing(self.silent or "unread")
         if trouble := self.add(self.choice, place, lead, "", 1.0):
             return _nothing(trouble)
         read = sum(self.score.values())
@@ -348,7 +380,7 @@ class _Mass:
         if (listed := choice.lists.get(place)) is None:
             return "no_logprobs"
         top, here = _merged(listed, lead), _plain(choice.tokens[place]).removeprefix(lead)
-        if not top.get(here):
+        if not top.get(here) and _is_unlikely(choice, place, choice.tokens[place]):
             return "constrained"  # the list says what the model wanted, not what it could say
         meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
         whole = {meaning.value for meaning in meanings.values()}
@@ -445,7 +477,7 @@ def _merged(listed: Candidates, lead: str) -> dict[str, float]:
 
 def _least(top: Mapping[str, float], here: str) -> float:
     """The least probability that a list shows, but of the token drawn, which is listed even where it is less."""
-    return min((p for piece, p in top.items() if p > 0 and piece != here), default=top[here])
+    return min((p for piece, p in top.items() if p > 0 and piece != here), default=top.get(here, 0.0))
 
 
 def _plain(token: bytes) -> str:

@@ -30,7 +30,7 @@ _FILLING = FILLING.encode()
 _BLANK = re.compile(rb"[ \t\r\n\"'`*_#(\[{<]*+")
 # where a label could stand: at the start, after a name at the start, after a score line or key
 _START = re.compile(_BLANK.pattern + rb"[^\n:=]{0,160}+[:=]")
-_LEAD = re.compile(rb"(?:score|rating)[^\n:=]{0,160}+([:=])(?:[^\n:=]{0,160}+([:=]))?", re.IGNORECASE)
+_LEAD = re.compile(rb"(?:score|rating)[^\n:=]{0,160}+[\"'*\s]*+([:=])(?:[^\n:=]{0,160}+([:=]))?", re.IGNORECASE)
 
 
 class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -41,8 +41,7 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     def __iter__(self) -> Iterator[tuple[bytes, float]]:
         """Each token with its probability."""
-        shares = [math.exp(p) if _LOWEST < p < 0.0 else float(p >= 0.0) for p in array("f", self.logprobs)]
-        return zip(self.tokens, shares, strict=True)
+        return zip(self.tokens, _shares(self.logprobs), strict=True)
 
 
 class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -59,6 +58,10 @@ class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def text(self) -> str:
         """The message, empty where there is none."""
         return self.content.decode("utf-8", "surrogatepass")
+
+    def share(self, place: int) -> float:
+        """The probability of the token at a place."""
+        return _shares(self.logprobs[4 * place : 4 * place + 4])[0]
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -121,6 +124,10 @@ def answer_start(whole: bytes, lead: int) -> int:
     end = before.end() if before else lead
     near = whole[max(end - _BLANKS, 0) : end]
     return end - len(near) + len(near.rstrip(_FILLING))
+
+
+def _shares(logprobs: bytes) -> list[float]:
+    return [math.exp(p) if _LOWEST < p < 0.0 else float(p >= 0.0) for p in array("f", logprobs)]
 
 
 def unmarked(token: bytes) -> bytes:

@@ -1107,3 +1107,44 @@ def test_with_short_lists_the_true_expectation_lies_between_the_bounds(seed, sca
     scores = summary(rows_of(stream(*tokens, "\n"), scale), scale)
     assume(math.isfinite(scores["score"]))
     assert scores["low"] - 1e-5 <= expected <= scores["high"] + 1e-5
+
+
+# --- what was drawn is not listed, or is no label ---------------------------------------------------------------
+
+
+def with_own(reply: dict, place: int, p: float) -> dict:
+    """The reply with another probability of the token emitted at a place."""
+    reply["choices"][0]["logprobs"]["content"][place]["logprob"] = log(p)
+    return reply
+
+
+def test_a_rare_draw_from_below_the_list_is_not_constrained_decoding():
+    reply = with_own(stream(("u", BASE), "4"), 0, 5e-4)
+    assert shares(rows_of(reply)) == pytest.approx({3.0: 0.1, 4.0: 0.7, 5.0: 0.2})
+    forced = with_own(stream(("u", BASE), "4"), 0, 5e-6)
+    assert [row.status for row in rows_of(forced)] == ["constrained"]
+
+
+def test_a_brace_that_the_model_would_not_have_written_is_constrained_decoding():
+    def reply(p: float) -> dict:
+        answer = stream(("{", {"The": 0.9, "4": 0.1}), '"score"', ":", ("4", BASE), "}")
+        return with_own(answer, 0, p)
+
+    assert [row.status for row in rows_of(reply(1e-8), TEN, "json")] == ["constrained"]
+    assert expectation(rows_of(reply(1e-3), TEN, "json")) == pytest.approx(4.1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "lead"), [("line", ["Fair", ".", "\n", "Score", ":"]), ("json", ['{"', "score", '":'])]
+)
+def test_a_chain_that_drew_no_label_is_read_at_its_place(answer, lead):
+    rows = rows_of(stream(*lead, (" ?", {" ?": 0.1, " 4": 0.6, " 5": 0.3})), TEN, answer)
+    assert shares(rows) == pytest.approx({4.0: 0.6, 5.0: 0.3})
+    assert mass(rows, "off_scale") == pytest.approx(0.1)
+    unlikely = rows_of(stream(*lead, (" n/a", {" n/a": 0.95, " 4": 0.05})), TEN, answer)
+    assert unlikely == [NOTHING]
+
+
+def test_a_chain_that_was_cut_off_before_its_label_is_truncated():
+    rows = rows_of(stream("Fair", ".", "\n", "Score", ":", finish="length"), TEN, "line")
+    assert [row.status for row in rows] == ["truncated"]

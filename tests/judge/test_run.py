@@ -95,7 +95,7 @@ def test_a_call_that_fails_for_good_is_a_row_and_a_warning(store, error, concurr
         return said()
 
     asked, lasts = [], True
-    options = {"n": 100, "store": store, "concurrency": concurrency, "deadline": 0.3}
+    options = {"n": 100, "store": store, "concurrency": concurrency, "deadline": 0.15}
     with pytest.warns(
         UserWarning, match=r"^10 calls failed \(their rows have the status 'failed', .*item 'i"
     ) as warned:
