@@ -26,7 +26,8 @@ _MEMORY = 1 << 14  # token texts whose meaning is remembered
 _SHORT = 64  # the longest of them
 _PATIENCE = 16  # after so many blanks and marks a continuation is not asked for
 _LEAST = 0.1  # where something else than a label was drawn, labels must hold this much to be read
-_RARE = 1e-4  # a token that is drawn though it is not listed was less likely than that only if it was forced
+_RARE = 1e-4  # a token less likely than this, and than all that are listed beside it, was forced and not drawn
+_LOG_RARE = math.log(_RARE)
 _NOISE = 1e-6  # of sums of probabilities whose logarithms are float32
 
 
@@ -77,7 +78,7 @@ _LEADS = {
     "token": "",  # the first token or tokens of an answer
 }
 _SCORE_LEAD = re.compile(_LEADS["line"])
-_SIGNS = " \t\r\n\"'`*_#()[]{}<>:,"
+_SIGNS = b" \t\r\n\"'`*_#()[]{}<>:,"
 # all up to the next brace or key: other strings are skipped whole
 _JSON_PART = re.compile(
     r"(?:[^\"{}\[\]]++|(?!\"score\"\s*+:)\"(?:[^\"\\]++|\\.)*+(?:\"|\\?\Z))*+"
@@ -329,15 +330,18 @@ def _untrusted(choice: Choice) -> str:
     if not has_logprobs(choice):
         return "no_logprobs"
     # a grammar or schema puts a brace, a quote or a blank where the model would not have
-    signs = ((i, choice.tokens[i]) for i in choice.lists if not _plain(choice.tokens[i]).strip(_SIGNS))
-    forced = any(token and _is_unlikely(choice, i, token) for i, token in signs)
-    return "constrained" if forced else ""
+    own = array("f", choice.logprobs)
+    signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_SIGNS)]
+    return "constrained" if any(_is_unlikely(choice, place) for place in signs) else ""
 
 
-def _is_unlikely(choice: Choice, place: int, token: bytes) -> bool:
-    """Whether an emitted token is not in its own list and too improbable to have been a rare draw."""
-    own = array("f", choice.logprobs)[place]
-    return own < math.log(_RARE) and not any(p for text, p in choice.lists[place] if text == token)
+def _is_unlikely(choice: Choice, place: int) -> bool:
+    """Whether a token was emitted that is less likely than all in its list, and too unlikely to be a rare draw."""
+    own, token = choice.share(place), choice.tokens[place]
+    if own >= _RARE or not token:  # the end of a reply often has no text
+        return False
+    beside = {text: p for text, p in choice.lists[place] if p > 0}
+    return token not in beside or own <= min(beside.values())
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------
@@ -380,7 +384,7 @@ class _Mass:
         if (listed := choice.lists.get(place)) is None:
             return "no_logprobs"
         top, here = _merged(listed, lead), _plain(choice.tokens[place]).removeprefix(lead)
-        if not top.get(here) and _is_unlikely(choice, place, choice.tokens[place]):
+        if _is_unlikely(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
         meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
         whole = {meaning.value for meaning in meanings.values()}

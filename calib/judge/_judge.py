@@ -233,8 +233,12 @@ def _body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dic
 
 
 def seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
-    """Draws get seeds that are hashes: servers count up from a seed, so neighbours would overlap."""
+    """The body with a seed of its own.
+
+    It is a hash, because servers count up from a seed and neighbours would overlap; of the
+    question too, because the same seeds for all items would make their draws alike.
+    """
     if judge.seed is None and judge.model != "offline":
         return body
-    raw = f"{judge.seed or 0}/{draw}".encode()
-    return body | {"seed": int.from_bytes(hashlib.blake2b(raw, digest_size=4).digest(), "big") >> 1}
+    own = digest([judge.seed or 0, draw, body["messages"]]).digest()
+    return body | {"seed": int.from_bytes(own[:4], "big") >> 1}
