@@ -204,8 +204,11 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         stated = out["method"].isin(["human", "sample"]) | frame["weight"].notna().to_numpy()
         _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
     read = out["score"].notna()
-    unstated = out["status"].astype(str) == ""
-    out["status"] = pd.Categorical(np.where(unstated, np.where(read, "ok", "unread"), out["status"].astype(str)))
+    if (unstated := out["status"] == "").any():
+        stated = out["status"].astype(object).where(~unstated, np.where(read, "ok", "unread"))
+        out["status"] = _convert(stated, "ratings", "status", "label")
+    used = out["status"].cat.remove_unused_categories()
+    out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
     _member(out, "ratings", "method", METHODS)
     _member(out, "ratings", "status", STATUSES)
     _each(out, "ratings", "score", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
@@ -215,7 +218,8 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("low", "high"):
         _each(out, "ratings", name, bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
     _on_scale(out, "ratings")
-    _unique(out[out["status"] == "ok"], "ratings", (*SCORE_KEY, "run", "draw", "score"))
+    key = (*SCORE_KEY, "run", "draw", "score")
+    _unique(out.loc[read, list(key)], "ratings", key)
     _whole_draws(out)
     return out
 
@@ -253,9 +257,9 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _whole_draws(ratings: pd.DataFrame) -> None:
     """The weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)."""
-    counted = ratings[ratings["status"].isin(["ok", "off_scale", "ambiguous"])]
-    key = counted.groupby([*SCORE_KEY, "run", "draw"], observed=True, dropna=False, sort=False)["weight"]
-    total = key.transform("sum").reindex(ratings.index).fillna(0.0)
+    counted = ratings["weight"].where(ratings["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
+    key = _varying(ratings, (*SCORE_KEY, "run", "draw"))
+    total = counted.groupby([ratings[name] for name in key], observed=True, dropna=False, sort=False).transform("sum")
     _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
 
 
@@ -288,7 +292,7 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
 
 def _filled(values: pd.Series, default: Any) -> pd.Series:
     """Tables of people and of judges put together have gaps where one of them had no such column."""
-    if default is None or not values.isna().any():
+    if default is None or pd.isna(default) or not values.isna().any():
         return values
     return values.astype(object).where(values.notna(), default)
 
@@ -305,8 +309,12 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
             return text
         categories = pd.Index(sorted(set(text)), dtype=object)
         return pd.Series(pd.Categorical(text, categories=categories), index=values.index)
-    numbers = pd.to_numeric(values.astype(object).where(values.notna(), np.nan), errors="coerce").astype(float)
-    _refuse(values, table, name, numbers.notna() | values.isna() | (values.astype(object) == ""), "must be a number")
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
+        numbers = values.astype(float)
+    else:
+        given = values.astype(object)
+        numbers = pd.to_numeric(given.where(values.notna(), np.nan), errors="coerce").astype(float)
+        _refuse(values, table, name, numbers.notna() | values.isna() | (given == ""), "must be a number")
     _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
     if kind == "number":
         return numbers
@@ -358,8 +366,13 @@ def _on_scale(frame: pd.DataFrame, table: str) -> None:
             _each(frame, table, "score", inside, f"must lie on the scale {text!r}")
 
 
+def _varying(frame: pd.DataFrame, key: tuple[str, ...]) -> list[str]:
+    """Those of the key's columns that tell rows apart, at least one: the others would only cost memory."""
+    return [name for name in key if len(frame[name].unique()) > 1] or [key[0]]
+
+
 def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
-    again = frame.duplicated(list(key))
+    again = frame.duplicated(_varying(frame, key))
     if again.any():
         row = frame.index[again][0]
         shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from calib.judge._prompt import Scale
@@ -384,22 +386,24 @@ class _Mass:
         if (listed := choice.lists.get(place)) is None:
             return "no_logprobs"
         top, here = _merged(listed, lead), _plain(choice.tokens[place]).removeprefix(lead)
-        if _is_unlikely(choice, place):
+        if (lead or top.get(here, 0.0) < _RARE) and _is_unlikely(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
-        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
-        whole = {meaning.value for meaning in meanings.values()}
+        meanings = [self.grammar.meaning(begun + piece) for piece in top]
+        whole = {meaning.value for meaning in meanings}
         self._unseen(top, here, begun, whole, share)
         trouble = ""
-        for piece, p in top.items():
-            text, drawn = begun + piece, piece == here and choice is self.choice
-            if drawn and meanings[piece].longer and place + 1 in choice.lists:
-                trouble = self.add(choice, place + 1, "", text, share * p)  # what was drawn shows how it goes on
-            elif (piece or lead) and _is_beginning(meanings[piece], whole):
-                self._begin(text, meanings[piece], share * p)
+        for (piece, p), meaning in zip(top.items(), meanings, strict=True):
+            drawn = piece == here and choice is self.choice
+            if drawn and meaning.longer and place + 1 in choice.lists:
+                trouble = self.add(
+                    choice, place + 1, "", begun + piece, share * p
+                )  # what was drawn shows how it goes on
+            elif meaning.longer and (piece or lead) and _is_beginning(meaning, whole):
+                self._begin(begun + piece, meaning, share * p)
             elif drawn:
-                trouble = self._settle_drawn(meanings[piece].value, share * p)
+                trouble = self._settle_drawn(meaning.value, share * p)
             else:
-                self._settle(meanings[piece].value, share * p)
+                self._settle(meaning.value, share * p)
         return trouble
 
     def _settle_drawn(self, value: float, p: float) -> str:
@@ -427,8 +431,10 @@ class _Mass:
 
     def _unseen(self, top: Mapping[str, float], here: str, begun: str, whole: set[float], share: float) -> None:
         """Labels that are not in the list hold at most as much each as the least that is."""
+        if share * (rest := 1.0 - sum(top.values())) <= _NOISE:
+            return
         ended, possible = self.grammar.meaning(begun)
-        rest, absent = 1.0 - sum(top.values()), possible - whole
+        absent = possible - whole
         if not math.isnan(ended):  # what ends a label is one of many tokens
             absent, most = absent | {ended}, 1.0
         else:
@@ -451,37 +457,36 @@ class _Mass:
 
 
 def _is_beginning(meaning: _Meaning, whole: set[float]) -> bool:
-    """Whether a text may go on to a label; a 1 beside a 10 of one token does not: it is a 1."""
-    return bool(meaning.longer) and (math.isnan(meaning.value) or not meaning.longer & whole)
+    """Whether a text that may go on to longer labels does so; a 1 beside a 10 of one token does not: it is a 1."""
+    return math.isnan(meaning.value) or not meaning.longer & whole
 
 
 def _token_at(tokens: list[bytes], start: int) -> tuple[int, str]:
     """The token in which the answer starts, and what it says before that."""
-    for place, token in enumerate(tokens):
-        if start < len(token):
-            return place, _plain(token[:start])
-        start -= len(token)
-    return len(tokens), ""
+    begins = list(accumulate(map(len, tokens), initial=0))
+    place = bisect_right(begins, start) - 1
+    return place, _plain(tokens[place][: start - begins[place]]) if place < len(tokens) else ""
 
 
 def _merged(listed: Candidates, lead: str) -> dict[str, float]:
     """Probability of each spelling after the lead, given the lead."""
     top: dict[str, float] = {}
     for token, p in listed:
-        text = token.decode("utf-8", "surrogateescape")
-        top[text] = top.get(text, 0.0) + p
-    reported = sum(top.values())
+        if p > 0:
+            text = token.decode("utf-8", "surrogateescape")
+            top[text] = top.get(text, 0.0) + p
+    reported = fitting = sum(top.values())
     if lead:
         top = {text[len(lead) :]: p for text, p in top.items() if text.startswith(lead)}
+        fitting = sum(top.values())
     # rounded probabilities may add up to a little more than 1
-    fitting = sum(top.values())
     total = max(fitting, 1.0 - (reported - fitting))
-    return {text: p / total for text, p in top.items()} if total > 0 else {}
+    return top if total in (0.0, 1.0) else {text: p / total for text, p in top.items()}
 
 
 def _least(top: Mapping[str, float], here: str) -> float:
     """The least probability that a list shows, but of the token drawn, which is listed even where it is less."""
-    return min((p for piece, p in top.items() if p > 0 and piece != here), default=top.get(here, 0.0))
+    return min((p for piece, p in top.items() if piece != here), default=top.get(here, 0.0))
 
 
 def _plain(token: bytes) -> str:

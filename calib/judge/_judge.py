@@ -62,7 +62,7 @@ class Judge:
     concurrency : int, default 16
         The most calls under way at once; fewer while the server asks for fewer.
     timeout, deadline : float, default 120, 900
-        Seconds for one attempt, and for a call with all its attempts.
+        Seconds for one attempt, and after the first of a call for it to be made again.
     requests_per_minute, tokens_per_minute : float, optional
         Limits of the provider. Tokens are counted as an estimate of the prompt's and
         `max_tokens`.

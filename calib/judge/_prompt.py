@@ -213,7 +213,8 @@ class Prompt:
         ValueError
             If the item lacks a column that the template names.
         """
-        for name in self.inputs:
+        names = self.inputs
+        for name in names:
             if name not in item:
                 raise ValueError(f"`items` must have the columns that the prompt shows; {name!r} is missing.")
             if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
@@ -221,7 +222,7 @@ class Prompt:
                     f"`items` must have a text in {name!r} everywhere; item {item.get('item')!r} has none."
                 )
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
-        texts = {name: _fenced(name, str(item[name])) for name in self.inputs} | {"steps": steps}
+        texts = {name: _fenced(name, str(item[name])) for name in names} | {"steps": steps}
         # one pass over the template alone: what an item says is never read as a template
         user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]

@@ -18,7 +18,7 @@ from calib.judge._judge import Judge, questions
 from calib.judge._prompt import Prompt
 from calib.judge._run import Run
 from calib.judge._store import Store
-from calib.judge._transport import AnyComplete, JudgeError, Transport, connect, wrap
+from calib.judge._transport import AnyComplete, Transport, connect, wrap
 
 T = TypeVar("T")
 
@@ -113,9 +113,9 @@ def rate(
             return run.dry(prompts, rows)
         with _rescued(kept):
             plan = in_loop(_closing(run.rate(prompts, rows), transport))
-        for note in run.notes:
-            warnings.warn(note, stacklevel=2)
-        return run.sheet.frame(judge, plan.run)
+            for note in run.notes:
+                warnings.warn(note, stacklevel=2)
+            return run.sheet.frame(judge, plan.run)
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _rescued(store: Store) -> Iterator[None]:
     """Whatever breaks off a run, what was paid for is on disk."""
     try:
         yield
-    except (JudgeError, KeyboardInterrupt) as error:
+    except BaseException as error:
         if store.path is None and len(store):
             handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
             os.close(handle)
@@ -172,7 +172,7 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
 
 def _transport(judge: Judge, complete: AnyComplete | None) -> Transport:
     if complete is not None:
-        return wrap(complete, judge.base_url)
+        return wrap(complete, judge.base_url, judge.concurrency)
     return connect(judge.model, judge.base_url, judge.concurrency)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import re
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -36,7 +37,8 @@ _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
 _END = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_end|>
 _SHOW_EVERY = 0.2  # seconds
 _PROBED = 3  # items that are tried to find out whether there are token probabilities
-_REJECTED = 3  # requests refused before any was answered: then it is not the items
+_REJECTED = 3  # calls lost with nothing getting through between: then it may be not the items
+_A_MOMENT = 0.02  # seconds
 
 
 class Run:
@@ -57,7 +59,8 @@ class Run:
         self.where = _judge.place(transport)
         pace = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *pace)
-        self.price, self.max_cost, self.spent = _price(judge, transport), max_cost, 0.0
+        self.price, self.max_cost = _price(judge, transport), max_cost
+        self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
         self.progress = progress
         self.sheet = Sheet(texts=texts)
         self._to_write = False
@@ -68,8 +71,7 @@ class Run:
     async def rate(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Plan:
         """Make all calls; what was settled for the run."""
         written = [await self.with_steps(prompt) for prompt in prompts]
-        # a server's own samplers are switched off if it knows them
-        for extras in [NEUTRAL, {}] if self._has_samplers() else [{}]:
+        for extras in self._ways(written[0], rows[0]):
             served = self.pace.served
             try:
                 plan = await self._settle(written[0], rows, extras)
@@ -95,13 +97,16 @@ class Run:
 
     def dry(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
-        plan = Plan("sample" if self.judge.method == "sample" else "logprob", "", {})
+        steps = [body for body, key in map(self._steps, prompts) if body and key not in self.store]
+        prompts = [self._stepped(prompt) for prompt in prompts]
+        plan = Plan(self._method(prompts[0], rows[0]), "", self._ways(prompts[0], rows[0])[0])
         wanted = {call.key: call for prompt in prompts for row in rows for call in self._calls(plan, prompt, row)}
         asked = [_judge.request(self.judge, plan, [call]) for key, call in wanted.items() if key not in self.store]
+        stored, asked = len(wanted) - len(asked), steps + asked
         tokens, most = sum(map(_tokens_in, asked)), sum(body["max_tokens"] for body in asked)
         return DryRun(
             calls=len(asked),
-            stored=len(wanted) - len(asked),
+            stored=stored,
             input_tokens=tokens,
             output_tokens=most,
             cost=self._money(tokens, most) if self.price else None,
@@ -109,19 +114,43 @@ class Run:
 
     async def with_steps(self, prompt: Prompt) -> Prompt:
         """The prompt with its evaluation steps, which the judge writes if there are none."""
-        if prompt.steps is not None:
-            return prompt
-        body = _judge.steps_request(self.judge, prompt)
-        key = _judge.digest([self.where, body]).hexdigest()
-        if key not in self.store:
+        body, key = self._steps(prompt)
+        if body and key not in self.store:
             raw, reply = await self.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
                 what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
                 raise JudgeError(f"{self.judge.model} wrote no {what}.")
             self.put([key], body, raw, reply)
-        return prompt.with_steps(parse_steps(self.store.get(key).text))
+        return self._stepped(prompt)
+
+    def _steps(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
+        """What asks for the steps of a prompt that has none, and the key of the reply."""
+        body = _judge.steps_request(self.judge, prompt) if prompt.steps is None else None
+        return body, _judge.digest([self.where, body]).hexdigest()
+
+    def _stepped(self, prompt: Prompt) -> Prompt:
+        """The prompt with the steps in the store."""
+        body, key = self._steps(prompt)
+        return prompt.with_steps(parse_steps(self.store.get(key).text)) if body and key in self.store else prompt
 
     # --- what the server can do, asked once ---
+
+    def _ways(self, prompt: Prompt, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """A server's own samplers are switched off if it knows them; a run that goes on does as it did before."""
+        ways: list[dict[str, Any]] = [NEUTRAL, {}] if self._has_samplers() else [{}]
+        return sorted(ways, key=lambda extras: not self._begun(prompt, row, extras))
+
+    def _begun(self, prompt: Prompt, row: dict[str, Any], extras: dict[str, Any]) -> list[str]:
+        """By which methods the store has the first draw of an item."""
+        plans = [Plan(method, "", extras) for method in ("logprob", "sample")]
+        return [plan.method for plan in plans if next(self._calls(plan, prompt, row)).key in self.store]
+
+    def _method(self, prompt: Prompt, row: dict[str, Any]) -> str:
+        """What a run is expected to do; of "auto" the store may know."""
+        if self.judge.method != "auto":
+            return self.judge.method
+        found = [method for way in self._ways(prompt, row) for method in self._begun(prompt, row, way)]
+        return found[-1] if found else "logprob"
 
     def _has_samplers(self) -> bool:
         """Whether there may be samplers that the request does not name: hosted models have none by default."""
@@ -206,9 +235,10 @@ class Run:
             else:
                 self.sheet.add(call, reading.rows, choice.text)
 
+        there = len(rest)
         for key, choice in self.store.read(list(rest)):
             deliver(rest.pop(key), choice)
-        await _Round(self, plan, list(rest.values()), deliver).work()
+        await _Round(self, plan, list(rest.values()), deliver, there - len(rest)).work()
         return unresolved
 
     async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
@@ -261,14 +291,21 @@ class Run:
 
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """The reply as it came and as it reads, after as many attempts as it takes."""
-        kept = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
+        if not self.affords(body):
+            raise RejectedError(f"`max_cost` of ${self.max_cost:g} does not pay for {what}.")
+        worst = self._worst(body)
+        self.reserved += worst
         try:
             raw, reply = await self.pace.call(lambda: self._attempt(body), _tokens_in(body) + int(body["max_tokens"]))
         except JudgeError as error:
             kind, reason = type(error), str(error)
         else:
-            self.spent += self._money(reply.prompt_tokens, reply.completion_tokens)
+            # a server that does not say what it took may have taken the most
+            self.spent += self._money(reply.prompt_tokens, reply.completion_tokens) or worst
             return raw, reply
+        finally:
+            self.reserved -= worst
+        kept = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
         raise kind(f"the call for {what} failed: {reason}{kept if self.store.path else ''}")
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
@@ -288,23 +325,32 @@ class Run:
             try:
                 return raw, decode(raw)
             except ValueError as error:
-                failure = UnavailableError(f"{error}: {redact(repr(raw[:200]))}")
+                failure = UnavailableError(f"{error}: {redact(repr(raw[:2000]))[:200]}", paid=True)
         raise failure
 
-    def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
-        """Keep a reply. All that arrive in one turn of the event loop are written together at its end."""
-        self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+    def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> bool:
+        """Keep a reply. All that arrive in one turn of the event loop are written together at its end.
+
+        False says that another process was faster.
+        """
+        new = self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
         if not self._to_write:
             self._to_write = True
             asyncio.get_running_loop().call_soon(self._write)
+        return new
 
     def _write(self) -> None:
         self._to_write = False
         self.store.commit()
 
-    def worst(self, body: dict[str, Any]) -> float:
-        """What a call may cost at most."""
-        return self._money(_tokens_in(body), int(body["max_tokens"]) * int(body.get("n", 1)))
+    def affords(self, body: dict[str, Any]) -> bool:
+        """Whether a call, and all under way, stay below the limit at their worst."""
+        return self.max_cost is None or self.spent + self.reserved + self._worst(body) <= self.max_cost
+
+    def _worst(self, body: dict[str, Any]) -> float:
+        """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
+        said = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
+        return self._money(said, int(body["max_tokens"]) * int(body.get("n", 1)))
 
     def _money(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
@@ -313,15 +359,19 @@ class Run:
 class _Round:
     """Calls that are made together, and what becomes of them."""
 
-    def __init__(self, run: Run, plan: Plan, calls: list[Call], deliver: Callable[[Call, Choice], None]) -> None:
-        self.run, self.plan, self.deliver = run, plan, deliver
+    def __init__(
+        self, run: Run, plan: Plan, calls: list[Call], deliver: Callable[[Call, Choice], None], there: int
+    ) -> None:
+        self.run, self.plan, self.deliver, self.there = run, plan, deliver, there
         self.waiting = deque(_groups(calls, plan.choices))
         self.under_way, self.served = 0, run.pace.served
         self.failures: list[JudgeError] = []
         self.lost: list[JudgeError] = []
-        self.short = 0
+        self.in_a_row: list[JudgeError] = []  # lost since `seen` replies had come
+        self.seen = self.short = 0
+        self.alone = True
         self.shown = monotonic()
-        title, there = f"rate with {run.judge.model}", run.sheet.counts.total()
+        title = f"rate with {run.judge.model}"
         self.bar = tqdm(total=there + len(calls), initial=there, desc=title, unit="draw", disable=not run.progress)
 
     async def work(self) -> None:
@@ -331,8 +381,7 @@ class _Round:
         finally:
             self._show()
             self.bar.close()
-        nothing_came = self.lost and self.run.sheet.counts.total() == self.run.sheet.counts["failed"]
-        if self.failures or nothing_came:
+        if self.failures or (self.lost and not self.there):
             raise (self.failures or self.lost)[0]
         if self.lost:
             again = "their rows have the status 'failed', and a run with the same store asks again"
@@ -342,6 +391,11 @@ class _Round:
 
     async def _worker(self) -> None:
         while self.waiting and not self.failures:
+            if len(self.in_a_row) >= _REJECTED and self.seen == self.run.pace.served:
+                if not self.under_way:  # they could have shown that it is not the server
+                    self.failures.append(self.in_a_row[0])
+                await asyncio.sleep(_A_MOMENT)
+                continue
             group = self.waiting.popleft()
             if not self._affordable(group):
                 self.waiting.appendleft(group)
@@ -353,22 +407,18 @@ class _Round:
             await asyncio.sleep(0)
 
     def _affordable(self, group: list[Call]) -> bool:
-        """Whether all under way and this one stay below the limit; the last worker goes on as long as one does."""
+        """Whether the group can be paid for; the last worker goes on as long as one can."""
         run = self.run
-        if run.max_cost is None:
-            return True
-        worst = run.worst(_judge.request(run.judge, self.plan, group))
-        return run.spent + worst * (self.under_way + 1) <= run.max_cost
+        return run.max_cost is None or run.affords(_judge.request(run.judge, self.plan, group))
 
     async def _one(self, group: list[Call]) -> None:
-        begun = monotonic()
         self.under_way += 1
         try:
             if group := [call for call in group if not self._arrived(call)]:
                 body = _judge.request(self.run.judge, self.plan, group)
                 self._keep(group, body, *await self.run.ask(group[0].what, body))
         except (RejectedError, UnavailableError) as error:
-            self._lose(group, error, begun)
+            self._lose(group, error)
         except JudgeError as error:
             self.failures.append(error)
         finally:
@@ -377,26 +427,38 @@ class _Round:
     def _arrived(self, call: Call) -> bool:
         """Another process that shares the store may have been faster."""
         if there := call.key in self.run.store:
-            self.deliver(call, self.run.store.get(call.key))
-            self.bar.update()
+            self._take(call, self.run.store.get(call.key))
+            self._part()
         return there
 
+    def _take(self, call: Call, choice: Choice) -> None:
+        self.deliver(call, choice)
+        self.there += 1
+        self.bar.update()
+
+    def _part(self) -> None:
+        """Another process works on the same: from here on in another order, or both would ask the same again."""
+        if self.alone:
+            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
+
     def _keep(self, group: list[Call], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
-        self.run.put([call.key for call in group[: len(reply.choices)]], body, raw, reply)
+        if not self.run.put([call.key for call in group[: len(reply.choices)]], body, raw, reply):
+            self._part()
         for call, choice in zip(group, reply.choices, strict=False):
-            self.deliver(call, choice)
-            self.bar.update()
+            self._take(call, choice)
         if rest := group[len(reply.choices) :]:
             self.short += 1
             self.waiting.extend([call] for call in rest)
 
-    def _lose(self, group: list[Call], error: JudgeError, begun: float) -> None:
-        """One call's failure, or the judge's: nothing got through since it began, or nothing ever was accepted."""
-        pace = self.run.pace
-        silent = isinstance(error, UnavailableError) and pace.answered < begun
-        if silent or (pace.served == self.served and len(self.lost) + 1 >= _REJECTED):
+    def _lose(self, group: list[Call], error: JudgeError) -> None:
+        """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
+        served, silent = self.run.pace.served, isinstance(error, UnavailableError)
+        if silent and not served:
             self.failures.append(error)
             return
+        if silent or served == self.served:
+            self.in_a_row = [*(self.in_a_row if self.seen == served else []), error]
+            self.seen = served
         self.lost.append(error)
         for call in group:
             self.run.sheet.add(call, [Row(math.nan, 1.0, "failed")], "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,17 +89,18 @@ class Sheet:
         return np.frombuffer(self._numbers[name], dtype=np.float64)
 
 
-def _by_prompt(calls: Iterable[Call], name: str) -> list[str]:
+def _by_prompt(calls: Sequence[Call], name: str) -> list[str]:
     """A property of the prompt for each call; it is the same object for many."""
-    known: dict[int, str] = {}
-    return [known.setdefault(id(call.prompt), str(getattr(call.prompt, name))) for call in calls]
+    prompts = {id(call.prompt): call.prompt for call in calls}
+    texts = {key: str(getattr(prompt, name)) for key, prompt in prompts.items()}
+    return [texts[id(call.prompt)] for call in calls]
 
 
 def _labels(values: list[str], place: Any) -> pd.Categorical:
     """A categorical of the values at these places."""
     categories = sorted(set(values))
     codes = {value: code for code, value in enumerate(categories)}
-    each = np.array([codes[value] for value in values], dtype=np.int64)
-    used = np.unique(each[place])
-    small = np.searchsorted(used, each[place])
-    return pd.Categorical.from_codes(small, pd.Index([categories[i] for i in used.tolist()], dtype=object))
+    each = np.array([codes[value] for value in values], dtype=np.int32)[place]
+    there = np.bincount(each, minlength=len(categories)) > 0
+    index = pd.Index([categories[i] for i in np.flatnonzero(there).tolist()], dtype=object)
+    return pd.Categorical.from_codes((np.cumsum(there) - 1)[each], index)

@@ -20,7 +20,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     id   TEXT PRIMARY KEY,
     body TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE TABLE IF NOT EXISTS replies (
     id      INTEGER PRIMARY KEY,
     request TEXT NOT NULL REFERENCES requests (id),

@@ -11,14 +11,14 @@ import contextvars
 import inspect
 import os
 import re
-import sys
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from io import BytesIO
 from time import time
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -105,9 +105,8 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
     if model == "offline":
         return Transport("offline", None, _offline.complete)
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
-        return Transport(
-            "litellm", base_url and public(base_url), _litellm(model.removeprefix("litellm/"), base_url), _hang_up, True
-        )
+        through = _LiteLLM(model.removeprefix("litellm/"), base_url)
+        return Transport("litellm", base_url and public(base_url), through, through.close, True)
     # the variable is the one that OpenAI's own client reads
     endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     direct = _Direct(model, endpoint, concurrency)
@@ -223,7 +222,9 @@ class _Direct:
 
         body = to_json(request | {"model": self.model})
         try:
-            post = self._open().post(self.url, data=body, allow_redirects=False, proxy=self.proxy)
+            # of a long body that is not in such a form aiohttp says that sending it takes long
+            data = body if len(body) < 1 << 20 else BytesIO(body)
+            post = self._open().post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
                 raw = await response.read()
         except aiohttp.InvalidURL:
@@ -269,29 +270,43 @@ def _proxy(url: str) -> str | None:
 # --- LiteLLM ----------------------------------------------------------------------------------------------------
 
 
-def _litellm(model: str, base_url: str | None) -> Complete:
-    litellm = _quiet_litellm()
-    extra: dict[str, Any] = {"num_retries": 0, "max_retries": 0} | ({} if base_url is None else {"base_url": base_url})
-    if base_url is not None and not os.environ.get("OPENAI_API_KEY"):
-        extra["api_key"] = "none"  # a local server asks for no key, but the client insists on one
+class _LiteLLM:
+    """Any provider, by LiteLLM."""
 
-    async def call(request: dict[str, Any]) -> Reply:
-        fields = {name: value for name, value in request.items() if name not in EXTENSIONS}
-        fields["model"] = model
+    under_way: ClassVar[set[_LiteLLM]] = set()
+
+    def __init__(self, model: str, base_url: str | None) -> None:
+        self.model, self.litellm = model, _quiet_litellm()
+        self.extra: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
+        if base_url is not None:
+            self.extra["base_url"] = base_url
+            if not os.environ.get("OPENAI_API_KEY"):
+                self.extra["api_key"] = "none"  # a local server asks for no key, but the client insists on one
+
+    async def __call__(self, request: dict[str, Any]) -> Reply:
+        self.under_way.add(self)
+        fields = {name: value for name, value in request.items() if name not in EXTENSIONS} | {"model": self.model}
         own = {name: request[name] for name in EXTENSIONS if name in request}
         try:
-            response = await litellm.acompletion(**fields, **extra, **({"extra_body": own} if own else {}))
+            response = await self.litellm.acompletion(**fields, **self.extra, **({"extra_body": own} if own else {}))
         except Exception as error:  # noqa: BLE001 - providers raise what they like
             said = _said(error)
             if getattr(error, "status_code", None) == 400 and _FILTERED.search(said):
                 return _WITHHELD
-            failure = _reason(model, request, error, said)
+            failure = _reason(self.model, request, error, said)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
         raise failure
 
-    return call
+    async def close(self) -> None:
+        """LiteLLM closes its connections all together: the last of several runs (in threads) does it."""
+        self.under_way.discard(self)
+        if not self.under_way:
+            await self.litellm.close_litellm_async_clients()
+
+    def __repr__(self) -> str:
+        return f"<LiteLLM transport to {self.model}>"
 
 
 @lru_cache(maxsize=1)
@@ -329,9 +344,3 @@ def _reason(model: str, request: dict[str, Any], error: Exception, said: str) ->
     if isinstance(status, int):
         return _trouble(status, said, request, headers or {})
     return JudgeError(redact(said))
-
-
-async def _hang_up() -> None:
-    """Close the connections that LiteLLM keeps open, before the event loop that they belong to ends."""
-    if litellm := sys.modules.get("litellm"):
-        await litellm.close_litellm_async_clients()

@@ -374,6 +374,14 @@ def test_whatever_a_server_writes_for_impossible_has_no_mass(impossible):
     assert rows_of(reply) == [Row(4.0, 1.0, "ok")]
 
 
+@pytest.mark.parametrize("scale", [FIVE, TEN, HUNDRED])
+def test_a_list_of_nothing_but_the_impossible_is_not_read(scale):
+    reply = stream(("4", {"4": 0.0, "1": 0.0, "x": 0.0}), "!", ("5", {"5": 1.0}))
+    assert [row.status for row in rows_of(reply, scale)] == ["constrained"]
+    reply["choices"][0]["logprobs"]["content"][0]["logprob"] = -0.5
+    assert rows_of(reply, scale) == [NOTHING]
+
+
 def test_bytes_are_believed_before_tokens():
     reply = stream(("4", BASE))
     for candidate in reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
@@ -453,6 +461,7 @@ PLACES = {
     ),
     "the last json": (['{"score": 3} {"score": ', SLOT, "}"], None, "json"),
     "json with keys in another case": (['{"Reason": "", "SCORE" : ', SLOT, "}"], None, "json"),
+    "json with blanks around the colon": (['{"score"', "\n\t", ":", "\n\n  ", SLOT, "}"], None, "json"),
     "json that is cut off": (['{"score": ', SLOT], None, "json"),
     "json with a text behind the number": (['{"score": "', SLOT, ' - good"}'], None, "json"),
     "a text behind that says score": (["Score", ":", " ", SLOT, "\n", "Thanks"], None, "line"),

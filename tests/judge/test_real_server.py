@@ -208,8 +208,7 @@ def test_several_choices_in_one_request_are_several_draws(drawn, store):
 
 def test_draws_asked_for_one_by_one(five, told, monkeypatch):
     monkeypatch.setattr("calib.judge._run._CHOICES", ())
-    single = rated(five, method="sample", draws=DRAWS)
-    assert p_values(single, told)[0].min() > 0.001
+    assert p_values(rated(five, method="sample", draws=100), told)[0].min() > 0.001
 
 
 # --- a label of two tokens --------------------------------------------------------------------------------------
@@ -296,18 +295,17 @@ def test_free_draws_all_tell_the_same_and_raise_no_false_alarm(five):
 
 
 def test_chains_estimate_the_same_as_whole_replies_with_less_variance(chatty):
-    sampled = calib.summarize(rated(chatty, THINK, method="sample", draws=DRAWS))
-    chains = calib.summarize(rated(chatty, THINK, method="logprob", draws=100))
+    sampled = calib.summarize(rated(chatty, THINK, method="sample", draws=200))
+    chains = calib.summarize(rated(chatty, THINK, method="logprob", draws=60))
     assert set(chains["method"]) == {"chain"}
     assert chains["mass"].min() > 0.99
     # both see all of the variance, but only what lies between chains is left to chance (Rao and Blackwell)
-    error = np.sqrt(sampled["sd"] ** 2 / DRAWS + chains["var_between"] / 100)
+    error = np.sqrt(sampled["sd"] ** 2 / 200 + chains["var_between"] / 60)
     assert (np.abs(chains["score"] - sampled["score"]) < 4 * error).all()
     whole = chains["var_within"] + chains["var_between"]
-    assert np.log(whole / sampled["sd"] ** 2).abs().max() < 0.35
+    assert np.log(whole / sampled["sd"] ** 2).abs().max() < 0.5
     assert (chains["var_between"] < 0.5 * whole).all()
-    # one chain tells the distribution after its own reasoning, which is another
-    assert (chains["var_between"] > 0.01).all()
+    assert (chains["var_between"] > 0.01).all()  # each chain tells what follows from its own reasoning
 
 
 # --- transports -------------------------------------------------------------------------------------------------
