@@ -402,8 +402,8 @@ def test_seeds_of_groups_are_no_neighbours(store):
         rated(server=server, n=8, method="sample", draws=64, seed=1, store=store)
     with closing(sqlite3.connect(store)) as db:
         seeds = sorted({seed for (seed,) in db.execute("SELECT seed FROM replies")})
-    assert len(seeds) == 4  # for the draws 0, 16, 32, 48
-    assert min(after - before for before, after in pairwise(seeds)) > 64
+    assert len(seeds) == 1 + 8 * 4  # for the draws 0, 16, 32, 48 of each item, and the question before them
+    assert min(after - before for before, after in pairwise(seeds)) > 16
     assert 0 <= min(seeds) <= max(seeds) < 2**31
 
 
