@@ -243,6 +243,40 @@ def test_every_item_ends_with_a_status_and_none_is_paid_for_twice(faults, store)
         assert len(kept) == 250
 
 
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_full_disk_ends_the_run_at_once(store, monkeypatch, concurrency):
+    def commit(self: Store) -> None:
+        committed.append(len(asked))
+        if len(committed) == 10:
+            raise sqlite3.OperationalError("database or disk is full")
+        plain(self)
+
+    async def complete(request: dict) -> dict:
+        asked.append(request)
+        await asyncio.sleep(0.001 * (1 + number_of(request) % 3))
+        return said()
+
+    plain, asked, committed = Store.commit, [], []
+    monkeypatch.setattr(Store, "commit", commit)
+    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+        rated(complete, n=200, store=store, concurrency=concurrency)
+    assert len(asked) <= committed[9] + concurrency
+
+
+def test_no_transaction_stays_open_while_calls_are_under_way(store):
+    def complete(request: dict) -> dict:
+        with Store(store) as other:  # it would wait half a minute
+            other.put([f"other {number_of(request)}"], {}, json.dumps(said()).encode())
+        time.sleep(0.001 * (number_of(request) % 3))
+        return said()
+
+    begun = time.monotonic()
+    rated(complete, n=40, store=store, draws=2)
+    assert time.monotonic() - begun < 20
+    with Store(store) as kept:
+        assert len(kept) == 80 + 40
+
+
 def test_replies_of_ten_megabytes():
     with serve(mode="line", pbig=0.2) as server:
         ratings = rated(server=server, n=20, prompt=THINK, method="sample", draws=1)

@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         if mood == "redirects":
             return self.answer(self.server.status, {}, location=self.server.elsewhere)
         if mood == "fails":
-            return self.answer(self.server.status, self.server.says)
+            return self.answer(self.server.status, self.server.says, **self.server.headers)
         if mood == "refuses the key":
             return self.answer(401, {"error": {"message": f"Incorrect API key provided: {CANARY}", "code": 401}})
         if mood == "knows no logprobs" and request.get("logprobs"):
@@ -108,7 +108,7 @@ def start():
     def start() -> ThreadingHTTPServer:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
-        server.seen, server.mood, server.status = [], "", 200
+        server.seen, server.mood, server.status, server.headers = [], "", 200, {}
         server.port = server.server_address[1]
         server.url = f"http://127.0.0.1:{server.port}/v1"
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -330,6 +330,26 @@ def test_what_may_pass_is_asked_again(server, way, status):
 
 
 @both
+@pytest.mark.parametrize(
+    ("header", "seconds"), [({"retry-after": "7"}, 7), ({"retry-after-ms": "30"}, 0.03), ({}, None)]
+)
+def test_the_servers_word_on_how_long_to_wait_comes_through(server, way, header, seconds):
+    server.mood, server.status, server.says, server.headers = "fails", 429, {"error": {"message": "busy"}}, header
+    transport = connect(WAYS[way], server.url)
+
+    async def call() -> None:
+        try:
+            await transport.complete({"messages": [{"role": "user", "content": "q"}]})
+        finally:
+            await transport.close()
+
+    with pytest.raises(UnavailableError) as caught:
+        asyncio.run(call())
+    assert caught.value.limited
+    assert caught.value.retry_after == seconds
+
+
+@both
 def test_what_a_filter_withheld_is_a_refusal_and_asked_once(way, tmp_path):
     with serve(mode="digit", pfilter=0.5) as server:
         judge = calib.Judge(WAYS[way], method="logprob", base_url=server.base_url)
@@ -408,6 +428,7 @@ def test_a_user_and_password_in_the_url_work_and_appear_nowhere(server, monkeypa
         str(caught.value),
         repr(caught.value),
         repr(connect("openai/m", url)),
+        repr(calib.Judge("m", base_url=url)),
         *capsys.readouterr(),
     ]
     assert not [text for text in shown if CANARY in text or "bWU6" in text or "me:" in text]
@@ -433,6 +454,15 @@ def test_without_a_key_the_message_says_what_to_set():
         rated(None, model="openai/gpt-4o-mini")
     with pytest.raises(JudgeError, match=re.escape(hint)):
         rated(None, model="litellm/openai/gpt-4o-mini")
+
+
+@pytest.mark.parametrize("text", ["x" * 3_000_000, "\ud800" * 300_000])
+def test_texts_of_megabytes_arrive_and_nobody_complains(server, text, recwarn):
+    frame = pd.DataFrame({"item": ["a"], "output": pd.Series([text], dtype=object)})
+    judge = calib.Judge("m", method="sample", draws=1, base_url=server.url)
+    assert calib.rate(frame, PROMPT, judge, progress=False)["score"].tolist() == [4.0]
+    assert f"\n{text}\n" in server.seen[0][1]["messages"][1]["content"]
+    assert not recwarn.list
 
 
 def test_connections_are_used_again():
@@ -463,6 +493,23 @@ def test_which_way_a_model_goes():
     assert connect("openai/m", "http://h/v1").name == connect("any/name", "http://h/v1").name == "direct"
     assert connect("litellm/openai/m", "http://h/v1").name == connect("azure/m", None).name == "litellm"
     assert connect("litellm/openai/m", "http://me:secret@h/v1?k=1").endpoint == "http://h/v1"
+
+
+def test_runs_in_several_threads_do_not_close_each_others_connections():
+    with serve(mode="digit", latency_ms=20) as server:
+        judge = calib.Judge(WAYS["litellm"], method="logprob", base_url=server.base_url, concurrency=2, timeout=10)
+
+        def run(n: int) -> None:
+            done[n] = calib.rate(items(n), PROMPT, judge, progress=False)["item"].nunique()
+
+        done: dict[int, int] = {}
+        threads = [Thread(target=run, args=(n,)) for n in (2, 10, 25)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=30)
+        assert server.stats()["requests"] == 37
+    assert done == {n: n for n in (2, 10, 25)}
 
 
 def test_it_neither_fetches_prices_nor_repeats_calls_nor_warns(litellm, server, recwarn):
