@@ -169,6 +169,7 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     """
     out = _typed(frame, "items")
     _each(out, "items", "item", out["item"].str.len() > 0, "must not be empty")
+    _each(out, "items", "item", _whole(out["item"]), "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
     return out
 
@@ -328,6 +329,11 @@ def _text(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
+def _whole(texts: pd.Series) -> pd.Series:
+    """Whether each text has a form in UTF-8: half of a surrogate pair has none."""
+    return texts.map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
+
+
 def _is_label(values: pd.Series) -> bool:
     return isinstance(values.dtype, pd.CategoricalDtype) and all(isinstance(c, str) for c in values.cat.categories)
 
@@ -468,7 +474,11 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     ending = _ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if ending == ".parquet":
-        frame.to_parquet(path, index=False)
+        try:
+            frame.to_parquet(path, index=False)
+        except UnicodeEncodeError:
+            path.unlink(missing_ok=True)
+            raise TableError(f"a parquet file holds no half characters; write {path.stem}.csv or .jsonl.") from None
         return path
     with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         if ending == ".jsonl":

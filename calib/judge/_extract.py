@@ -339,11 +339,12 @@ def _untrusted(choice: Choice) -> str:
 
 def _is_unlikely(choice: Choice, place: int) -> bool:
     """Whether a token was emitted that is less likely than all in its list, and too unlikely to be a rare draw."""
-    own, token = choice.share(place), choice.tokens[place]
-    if own >= _RARE or not token:  # the end of a reply often has no text
+    token = choice.tokens[place]
+    if choice.share(place) >= _RARE or not token:  # the end of a reply often has no text
         return False
     beside = {text: p for text, p in choice.lists[place] if p > 0}
-    return token not in beside or own <= min(beside.values())
+    listed = beside.get(token)
+    return listed is None or (listed < _RARE and listed <= min(beside.values()))
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------

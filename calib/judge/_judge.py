@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -118,6 +118,13 @@ class Judge:
             raise ValueError(f"`noise_floor` must be a probability below 1, but got {self.noise_floor!r}.")
         if self.price is not None and (len(self.price) != 2 or min(self.price) < 0):
             raise ValueError(f"`price` must be two numbers, for tokens in and out, but got {self.price!r}.")
+
+    def __repr__(self) -> str:
+        """As it was made, without what is secret in an endpoint."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.base_url is not None:
+            values["base_url"] = public(self.base_url)
+        return f"Judge({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
 class Plan(NamedTuple):

@@ -96,7 +96,8 @@ class Pace:
     def _wait(self, troubles: list[UnavailableError]) -> float:
         if after := troubles[-1].retry_after:
             return after * self._random.uniform(1.0, 1.25)
-        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (len(troubles) - 1), _LONGEST_WAIT)
+        blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
+        return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
 
     def _hopeless(self, troubles: list[UnavailableError]) -> bool:
         paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)

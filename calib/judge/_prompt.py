@@ -222,7 +222,10 @@ class Prompt:
                     f"`items` must have a text in {name!r} everywhere; item {item.get('item')!r} has none."
                 )
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
-        texts = {name: _fenced(name, str(item[name])) for name in names} | {"steps": steps}
+        given = {name: str(item[name]) for name in names}
+        # a hash of all texts: none of them can hold it, and so none can begin or end another
+        mark = hashlib.blake2b(json.dumps(given).encode(), digest_size=8).hexdigest()
+        texts = {name: _fenced(name, text, mark) for name, text in given.items()} | {"steps": steps}
         # one pass over the template alone: what an item says is never read as a template
         user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
@@ -248,9 +251,8 @@ def parse_steps(reply: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _fenced(name: str, text: str) -> str:
-    """Item text between marks that carry its own hash, so that the text cannot close them."""
-    mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def _fenced(name: str, text: str, mark: str) -> str:
+    """Item text between its marks."""
     return f"BEGIN {name.upper()} {mark}\n{text}\nEND {name.upper()} {mark}"
 
 

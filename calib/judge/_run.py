@@ -305,8 +305,10 @@ class Run:
             return raw, reply
         finally:
             self.reserved -= worst
-        kept = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
-        raise kind(f"the call for {what} failed: {reason}{kept if self.store.path else ''}")
+        kept = (
+            f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)" if self.store.path else ""
+        )
+        raise kind(f"the call for {what} failed: {reason}{kept}")
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
@@ -442,9 +444,11 @@ class _Round:
             self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
 
     def _keep(self, group: list[Call], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
-        if not self.run.put([call.key for call in group[: len(reply.choices)]], body, raw, reply):
+        arrived, choices = group[: len(reply.choices)], reply.choices
+        if not self.run.put([call.key for call in arrived], body, raw, reply):
+            choices = [self.run.store.get(call.key) for call in arrived]  # what came first counts
             self._part()
-        for call, choice in zip(group, reply.choices, strict=False):
+        for call, choice in zip(arrived, choices, strict=False):
             self._take(call, choice)
         if rest := group[len(reply.choices) :]:
             self.short += 1

@@ -19,7 +19,7 @@ from functools import lru_cache
 from io import BytesIO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from calib.judge import _offline
@@ -40,6 +40,8 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE
 _SECRET_WORD = re.compile(
     r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
 )
+_SECRET_LENGTH = 6  # letters; what is shorter could be any word
+_of_endpoints: set[str] = set()  # users, passwords and queries of the endpoints that were asked
 _FILTERED = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
 _PASSES = (408, 409, 425, 429, *range(500, 600))
@@ -104,7 +106,11 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
     """
     if model == "offline":
         return Transport("offline", None, _offline.complete)
+    keep_secret(base_url or os.environ.get("OPENAI_BASE_URL") or "")
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
+        if base_url is not None and public(base_url) != base_url:
+            what = "LiteLLM cannot use a user, a password or a query in `base_url`, and would log them"
+            raise JudgeError(f"{what}; ask an OpenAI-compatible endpoint directly, as 'openai/<model>'.")
         through = _LiteLLM(model.removeprefix("litellm/"), base_url)
         return Transport("litellm", base_url and public(base_url), through, through.close, True)
     # the variable is the one that OpenAI's own client reads
@@ -115,6 +121,7 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
 
 def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> Transport:
     """A transport made of any function; a plain one runs in as many threads as there may be calls at once."""
+    keep_secret(base_url or "")
     name = getattr(complete, "__qualname__", type(complete).__name__)
     waits = inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__)
     threads = ThreadPoolExecutor(concurrency, "calib")
@@ -157,8 +164,23 @@ def public(url: str) -> str:
     >>> public("https://me:secret@host:8000/v1?key=abc")
     'https://host:8000/v1'
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.netloc:  # no URL, but it can hold the same things
+        return url.rpartition("@")[2].partition("?")[0]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def keep_secret(url: str) -> None:
+    """Have `redact` take out what `public` leaves out: a server may repeat it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return  # no URL: it is never asked, nor shown
+    said = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
+    _of_endpoints.update(form for one in said for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
 
 
 def redact(text: str) -> str:
@@ -169,8 +191,8 @@ def redact(text: str) -> str:
     >>> redact("401: Incorrect API key provided: sk-abcdefgh1234.")
     '401: Incorrect API key provided: ***.'
     """
-    secrets = [value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= 6]
-    for secret in sorted(secrets, key=len, reverse=True):
+    named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
+    for secret in sorted(named | _of_endpoints, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _SECRET_WORD.sub("***", text)
 
@@ -206,7 +228,10 @@ class _Direct:
 
     def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
         self.model = model_name(model)
-        parts = urlsplit(endpoint)
+        try:
+            parts = urlsplit(endpoint)
+        except ValueError:
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
         self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))

@@ -33,6 +33,7 @@ BIG = 10_000_000
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 OF_ATTEMPT = ("p429", "p500", "p400", "phang", "ptruncate", "preset", "pdrop", "pgarble")
+FAILURES = {"429": "Rate limit reached."} | dict.fromkeys(("500", "400"), "The mock server was told to fail.")
 OF_ITEM = ("pempty", "prefuse", "pfilter", "pbig", "plong")
 
 
@@ -239,6 +240,7 @@ class Server:
         return name
 
     def error(self, status: int, message: str, sent: tuple[str, str], code: str | None = None) -> bytes:
+        code = "rate_limit_exceeded" if status == 429 else code
         if self.options.echo_key:
             path, authorization = sent
             about = {"path": path, "authorization": authorization, "key": authorization.removeprefix("Bearer ")}
@@ -297,14 +299,14 @@ class Server:
         trouble = self.fault(self.of_attempt, self.rng.random())
         if trouble == "hang":
             return None, None, None
-        if trouble == "429":
-            return self.error(429, "Rate limit reached.", sent, "rate_limit_exceeded"), None, None
         if trouble == "garble":
             return answer(200, b"<!doctype html><title>Bad gateway</title>"), None, None
-        if trouble in {"500", "400"}:
-            return self.error(int(trouble), "The mock server was told to fail.", sent), None, None
+        if trouble in FAILURES:
+            return self.error(int(trouble), FAILURES[trouble], sent), None, None
         kind = self.fault(self.of_item, int.from_bytes(key[8:], "big") / 2**64)
         if kind == "filter":
+            if trouble:
+                self.faults[trouble] -= 1  # there is no reply that it could spoil
             said = "The response was filtered due to the prompt triggering the content management policy."
             return self.error(400, said, sent, "content_filter"), None, None
         reply, choices = self.reply(request, key, kind)

@@ -1141,6 +1141,13 @@ def test_a_forced_token_is_recognised_where_the_server_adds_it_to_the_list():
     assert shares(rows) == about(TRUE | {5.0: 0.19, 8.0: 1e-5})
 
 
+def test_the_list_says_how_likely_a_token_is_where_its_own_entry_does_not():
+    reply = in_json(" ", ("4", BASE))
+    for place in reply["choices"][0]["logprobs"]["content"]:
+        del place["logprob"]
+    assert shares(rows_of(reply, TEN, "json")) == about(TRUE)
+
+
 def test_a_brace_that_the_model_would_not_have_written_is_constrained_decoding():
     def reply(p: float) -> dict:
         answer = stream(("{", {"The": 0.9, "4": 0.1}), '"score"', ":", ("4", BASE), "}")

@@ -235,13 +235,15 @@ def test_10_mb_of_text_without_tokens_to_it(report, tmp_path):
     """Tokens that do not spell the message tell nothing about it; the message itself can be read."""
     with serve(mode="json", pbig=0.005) as server:
         run = rated(server, tmp_path / "s.sqlite")
+    with serve(mode="json", pbig=0.005) as server:
         drawn = rated(server, tmp_path / "t.sqlite", method="sample", draws=1)
     report(run)
     big = run.stats["faults"]["big"]
     assert big > 1
     assert run.statuses().value_counts().to_dict() == {"ok": N - big, "unread": big}
     assert set(drawn.statuses()) == {"ok"}
-    check_paid_once(drawn, 2 * N)
+    check_paid_once(run)
+    check_paid_once(drawn)
     assert run.draws == drawn.draws == N
 
 

@@ -133,7 +133,8 @@ def test_the_message_holds_the_texts_between_marks():
     assert user["role"] == "user"
     found = re.search(r"BEGIN SOURCE (\w+)\nThe source\.\nEND SOURCE \1\nBEGIN OUTPUT (\w+)\n", user["content"])
     assert found
-    assert found[1] != found[2]
+    # of all texts together: one text cannot write the marks of another either
+    assert found[1] == found[2]
     assert "Steps: 1. Read.\n2. Rate.\n" in user["content"]
 
 
