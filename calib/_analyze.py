@@ -261,21 +261,33 @@ def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
 
 
 def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
-    """Bounds on each key's expectation: ambiguous and unseen mass at their ends, or not on the scale at all."""
-    status, weight = table["status"].to_numpy(), table["weight"].to_numpy()
-    ok, unclear, unseen = status == "ok", status == "ambiguous", status == "unseen"
-    sums = np.bincount(reply, np.where(ok, weight * table["score"].fillna(0.0), 0.0))
-    known = np.bincount(reply, np.where(ok, weight, 0.0))
+    """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
+
+    The least mean takes in the pieces in the order of their ends, as long as they lower it.
+    """
+    ok = (table["status"] == "ok").to_numpy()
+    weight, score = table["weight"].to_numpy(), table["score"].fillna(0.0).to_numpy()
+    known, sums = np.bincount(reply, np.where(ok, weight, 0.0)), np.bincount(reply, np.where(ok, weight * score, 0.0))
+    mean = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0)
+    unclear = table["status"].isin(["ambiguous", "unseen"]).to_numpy() & (known > 0)[reply]
+    owners, pieces = reply[unclear], weight[unclear]
     ends = []
-    for name, pick in (("low", np.fmin), ("high", np.fmax)):
-        end = table[name].fillna(0.0).to_numpy()
-        corner = []
-        for kinds in (ok, ok | unclear, ok | unseen, ok | unclear | unseen):
-            mass = np.bincount(reply, np.where(kinds, weight, 0.0))
-            total = sums + np.bincount(reply, np.where(kinds & ~ok, weight * end, 0.0))
-            corner.append(np.divide(total, mass, out=np.full(len(mass), np.nan), where=mass > 0))
-        ends.append(_mean_by(owner, pick.reduce(corner), known > 0))
+    for name, sign in (("low", 1.0), ("high", -1.0)):
+        end = table[name].to_numpy()[unclear]
+        order = np.lexsort((sign * end, owners))
+        whose, mass, total = owners[order], pieces[order], (pieces * end)[order]
+        reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
+        best = sign * mean
+        np.minimum.at(best, whose, sign * reached)
+        ends.append(_mean_by(owner, sign * best, known > 0))
     return ends[0], ends[1]
+
+
+def _running(values: Any, whose: Any) -> Any:
+    """Sums up to each value within its owner; owners stand together."""
+    total = np.cumsum(values)
+    first = np.searchsorted(whose, whose)
+    return total - (total - values)[first]
 
 
 def _mean_by(owner: Any, values: Any, use: Any) -> Any:

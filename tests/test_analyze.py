@@ -869,3 +869,12 @@ def test_another_temperature_is_shown_as_another_estimand(method, temperature, s
     scores = exact_scores().assign(method=method, temperature=temperature)
     results = calib.agreement(scores, exact_scores(EXACT[::-1], "ann"))
     assert (f"temperature {temperature:g}" in str(results)) == shown
+
+
+def test_each_piece_of_unclear_mass_may_be_on_the_scale_or_not():
+    rows = [(3.0, 0.8, "ok", NAN, NAN), (NAN, 0.1, "ambiguous", 1, 1), (NAN, 0.1, "ambiguous", 5, 5)]
+    ratings = pd.DataFrame(rows, columns=["score", "weight", "status", "low", "high"])
+    ratings = ratings.assign(item="a", criterion="c", rater="j", method="logprob", scale="1|2|3|4|5")
+    scores = calib.summarize(ratings).iloc[0]
+    assert scores["low"] == pytest.approx((0.8 * 3 + 0.1 * 1) / 0.9)
+    assert scores["high"] == pytest.approx((0.8 * 3 + 0.1 * 5) / 0.9)
