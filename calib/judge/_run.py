@@ -6,6 +6,7 @@ import asyncio
 import math
 import random
 import re
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from time import monotonic
@@ -39,6 +40,7 @@ _SHOW_EVERY = 0.2  # seconds
 _PROBED = 3  # items that are tried to find out whether there are token probabilities
 _REJECTED = 3  # calls lost with nothing getting through between: then it may be not the items
 _A_MOMENT = 0.02  # seconds
+_GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 
 
 class Run:
@@ -64,6 +66,7 @@ class Run:
         self.progress = progress
         self.sheet = Sheet(texts=texts)
         self._to_write = False
+        self.broken: sqlite3.Error | None = None  # the store could not be written
         self.notes: list[str] = []  # what the user has to know in the end
 
     # --- the whole ---
@@ -343,7 +346,10 @@ class Run:
 
     def _write(self) -> None:
         self._to_write = False
-        self.store.commit()
+        try:
+            self.store.commit()
+        except sqlite3.Error as error:  # raised by the next worker: out of here it would only be logged
+            self.broken = error
 
     def affords(self, body: dict[str, Any]) -> bool:
         """Whether a call, and all under way, stay below the limit at their worst."""
@@ -371,16 +377,28 @@ class _Round:
         self.lost: list[JudgeError] = []
         self.in_a_row: list[JudgeError] = []  # lost since `seen` replies had come
         self.seen = self.short = 0
-        self.alone = True
+        self.alone, self.stopping = True, False
         self.shown = monotonic()
         title = f"rate with {run.judge.model}"
         self.bar = tqdm(total=there + len(calls), initial=there, desc=title, unit="draw", disable=not run.progress)
 
     async def work(self) -> None:
         """Make the calls; after a failure that concerns all of them let those under way finish."""
+        workers = [
+            asyncio.create_task(self._worker()) for _ in range(min(self.run.judge.concurrency, len(self.waiting)))
+        ]
         try:
-            await asyncio.gather(*(self._worker() for _ in range(min(self.run.judge.concurrency, len(self.waiting)))))
+            if workers:
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+                for worker in done:
+                    worker.result()
+        except BaseException:  # the run was stopped: what is on its way already is paid for
+            self.stopping = True
+            await asyncio.wait(workers, timeout=_GRACE)
+            raise
         finally:
+            for worker in workers:
+                worker.cancel()
             self._show()
             self.bar.close()
         if self.failures or (self.lost and not self.there):
@@ -392,7 +410,7 @@ class _Round:
             self.run.notes.append(f"{self.short} replies had fewer choices than were asked for; the rest came singly.")
 
     async def _worker(self) -> None:
-        while self.waiting and not self.failures:
+        while self.waiting and not self.failures and not self.stopping:
             if len(self.in_a_row) >= _REJECTED and self.seen == self.run.pace.served:
                 if not self.under_way:  # they could have shown that it is not the server
                     self.failures.append(self.in_a_row[0])
@@ -407,6 +425,8 @@ class _Round:
                 self._show()
             # the reply is written before the next call goes out, and an interrupt finds a moment to come
             await asyncio.sleep(0)
+            if self.run.broken:
+                raise self.run.broken
 
     def _affordable(self, group: list[Call]) -> bool:
         """Whether the group can be paid for; the last worker goes on as long as one can."""

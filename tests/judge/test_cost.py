@@ -199,6 +199,13 @@ def test_no_limit_is_ever_exceeded(lengths, limit, concurrency, usage):
         assert server.spent + (max(lengths) * 9 + 900) * PRICE[0] / 1e6 > limit / 4
 
 
+def test_a_server_that_does_not_say_what_it_took_may_have_taken_the_most():
+    server, limit = Paid(usage=False), 0.7 * whole_cost()
+    with pytest.warns(UserWarning, match="max_cost"):
+        rated(server, max_cost=limit)
+    assert limit / 8 < server.spent <= limit
+
+
 def test_a_higher_limit_goes_on_to_the_same_ratings(store):
     server, limit = Paid(), 0.0
     whole = rated(server, draws=3, prompt=THINK)

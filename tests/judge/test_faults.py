@@ -168,7 +168,7 @@ def test_what_passes_leaves_no_trace(clean, report, tmp_path, faults):
 def test_samples_through_limits_hangs_and_resets(clean, report, tmp_path, hurry):
     store = tmp_path / "s.sqlite"
     judge = SAMPLES | {"timeout": 0.4, "concurrency": 64}
-    with serve(mode="json", p429=0.5, phang=0.01, preset=0.05, retry_after="0.02") as server:
+    with serve(mode="json", p429=0.5, phang=0.005, preset=0.05, retry_after="0.02") as server:
         run = rated(server, store, **judge)
         again = rated(server, store, **judge)
     report(run)
