@@ -276,19 +276,15 @@ def test_a_run_under_a_constraint_samples(five):
 
 def test_free_draws_all_tell_the_same_and_raise_no_false_alarm(five):
     asked = {"logprobs": True, "top_logprobs": 20, "max_tokens": 8, "n": 8, "top_k": -1, "min_p": 0, "top_p": 1}
-    unlisted = 0
     for item in ITEMS.to_dict("records"):
         found = []
         for seed in range(1000, 1000 + 42):
             body = {"messages": FORM.render(item), "seed": 100 * seed} | asked
             reply = post(five, body)
-            places = [place for choice in json.loads(reply)["choices"] for place in choice["logprobs"]["content"]]
-            unlisted += sum(x["token"] not in [one["token"] for one in x["top_logprobs"]] for x in places)
             found += [extract(one, FORM.scale, "label", logprobs=True).rows for one in decode(reply).choices]
         rows = np.array([[row[:2] for row in one if row.status == "ok"] for one in found])
         assert rows.shape == (8 * 42, 5, 2)
         assert np.ptp(rows, axis=0).max() < 1e-4
-    assert unlisted > 0  # a draw may well be none of the 20 most probable
 
 
 # --- chains of reasoning ----------------------------------------------------------------------------------------
