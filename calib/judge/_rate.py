@@ -62,7 +62,8 @@ def rate(
         Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain
         function, which then runs in threads), an OpenAI chat-completions body in, its
         response out. Replies are stored under the function's name and `judge.base_url`:
-        give a base_url where one function serves several endpoints. Raise
+        give a base_url where one function serves several endpoints. Samplers of the server
+        (`top_k`, `min_p`) are the function's to switch off. Raise
         `calib.LogprobsError` where token probabilities are asked for and not to be had,
         TimeoutError or ConnectionError where the call is to be made again.
     replies : bool, default False

@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from io import BytesIO
@@ -325,10 +326,16 @@ class _LiteLLM:
         raise failure
 
     async def close(self) -> None:
-        """LiteLLM closes its connections all together: the last of several runs (in threads) does it."""
+        """Close the connections of this event loop; all that LiteLLM has if no other run (in a thread) uses them."""
         self.under_way.discard(self)
         if not self.under_way:
             await self.litellm.close_litellm_async_clients()
+            return
+        clients = getattr(self.litellm.in_memory_llm_clients_cache, "cache_dict", {})
+        mine = str(id(asyncio.get_running_loop()))  # LiteLLM's own way to tell them apart
+        for client in [client for key, client in list(clients.items()) if key.endswith(mine)]:
+            with suppress(Exception):
+                await client.close()
 
     def __repr__(self) -> str:
         return f"<LiteLLM transport to {self.model}>"
