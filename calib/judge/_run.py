@@ -299,7 +299,7 @@ class Run:
         worst = self._worst(body)
         self.reserved += worst
         try:
-            raw, reply = await self.pace.call(lambda: self._attempt(body), _tokens_in(body) + int(body["max_tokens"]))
+            raw, reply = await self.pace.call(lambda: self._attempt(body), _tokens_in(body) + _tokens_out(body))
         except JudgeError as error:
             kind, reason = type(error), str(error)
         else:
@@ -358,7 +358,7 @@ class Run:
     def _worst(self, body: dict[str, Any]) -> float:
         """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
         said = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
-        return self._money(said, int(body["max_tokens"]) * int(body.get("n", 1)))
+        return self._money(said, _tokens_out(body))
 
     def _money(self, tokens_in: int, tokens_out: int) -> float:
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
@@ -511,6 +511,11 @@ def _groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
 
 def _tokens_in(body: Mapping[str, Any]) -> int:
     return about(sum(len(message["content"]) for message in body["messages"]))
+
+
+def _tokens_out(body: Mapping[str, Any]) -> int:
+    """The most that the replies can hold."""
+    return int(body["max_tokens"]) * int(body.get("n", 1))
 
 
 def _significant(reading: Reading, known: Container[str]) -> list[Open]:

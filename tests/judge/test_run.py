@@ -211,6 +211,44 @@ def test_the_wait_that_the_server_asks_for_is_kept():
     assert max(early) <= 0
 
 
+# the clocks themselves are tested in test_pace.py: here only whether the judge's numbers reach them
+@pytest.mark.parametrize("limit", [{"requests_per_minute": 6000}, {"tokens_per_minute": 600_000}])
+def test_calls_go_out_no_faster_than_the_judge_may(limit):
+    async def complete(request: dict) -> dict:
+        begun.append(time.monotonic())
+        return said()
+
+    begun = []
+    # a hundredth of a second for each request; or for a hundred tokens: a prompt has about 90, and 10 may come
+    rated(complete, n=20, max_tokens=10, **limit)
+    assert begun[-1] - begun[0] > 0.19 * 0.9
+    assert all(after - begun[0] >= 0.009 * k for k, after in enumerate(begun))
+
+
+def test_each_of_several_choices_counts_as_tokens(monkeypatch):
+    async def call(self: _pace.Pace, attempt: object, tokens: int) -> object:
+        counted.append(tokens)
+        return await plain(self, attempt, tokens)
+
+    plain, counted = _pace.Pace.call, []
+    monkeypatch.setattr(_pace.Pace, "call", call)
+    with serve(mode="digit") as server:
+        rated(server=server, n=2, method="sample", draws=17, max_tokens=50)
+    _, *calls = counted  # the first one is the probe
+    few, many = min(calls), max(calls)
+    assert sorted(calls) == [few] * 2 + [many] * 2
+    assert many - few == 15 * 50
+
+
+def test_a_call_has_the_judges_time_and_no_more():
+    async def complete(request: dict) -> dict:
+        await asyncio.sleep(5)
+        return said()
+
+    with pytest.raises(UnavailableError, match=r"no reply within 0\.05 s \(given up after .*attempts?\)$"):
+        rated(complete, n=1, timeout=0.05, deadline=0.2)
+
+
 FAULTS = {
     "half are refused for now": {"p429": 0.5},
     "some are cut": {"ptruncate": 0.05, "preset": 0.05, "p500": 0.05},
