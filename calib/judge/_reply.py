@@ -90,7 +90,7 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
         return _DECODER.decode(body)
     try:
         return _reply(_JSON.decode(body))
-    except (ValueError, RecursionError):  # those of msgspec are ValueErrors
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return _reply(_repaired(body))
 
 
