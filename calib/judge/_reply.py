@@ -87,7 +87,10 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
     if not isinstance(body, bytes | bytearray):
         body = to_json(body)
     if body[:1] in _PACKED:
-        return _DECODER.decode(body)
+        try:
+            return _DECODER.decode(body)
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from None
     try:
         return _reply(_JSON.decode(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
