@@ -1,9 +1,8 @@
-"""Correlation of two raters at three levels, with an interval that knows the design."""
+"""Agreement of two raters at three levels, with an interval that knows the design."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,81 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from calib.stats import _check
-from calib.stats._check import Codes, Floats
+from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._ranks import row_correlation, settled, weighted_correlation
+from calib.stats._levels import (
+    Design,
+    LeftOut,
+    average,
+    condensed,
+    design_of,
+    estimate,
+    left_out,
+    resampled,
+    system_means,
+    within,
+)
+from calib.stats._ranks import levels_of, ratio, weighted_correlation
 
-METHODS = {"pearson": "Pearson r", "spearman": "Spearman rho", "kendall": "Kendall tau-b", "kendall_c": "Kendall tau-c"}
-LEVELS = ("item", "group", "system")
-Labels = Sequence[Any] | NDArray[Any]
+METHODS = {
+    "spearman": "Spearman rho",
+    "pearson": "Pearson r",
+    "kendall": "Kendall tau-b",
+    "kendall_a": "Kendall tau-a",
+    "kendall_c": "Kendall tau-c",
+    "gamma": "Goodman-Kruskal gamma",
+    "pairs": "pairwise accuracy",
+    "kappa": "quadratic weighted kappa",
+    "exact": "exact agreement",
+    "adjacent": "agreement within 1",
+    "spa": "soft pairwise accuracy",
+}
+PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
+SHARES = ("pairs", "exact", "adjacent", "spa")  # from 0 to 1; nothing in them is "no correlation"
+NOT_OF_MEANS = ("exact", "adjacent")
+BOOTSTRAPS = {
+    "boot-both": (("groups", "systems"), "new groups and new systems"),
+    "boot-groups": (("groups",), "new groups, these systems"),
+    "boot-systems": (("systems",), "new systems, these groups"),
+    "boot-items": (("items",), "new items, each independent of the others"),
+}
 
-_MANY = 3000  # above this many units, deleting them one by one costs more than it tells
+# whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
+CONVENTIONS: dict[str, tuple[dict[str, str], ...]] = {
+    "geval": tuple(
+        {"level": "group", "method": method, "constant": "skip", "missing": "zero"}
+        for method in ("pearson", "spearman", "kendall")
+    ),
+    "unieval": tuple(
+        {"level": "item", "method": method, "constant": "skip", "missing": "drop"}
+        for method in ("pearson", "spearman", "kendall")
+    ),
+    "bartscore": tuple(
+        {"level": "group", "method": method, "constant": "skip", "missing": "drop"}
+        for method in ("spearman", "kendall")
+    ),
+    "summeval": ({"level": "system", "method": "kendall", "constant": "skip", "missing": "drop"},),
+    "chiang-lee": (
+        {"level": "item", "method": "pearson", "constant": "skip", "missing": "drop"},
+        {"level": "group", "method": "kendall", "constant": "skip", "missing": "drop"},
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The pairs that a result was made of, for pictures: scores, labels, and the coefficient inside each group."""
+
+    x: Floats
+    y: Floats
+    group: NDArray[Any] | None
+    system: NDArray[Any] | None
+    within: dict[Any, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement(Result):
-    """Correlation of two raters.
+    """Agreement of two raters.
 
     Attributes
     ----------
@@ -36,20 +96,34 @@ class Agreement(Result):
         test that goes with the interval where groups or systems repeat; else NaN.
     confidence_level : float
     level, method, interval_method : str
+    generalises_to : str
+        What the interval speaks about: new groups, new systems, both, new items.
     df : float
-        Degrees of freedom of the t quantile; infinite for a normal one, NaN without an interval.
+        Degrees of freedom of the t quantile; infinite for a normal one, NaN without one.
     n, n_missing : int
-        Pairs used; pairs left out because a score was missing.
+        Pairs used; pairs in which a score was missing.
+    missing : str
+        What was done with a judge's missing score: "drop" or "zero".
     n_groups, n_systems : int
         Used; 0 where none were given.
     n_constant_x, n_constant_y : int
         Groups in which x (the judge), y (the human) had a single value or a single item.
     n_skipped : int
-        Groups without a correlation: constant in x or in y.
+        Groups without a coefficient: constant in x or in y.
     constant : str
         What was done with them: "skip" or "zero".
     estimate_other : float
         The estimate under the other of the two rules.
+    estimate_other_missing : float
+        The estimate under the other rule for a judge's missing scores.
+    ties_x, ties_y : float
+        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the
+        system means, as the level is.
+    levels_x, levels_y : int
+        Distinct scores.
+    warnings : tuple of str
+    sample : Sample
+        The pairs themselves.
     """
 
     estimate: float
@@ -60,9 +134,11 @@ class Agreement(Result):
     level: str
     method: str
     interval_method: str
+    generalises_to: str
     df: float
     n: int
     n_missing: int
+    missing: str
     n_groups: int
     n_systems: int
     n_constant_x: int
@@ -70,17 +146,28 @@ class Agreement(Result):
     n_skipped: int
     constant: str
     estimate_other: float
+    estimate_other_missing: float
+    ties_x: float
+    ties_y: float
+    levels_x: int
+    levels_y: int
+    warnings: tuple[str, ...]
+    sample: Sample = field(repr=False, compare=False)
 
     def _rows(self) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"level": self.level, "coefficient": self.method, "estimate": self.estimate}
         row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
         row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
         row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
-        return [row | {"estimate_other": self.estimate_other, "interval_method": self.interval_method}]
+        row |= {"estimate_other": self.estimate_other, "estimate_other_missing": self.estimate_other_missing}
+        row |= {"ties_x": self.ties_x, "ties_y": self.ties_y, "levels_x": self.levels_x, "levels_y": self.levels_y}
+        return [row | {"interval_method": self.interval_method}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "level": self.level, "ci": self.interval_method.replace(" ", "-")}
         terms |= {"cl": self.confidence_level, "n": self.n, "missing": self.n_missing}
+        if self.missing == "zero":
+            terms["rule"] = "missing-as-zero"
         terms |= {"groups": self.n_groups or None, "systems": self.n_systems or None}
         if self.level == "group":
             terms |= {"constant": self.constant, "skipped": self.n_skipped}
@@ -110,13 +197,16 @@ def agreement(
     method: str = "spearman",
     interval: str = "auto",
     constant: str = "skip",
+    missing: str = "drop",
     confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
 ) -> Agreement:
-    r"""Correlation of a judge with a human (or of any two raters) at one of three levels.
+    r"""Agreement of a judge with a human (or of any two raters) at one of three levels.
 
-    ``"item"`` correlates all pairs; ``"group"`` correlates within each group (the
-    source document) and averages, the "summary level" of the summarisation
-    literature; ``"system"`` correlates the means of the systems.
+    ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for
+    itself and averages, the "summary level" of the summarisation literature; ``"system"``
+    takes the means of the systems.
 
     The interval follows from the design. With `groups` and `systems` it is the
     two-way jackknife, which generalises to new documents *and* new systems,
@@ -127,10 +217,12 @@ def agreement(
 
     over m systems, n groups and the C observed cells, with t quantiles of
     min(m, n) - 1 degrees of freedom. V is at least the smaller of its first two terms:
-    each of them holds the cell noise once, so that a smaller V is noise of the third. At
-    level "system" the interval is made on Fisher's z scale. With one of the two, the one-way jackknife over its units.
-    With neither, Fisher's z for Pearson and the delete-one jackknife for ranks (above
-    3,000 items one hundred interleaved blocks are left out in turn).
+    each of them holds the cell noise once, so that a smaller V is noise of the third; at
+    level "system" it is at least the first, because system means are exchangeable given
+    the groups. Spearman, Pearson and kappa, which are skewed where systems are few, have
+    their interval made on Fisher's z scale, with the half-width over 1 - r^2.
+    With one of the two factors it is the one-way jackknife over its units; with neither,
+    Fisher's z for Pearson and the delete-one jackknife for the others.
 
     Parameters
     ----------
@@ -140,14 +232,29 @@ def agreement(
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
     level : {"item", "group", "system"}, default "item"
-    method : {"spearman", "pearson", "kendall", "kendall_c"}, default "spearman"
-        ``"kendall"`` is tau-b, ``"kendall_c"`` tau-c.
-    interval : {"auto", "none"}, default "auto"
+    method : str, default "spearman"
+        ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
+        ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
+        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
+        ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
+        most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
+        level "system" with `groups`.
+    interval : str, default "auto"
+        ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws
+        groups and systems and speaks about new ones of both (it is too wide where cell
+        noise rules), ``"boot-groups"`` ("boot-inputs") about new groups and these systems,
+        ``"boot-systems"`` about new systems and these groups, ``"boot-items"`` takes items
+        as independent, and warns where groups or systems repeat.
     constant : {"skip", "zero"}, default "skip"
         A group in which one rater gives a single value has no correlation: leave it
         out, as the published tables do, or count it as 0. The count and the
         estimate under the other rule are part of the result.
+    missing : {"drop", "zero"}, default "drop"
+        What a missing score in `x` is: left out, or 0, as in some published scripts.
     confidence_level : float, default 0.95
+    n_resamples : int, default 9999
+    rng : Generator or int, optional
+        For the bootstraps.
 
     Returns
     -------
@@ -162,7 +269,10 @@ def agreement(
     ----------
     Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both
     factors. Cameron, Gelbach and Miller (2011), JBES 29:238-249, for the sum of two
-    one-way variances less the cell variance; its jackknife form is used here.
+    one-way variances less the cell variance; its jackknife form is used here. Deutsch,
+    Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
+    Correlation Methods, for the three taus. How far the intervals hold:
+    paper_repro/agreement_coverage in the repository.
 
     Examples
     --------
@@ -173,94 +283,91 @@ def agreement(
     >>> two.estimate, two.n_groups
     (0.75, 2)
     """
-    design, dropped = _design(x, y, groups, systems, level)
     _check.choice(method, "method", tuple(METHODS))
-    _check.choice(interval, "interval", ("auto", "none"))
+    _check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
     _check.choice(constant, "constant", ("skip", "zero"))
+    _check.choice(missing, "missing", ("drop", "zero"))
     level_wanted = _check.probability(confidence_level, "confidence_level")
-    correlations = _within(design, method) if level == "group" else np.array([])
-    estimate = _average(correlations, constant) if level == "group" else _estimate(design, level, method, constant)
-    used = _informative(design, level, correlations, constant)
-    spread = _spread(used, level, method, constant, estimate) if interval == "auto" else _NO_SPREAD
-    other = _average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else estimate
+    _check.whole(n_resamples, "n_resamples", least=1)
+    rules = {"level": level, "method": method, "constant": constant}
+    design, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
+    _check_method(design)
+    correlations = within(design) if level == "group" else np.array([])
+    found = average(correlations, constant) if level == "group" else estimate(condensed(design))
+    used = informative(design, correlations)
+    spread, warned = _spread(used, found, interval, n_resamples, rng)
+    other = _average_other(correlations, constant) if level == "group" else found
+    ties_x, ties_y, levels_x, levels_y = _ties(design)
     return Agreement(
-        estimate=estimate,
+        estimate=found,
         std_error=spread.std_error,
-        interval=spread.interval(estimate, level_wanted),
-        p_value=_p_value(used, method, estimate, spread),
+        interval=spread.interval(found, level_wanted),
+        p_value=_p_value(used, found, spread),
         confidence_level=level_wanted,
         level=level,
         method=method,
         interval_method=spread.name,
+        generalises_to=spread.speaks_of,
         df=spread.df,
-        n=len(design.x),
-        n_missing=dropped,
-        n_groups=_used_groups(design, level, correlations, constant),
+        n=design.n,
+        n_missing=_n_missing(x, y),
+        missing=missing,
+        n_groups=used.n_groups,
         n_systems=design.n_systems,
         n_constant_x=_constant_groups(design.x, design) if level == "group" else 0,
         n_constant_y=_constant_groups(design.y, design) if level == "group" else 0,
         n_skipped=int(np.isnan(correlations).sum()),
         constant=constant,
         estimate_other=other,
+        estimate_other_missing=_under_other_missing(x, y, groups, systems, rules, missing, found),
+        ties_x=ties_x,
+        ties_y=ties_y,
+        levels_x=levels_x,
+        levels_y=levels_y,
+        warnings=warned,
+        sample=_sample(design, groups, systems, keep, correlations),
     )
 
 
-# --- the design -------------------------------------------------------------------------------------------------
+def _check_method(design: Design) -> None:
+    if design.method == "spa" and (design.level != "system" or design.group is None):
+        given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
+        raise ValueError(f"`method` 'spa' must go with level 'system' and `groups`, but got {given}.")
+    if design.method in NOT_OF_MEANS and design.level == "system":
+        raise ValueError(f"`method` {design.method!r} compares single scores, but got level 'system', that of means.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Design:
-    x: Floats
-    y: Floats
-    group: Codes | None
-    system: Codes | None
-
-    @property
-    def n_groups(self) -> int:
-        return 0 if self.group is None else int(self.group.max(initial=-1)) + 1
-
-    @property
-    def n_systems(self) -> int:
-        return 0 if self.system is None else int(self.system.max(initial=-1)) + 1
-
-    @property
-    def units(self) -> tuple[Codes | None, Codes | None]:
-        """Groups and systems where there are several: one alone says nothing about others."""
-        return self.group if self.n_groups > 1 else None, self.system if self.n_systems > 1 else None
-
-    def only(self, keep: NDArray[np.bool_]) -> _Design:
-        group, system = (None if c is None else _recoded(c[keep]) for c in (self.group, self.system))
-        return _Design(self.x[keep], self.y[keep], group, system)
-
-
-def _design(
-    x: ArrayLike, y: ArrayLike, groups: Labels | None, systems: Labels | None, level: str
-) -> tuple[_Design, int]:
-    first, second = _check.array(x, "x", ndim=1), _check.array(y, "y", ndim=1)
-    _check.same_length(x=first, y=second, groups=groups, systems=systems)
-    _check.choice(level, "level", LEVELS)
-    if level == "group" and groups is None:
-        raise ValueError("`groups` must be given for level 'group', but got None.")
-    if level == "system" and systems is None:
-        raise ValueError("`systems` must be given for level 'system', but got None.")
-    group = None if groups is None else _check.codes(groups, "groups")
-    system = None if systems is None else _check.codes(systems, "systems")
-    keep = np.isfinite(first) & np.isfinite(second)
-    return _Design(first, second, group, system).only(keep), int((~keep).sum())
-
-
-def _recoded(codes: Codes) -> Codes:
-    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
-
-
-def _informative(design: _Design, level: str, correlations: Floats, constant: str) -> _Design:
+def informative(design: Design, correlations: Floats) -> Design:
     """Groups without a correlation are no part of a group-level estimate, nor of its degrees of freedom."""
-    if level != "group" or constant != "skip":
+    if design.level != "group" or design.constant != "skip" or np.isfinite(correlations).all():
         return design
     return design.only(np.isfinite(correlations)[design.group])
 
 
-def _constant_groups(values: Floats, design: _Design) -> int:
+def _average_other(correlations: Floats, constant: str) -> float:
+    return average(correlations, "zero" if constant == "skip" else "skip")
+
+
+def _n_missing(x: ArrayLike, y: ArrayLike) -> int:
+    return int((np.isnan(_check.array(x, "x")) | np.isnan(_check.array(y, "y"))).sum())
+
+
+def _under_other_missing(
+    x: ArrayLike,
+    y: ArrayLike,
+    groups: Labels | None,
+    systems: Labels | None,
+    rules: dict[str, str],
+    missing: str,
+    found: float,
+) -> float:
+    if not np.isnan(_check.array(x, "x")).any():
+        return found
+    other = "drop" if missing == "zero" else "zero"
+    return estimate(condensed(design_of(x, y, groups=groups, systems=systems, missing=other, **rules)[0]))
+
+
+def _constant_groups(values: Floats, design: Design) -> int:
     assert design.group is not None
     low, high = np.full(design.n_groups, np.inf), np.full(design.n_groups, -np.inf)
     np.minimum.at(low, design.group, values)
@@ -268,196 +375,206 @@ def _constant_groups(values: Floats, design: _Design) -> int:
     return int((low == high).sum())
 
 
-def _used_groups(design: _Design, level: str, correlations: Floats, constant: str) -> int:
-    if level == "group" and constant == "skip":
-        return int(np.isfinite(correlations).sum())
-    return design.n_groups
+def _ties(design: Design) -> tuple[float, float, int, int]:
+    """Share of tied pairs at the level, and distinct scores, of x and of y."""
+    blocks = design.group if design.level == "group" else None
+    sides = system_means(design) if design.level == "system" else (design.x, design.y)
+    levels = [int(levels_of(v).max(initial=-1)) + 1 for v in (design.x, design.y)]
+    first, second = (_tie_rate(levels_of(v), blocks) for v in sides)
+    return first, second, levels[0], levels[1]
 
 
-# --- the estimate at each level ---------------------------------------------------------------------------------
+def _tie_rate(codes: Codes, blocks: Codes | None) -> float:
+    block = np.zeros_like(codes) if blocks is None else blocks
+    tied, every = (
+        float((count * (count - 1.0)).sum())
+        for count in (np.unique(block * (codes.max(initial=0) + 1) + codes, return_counts=True)[1], np.bincount(block))
+    )
+    return float(ratio(tied, every))
 
 
-def _estimate(design: _Design, level: str, method: str, constant: str) -> float:
-    if level == "group":
-        return _average(_within(design, method), constant)
-    if level == "system":
-        return coefficient(*_system_means(design), method)
-    return coefficient(design.x, design.y, method)
-
-
-def coefficient(x: Floats, y: Floats, method: str) -> float:
-    """One coefficient over all pairs; NaN where x or y is constant or there are fewer than two."""
-    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
-        return float("nan")
-    if method == "pearson":
-        return float(stats.pearsonr(x, y).statistic)
-    if method == "spearman":
-        return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
-    return float(stats.kendalltau(x, y, variant="c" if method == "kendall_c" else "b").statistic)
-
-
-def _average(correlations: Floats, constant: str) -> float:
-    if constant == "zero":
-        correlations = np.nan_to_num(correlations)
-    used = correlations[np.isfinite(correlations)]
-    return float(used.mean()) if len(used) else float("nan")
-
-
-def _members(group: Codes) -> list[Codes]:
-    order = np.argsort(group, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
-
-
-def _within(design: _Design, method: str) -> Floats:
-    assert design.group is not None
-    return np.array([coefficient(design.x[i], design.y[i], method) for i in _members(design.group)])
-
-
-def _system_means(design: _Design) -> tuple[Floats, Floats]:
-    assert design.system is not None
-    count, (x, y) = np.bincount(design.system), _centred_pair(design)
-    return settled(np.bincount(design.system, x) / count), settled(np.bincount(design.system, y) / count)
-
-
-def _centred_pair(design: _Design) -> tuple[Floats, Floats]:
-    """Scores less their mean, so that a large common offset does not eat the digits of the system means."""
-    return (design.x - design.x.mean(), design.y - design.y.mean()) if len(design.x) else (design.x, design.y)
+def _sample(
+    design: Design, groups: Labels | None, systems: Labels | None, keep: NDArray[np.bool_], correlations: Floats
+) -> Sample:
+    group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
+    names = [] if group is None or design.level != "group" else list(dict.fromkeys(group))
+    return Sample(design.x, design.y, group, system, dict(zip(names, correlations.tolist(), strict=False)))
 
 
 # --- the interval -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
+class Spread:
+    """What an interval is made of: a standard error with its scale, or the quantiles of resamples."""
+
     name: str
     std_error: float
     df: float = float("nan")
+    speaks_of: str = ""
     fisher: bool = False
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    draws: Floats | None = None
 
     def interval(self, estimate: float, confidence_level: float) -> Interval:
+        """The interval around an estimate; NaN where no spread among the units says anything about others."""
+        nothing = Interval(float("nan"), float("nan"))
+        if self.draws is not None:
+            if not len(self.draws):
+                return nothing
+            tail = (1 - confidence_level) / 2
+            return Interval(*(float(end) for end in np.quantile(self.draws, [tail, 1 - tail])))
         if not self.df >= 1 or self.std_error < 1e-12 or (self.fisher and abs(estimate) == 1):
-            return Interval(float("nan"), float("nan"))  # no spread among the units says nothing about others
+            return nothing
         half = stats.t.ppf((1 + confidence_level) / 2, self.df) * self.std_error
         if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
             centre, half = np.arctanh(estimate), half / (1 - estimate**2)
             return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
-        return Interval(float(max(estimate - half, -1)), float(min(estimate + half, 1)))
+        low, high = self.bounds
+        return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
 
     def p_value(self, estimate: float) -> float:
-        """Of the test that the interval is made of."""
-        if not self.df >= 1 or not self.std_error > 0 or abs(estimate) == 1:
+        """Of the test of 0 that the interval is made of."""
+        if self.draws is not None or not self.df >= 1 or not self.std_error > 0 or abs(estimate) == 1:
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
         return float(2 * stats.t.sf(abs(distance) / self.std_error, self.df))
 
 
-def _p_value(design: _Design, method: str, estimate: float, spread: _Spread) -> float:
-    if any(units is not None for units in design.units):
-        return spread.p_value(estimate)
-    if not np.isfinite(estimate) or len(design.x) < 3:
-        return float("nan")
-    if method == "pearson":
-        return float(stats.pearsonr(design.x, design.y).pvalue)
-    if method == "spearman":
-        return float(stats.spearmanr(design.x, design.y).pvalue)
-    return float(stats.kendalltau(design.x, design.y, variant="c" if method == "kendall_c" else "b").pvalue)
+NO_SPREAD = Spread("none", float("nan"))
 
 
-_NO_SPREAD = _Spread("none", float("nan"))
+def _spread(
+    design: Design, found: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
+) -> tuple[Spread, tuple[str, ...]]:
+    if interval == "none" or not np.isfinite(found):
+        return NO_SPREAD, ()
+    if interval in BOOTSTRAPS:
+        return _bootstrapped(design, interval, n_resamples, np.random.default_rng(rng))
+    base = condensed(design)
+    if base.method == "pearson" and not base.repeats:
+        error = (1 - found**2) / np.sqrt(base.n - 3) if base.n > 3 else float("nan")
+        spread = Spread("Fisher z", float(error), np.inf, "new items, each independent of the others", fisher=True)
+    else:
+        spread = jackknifed(base, left_out(base))
+    return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
 
 
-def _spread(design: _Design, level: str, method: str, constant: str, estimate: float) -> _Spread:
-    if not np.isfinite(estimate):
-        return _NO_SPREAD
-    spread = _jackknifed(design, level, method, constant, estimate)
-    return spread if np.isfinite(spread.std_error) else _NO_SPREAD
+def _bootstrapped(
+    design: Design, interval: str, n_resamples: int, rng: np.random.Generator
+) -> tuple[Spread, tuple[str, ...]]:
+    factors, speaks_of = BOOTSTRAPS[interval]
+    warned = resampling_warnings(design, interval)
+    draws = resampled(design, factors, n_resamples, rng)
+    defined = draws[np.isfinite(draws)]
+    if len(defined) < len(draws):
+        warned += (f"{len(draws) - len(defined)} of {len(draws)} resamples had no coefficient and were left out",)
+    for text in warned:
+        _check.warn(text)
+    error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
+    return Spread(f"{interval} percentile", error, speaks_of=speaks_of, draws=defined), warned
 
 
-def _jackknifed(design: _Design, level: str, method: str, constant: str, estimate: float) -> _Spread:
-    group, system = design.units
-    if group is not None and system is not None:
-        return _two_way(design, group, system, level, method, constant)
-    if group is not None:
-        return _one_way(design, group, level, method, constant, "group jackknife")
-    if system is not None:
-        return _one_way(design, system, level, method, constant, "system jackknife")
-    n = len(design.x)
-    if method == "pearson":
-        return _Spread("Fisher z", (1 - estimate**2) / np.sqrt(n - 3), df=np.inf, fisher=True) if n > 3 else _NO_SPREAD
-    # rows are taken as independent: beyond _MANY they are deleted in that many blocks
-    return _one_way(design, np.arange(n) % (n if n <= _MANY else 100), level, method, constant, "item jackknife")
+def resampling_warnings(design: Design, interval: str) -> tuple[str, ...]:
+    """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
+    for name, codes in (("groups", design.group), ("systems", design.system)):
+        if name in BOOTSTRAPS[interval][0] and codes is None:
+            raise ValueError(f"`{name}` must be given for {interval!r}, but got None.")
+    if interval != "boot-items":
+        return ()
+    if design.level != "item":
+        raise ValueError(f"`interval` 'boot-items' must go with level 'item', but got {design.level!r}.")
+    repeated = [
+        name
+        for name, codes, k in (("groups", design.group, design.n_groups), ("systems", design.system, design.n_systems))
+        if codes is not None and k < len(codes)
+    ]
+    if not repeated:
+        return ()
+    return (f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short",)
 
 
-def _one_way(design: _Design, units: Codes, level: str, method: str, constant: str, name: str) -> _Spread:
-    variance, k = _jackknife(_leave_out(design, units, level, method, constant))
-    return _Spread(name, float(np.sqrt(variance)), df=k - 1, fisher=level == "system")
+def jackknifed(design: Design, left: LeftOut) -> Spread:
+    """The jackknife that goes with the design, from the estimates without each unit."""
+    bounds = (0.0, 1.0) if design.method in SHARES else (-1.0, 1.0)
+    fisher = design.method in PRODUCT_MOMENTS
+    variance, df, name, speaks_of = jackknife_variance(design, left)
+    # over groups alone the estimate is a mean of independent correlations, which t fits as it is
+    plain = design.level == "group" and name == "group jackknife"
+    return Spread(name, float(np.sqrt(variance)), df, speaks_of, fisher and not plain, bounds)
 
 
-def _two_way(design: _Design, group: Codes, system: Codes, level: str, method: str, constant: str) -> _Spread:
-    rows, m = _jackknife(_leave_out(design, system, level, method, constant))
-    columns, n = _jackknife(_leave_out(design, group, level, method, constant))
-    cell, df, fisher = _recoded(group * design.n_systems + system), min(m, n) - 1, level == "system"
-    if cell.max() >= _MANY and level == "item":
-        return _Spread("two-way jackknife without cell term", float(np.sqrt(rows + columns)), df, fisher)
-    cells, _ = _jackknife(_leave_out(design, cell, level, method, constant))
-    variance = max(rows + columns - cells, min(rows, columns))
-    return _Spread("two-way jackknife", float(np.sqrt(variance)), df, fisher)
+def jackknife_variance(design: Design, left: LeftOut) -> tuple[float, float, str, str]:
+    """Variance, degrees of freedom, name, and what it generalises to."""
+    if left.cell is not None and left.system is not None and left.group is not None:
+        (rows, m), (columns, n), (cells, _) = (_one_way(v) for v in (left.system, left.group, left.cell))
+        least = rows if design.level == "system" else min(rows, columns)
+        variance = max(rows + columns - cells, least)
+        return variance, min(m, n) - 1, "two-way jackknife", "new groups and new systems"
+    for values, name, speaks_of in (
+        (left.group, "group jackknife", "new groups"),
+        (left.system, "system jackknife", "new systems"),
+    ):
+        if values is not None:
+            variance, k = _one_way(values)
+            return variance, k - 1, name, speaks_of
+    assert left.item is not None
+    variance, k = _one_way(left.item, left.copies)
+    return variance, k - 1, "item jackknife", "new items, each independent of the others"
 
 
-def _jackknife(deleted: Floats) -> tuple[float, int]:
+def _one_way(deleted: Floats, copies: Floats | None = None) -> tuple[float, int]:
     """Jackknife variance of the estimates without one unit each, and their number."""
-    used = deleted[np.isfinite(deleted)]
-    k = len(used)
-    return (float((k - 1) / k * np.sum((used - used.mean()) ** 2)) if k > 1 else float("nan")), k
+    used = np.isfinite(deleted)
+    weights = used.astype(float) if copies is None else used * copies
+    k = int(weights.sum())
+    if k < 2:
+        return float("nan"), k
+    values = np.where(used, deleted, 0.0)
+    mean = weights @ values / k
+    return float((k - 1) / k * (weights @ np.square(values - mean))), k
 
 
-def _leave_out(design: _Design, units: Codes, level: str, method: str, constant: str) -> Floats:
-    """The estimate without each unit in turn, shape (number of units,)."""
-    k = int(units.max()) + 1
-    if level == "item" and len(units) <= _MANY:
-        weights = (units[None, :] != np.arange(k)[:, None]).astype(float)
-        return weighted_correlation(design.x, design.y, weights, method)
-    if level == "group":
-        return _leave_out_within(design, units, k, method, constant)
-    if level == "system":
-        return _leave_out_systems(design, units, k, method)
-    return np.array([_estimate(design.only(units != u), level, method, constant) for u in range(k)])
+# --- the test of no correlation ---------------------------------------------------------------------------------
 
 
-def _leave_out_within(design: _Design, units: Codes, k: int, method: str, constant: str) -> Floats:
-    """Group level: a unit changes only the groups that it touches."""
-    assert design.group is not None
-    full = _within(design, method)
-    table = np.tile(full, (k, 1))
-    gone = np.zeros(table.shape, dtype=bool)
-    for g, members in enumerate(_members(design.group)):
-        inside = np.unique(units[members])
-        weights = (units[members][None, :] != inside[:, None]).astype(float)
-        table[inside, g] = weighted_correlation(design.x[members], design.y[members], weights, method)
-        gone[inside, g] = ~weights.any(axis=1)
-    if constant == "zero":
-        table = np.where(gone, np.nan, np.nan_to_num(table))
-    counts = np.isfinite(table).sum(axis=1)
-    return np.where(counts > 0, np.nansum(table, axis=1) / np.maximum(counts, 1), np.nan)
+def _p_value(design: Design, found: float, spread: Spread) -> float:
+    if design.method in SHARES or not np.isfinite(found):
+        return float("nan")
+    if design.repeats or design.method in ("gamma", "kappa", "kendall_a"):
+        return spread.p_value(found)
+    if design.n < 3:
+        return float("nan")
+    return _independent_test(design, found)
 
 
-def _leave_out_systems(design: _Design, units: Codes, k: int, method: str) -> Floats:
-    """System level: a unit changes the means of the systems that it touches."""
-    assert design.system is not None
-    m, size = design.n_systems, (k, design.n_systems)
-    system, (first, second) = design.system, _centred_pair(design)
+def _independent_test(design: Design, found: float) -> float:
+    if design.method == "pearson":
+        return float(stats.pearsonr(design.x, design.y).pvalue)
+    base = condensed(design)
+    if design.method == "spearman":
+        return _t_test(found, base.n)
+    if base.count is not None:
+        return _kendall_test(base.x, base.y, base.count)
+    return float(stats.kendalltau(design.x, design.y).pvalue)
 
-    def less(values: Floats) -> Floats:
-        own = np.bincount(units * m + system, values, k * m).reshape(size)
-        return np.asarray(np.bincount(system, values, m) - own, dtype=float)
 
-    count = less(np.ones_like(design.x))
-    with np.errstate(invalid="ignore"):
-        x, y = settled(less(first) / count), settled(less(second) / count)
-    seen = np.round(count) > 0
-    whole, out = seen.all(axis=1), np.empty(k)
-    out[whole] = row_correlation(x[whole], y[whole], method)
-    for u in np.flatnonzero(~whole):
-        out[u] = coefficient(x[u][seen[u]], y[u][seen[u]], method)
-    return out
+def _t_test(r: float, n: int) -> float:
+    if abs(r) >= 1:
+        return 0.0
+    return float(2 * stats.t.sf(abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2))
+
+
+def _kendall_test(x: Floats, y: Floats, count: Floats) -> float:
+    """The normal test of tau with ties (Kendall 1970, chapter 4), from a contingency table."""
+    n = float(count.sum())
+    balance = weighted_correlation(x, y, count[None], "kendall_a")[0] * n * (n - 1) / 2
+    sums = []
+    for values in (x, y):
+        t = np.bincount(levels_of(values), count)
+        sums.append([float(v.sum()) for v in (t * (t - 1), t * (t - 1) * (t - 2), t * (t - 1) * (2 * t + 5))])
+    (pairs_x, triples_x, fives_x), (pairs_y, triples_y, fives_y) = sums
+    variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
+    variance += pairs_x * pairs_y / (2 * n * (n - 1)) + triples_x * triples_y / (9 * n * (n - 1) * (n - 2))
+    return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))

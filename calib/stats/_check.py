@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Labels = Sequence[Any] | NDArray[Any]
 
 
 def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
@@ -56,7 +59,7 @@ def same_length(**arrays: Any) -> None:
             raise ValueError(f"`{name}` must have the length of `{first}` ({length}), but got {other}.")
 
 
-def codes(labels: Sequence[Any] | NDArray[Any], name: str) -> Codes:
+def codes(labels: Labels, name: str) -> Codes:
     """Labels as integers 0..k-1, in order of appearance; a missing label is refused.
 
     Examples
@@ -112,6 +115,30 @@ def probability(value: float, name: str) -> float:
     if not 0 < value < 1:
         raise ValueError(f"`{name}` must be between 0 and 1, but got {value!r}.")
     return float(value)
+
+
+def whole(value: int, name: str, *, least: int) -> int:
+    """A whole number that is not below `least`.
+
+    Examples
+    --------
+    >>> whole(0, "n_resamples", least=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: `n_resamples` must be a whole number of 1 or more, but got 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"`{name}` must be a whole number of {least} or more, but got {value!r}.")
+    return int(value)
+
+
+class CalibWarning(UserWarning):
+    """A result is not what it may be taken for; the text is in its `warnings` too."""
+
+
+def warn(message: str) -> None:
+    """Warn where the public function was called."""
+    warnings.warn(message, CalibWarning, stacklevel=4)
 
 
 def _glimpse(value: Any) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.stats import _check
-from calib.stats._agreement import METHODS, coefficient
 from calib.stats._check import Floats
 from calib.stats._estimate import Result, short
-from calib.stats._ranks import settled
+from calib.stats._ranks import METHODS as COEFFICIENTS
+from calib.stats._ranks import coefficient, settled
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
 
@@ -120,8 +120,8 @@ def convergence(
         Expectations from token probabilities. Default: the mean of all draws.
     human : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
-    method : {"spearman", "pearson", "kendall", "kendall_c"}
-        The coefficient of the two correlations.
+    method : str, default "spearman"
+        The coefficient of the two correlations, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 100
@@ -149,7 +149,7 @@ def convergence(
     draws = _check.array(samples, "samples", ndim=2)
     if min(draws.shape) < 2:
         raise ValueError(f"`samples` must have two items and two draws at least, but got shape {draws.shape}.")
-    _check.choice(method, "method", tuple(METHODS))
+    _check.choice(method, "method", COEFFICIENTS)
     if n_subsets < 1:
         raise ValueError(f"`n_subsets` must be at least 1, but got {n_subsets!r}.")
     if np.isfinite(draws).any(axis=1).sum() < 2:

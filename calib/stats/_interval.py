@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from calib.stats import _check
-from calib.stats._agreement import Labels
-from calib.stats._check import Codes, Floats
+from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 
 METHODS = ("auto", "classical", "judge_only", "ppi", "ppi++")

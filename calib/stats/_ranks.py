@@ -1,18 +1,38 @@
-"""Correlations of many weighted copies of one sample: the kernel under jackknife and bootstrap.
+"""Coefficients of many weighted copies of one sample: the kernels under jackknife, bootstrap and permutation.
 
-A resample is a vector of multiplicities `w` (0 = left out). With S the matrix of
-signs of all pairs, centred midranks are half S w, and Kendall's sums are quadratic
-forms in w: both are matrix products over all resamples at once.
+A resample is a vector of multiplicities `w` (0 = left out); a duplicate is a tie with
+itself. Two families cover every coefficient here. Pair statistics are sums over ordered
+pairs, quadratic forms in w. Moment statistics are weighted sums of deviations, for ranks
+of midranks, which are cumulative sums of w.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from calib.stats._check import Floats
+from calib.stats._check import Codes, Floats
 
-Signs = NDArray[np.float32]  # sums of signs are whole numbers, exact in float32 up to 2**24
+# the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
+# pairs not tied in x, in y, in either
+PAIR_SUMS = {
+    "kendall": ("balance", "x", "y"),
+    "kendall_a": ("balance", "x", "y"),
+    "kendall_c": ("balance",),
+    "gamma": ("balance", "both"),
+    "pairs": ("balance", "x", "y", "both"),
+}
+SHARES = {"exact": 0.0, "adjacent": 1.0}  # how far apart two scores may be
+METHODS = ("spearman", "pearson", "kappa", *PAIR_SUMS, *SHARES)
+
+CHUNK = 4_000_000  # numbers that a temporary array may hold
+_DIRECT = 128  # up to this many items all pairs are taken one by one
+Sums = dict[str, Floats]
 
 
 def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
@@ -22,13 +42,14 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> 
     ----------
     x, y : ndarray, shape (n,)
     weights : ndarray, shape (B, n)
-        Multiplicities.
-    method : {"pearson", "spearman", "kendall", "kendall_c"}
+        Multiplicities, whole numbers.
+    method : str
+        One of `METHODS`.
 
     Returns
     -------
     ndarray, shape (B,)
-        NaN where x or y is constant under the weights.
+        NaN where it is not defined, above all where x or y is constant under the weights.
 
     Examples
     --------
@@ -36,21 +57,228 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> 
     >>> weighted_correlation(x, y, np.array([[1.0, 1, 1, 1], [1, 1, 1, 0]]), "spearman")
     array([0.8, 0.5])
     """
+    parts = [_weighted(x, y, part, method) for part in _chunks(weights, len(x))]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def coefficient(x: Floats, y: Floats, method: str) -> float:
+    """The coefficient of one sample; NaN where it is not defined."""
+    return float(_weighted(x, y, np.ones((1, len(x))), method)[0]) if len(x) else float("nan")
+
+
+def _weighted(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    w = np.ascontiguousarray(weights.T)  # one column per resample: items are picked as whole rows
+    n = w.sum(axis=0)
+    if method in SHARES:
+        hit = (np.abs(x - y) <= SHARES[method]).astype(float)
+        return ratio(hit @ w, n)
+    if method not in PAIR_SUMS:
+        deviations = _midranks if method == "spearman" else _deviations
+        shift = ratio((x - y) @ w, n) if method == "kappa" else None
+        return product_moment(deviations(x, w), deviations(y, w), w, shift=shift)
+    first, second = levels_of(x), levels_of(y)
+    sums = _pair_sums(first, second, w, PAIR_SUMS[method])
+    distinct = np.minimum(*((_by_level(w, c) > 0).sum(axis=0) for c in (first, second)))
+    return from_pairs(method, sums, n, distinct)
+
+
+def _chunks(rows: Floats, width: int) -> Iterator[Floats]:
+    step = max(1, CHUNK // max(width, 1))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def ratio(top: Any, bottom: Any) -> Floats:
+    """A quotient that is NaN where its denominator is not above 0."""
+    top, bottom = np.broadcast_arrays(np.asarray(top, dtype=float), np.asarray(bottom, dtype=float))
+    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
+
+
+def levels_of(values: Floats) -> Codes:
+    """The place of each value among the distinct ones in ascending order; few whole numbers need no sorting.
+
+    Examples
+    --------
+    >>> levels_of(np.array([0.5, 2.0, 0.5])), levels_of(np.array([3.0, 5.0, 3.0]))
+    (array([0, 1, 0]), array([0, 1, 0]))
+    """
+    if len(values) > _DIRECT and np.ptp(values) < _DIRECT:
+        whole = values.astype(np.intp)
+        if (whole == values).all():
+            whole -= whole.min()
+            return np.asarray((np.cumsum(np.bincount(whole) > 0) - 1)[whole], dtype=np.intp)
+    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.intp)
+
+
+# --- moments ----------------------------------------------------------------------------------------------------
+
+
+def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
+    """Correlation along the axis before the last, from deviations that are exactly 0 where the sample is constant.
+
+    With `shift`, the weighted mean of x - y: quadratic weighted kappa, one less the mean
+    squared difference over what it would be were x and y independent.
+    """
+    weighted = w * a
+    cross, square_a = ((weighted * u).sum(axis=-2, dtype=float) for u in (b, a))
+    square_b = (w * b * b).sum(axis=-2, dtype=float)
+    if shift is not None:
+        return ratio(2 * cross, square_a + square_b + w.sum(axis=-2) * shift**2)
+    r = ratio(cross, np.sqrt(square_a * square_b))
+    return np.asarray(np.clip(r, -1, 1))  # a last digit above 1 has no Fisher z
+
+
+def _midranks(values: Floats, w: Floats) -> Floats:
+    """Centred midranks of every item under each column of weights, shape (n, B)."""
+    codes = levels_of(values)
+    share = _by_level(w, codes)
+    upper = share.cumsum(axis=0)
+    return np.asarray((upper - share / 2 - upper[-1] / 2)[codes])
+
+
+def _deviations(values: Floats, w: Floats) -> Floats:
+    values = (values - values.mean())[:, None]  # keeps the rounding error of a large common offset out of the sums
+    with np.errstate(invalid="ignore"):
+        centred = values - (values * w).sum(axis=0) / w.sum(axis=0)
+    return np.where(varies(values, w > 0), centred, 0.0)
+
+
+def varies(values: Floats, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether the used values differ: a constant leaves rounding dust, which must not pass for variance."""
+    low, high = (end(np.where(used, values, blank), axis=-2) for end, blank in ((np.min, np.inf), (np.max, -np.inf)))
+    return np.asarray(low < high)[..., None, :]
+
+
+def _by_level(w: Floats, codes: Codes) -> Floats:
+    """Weight of each level, shape (levels, B)."""
+    ends = np.cumsum(np.bincount(codes))
+    members = sparse.csr_array(
+        (np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])),
+        shape=(len(ends), len(codes)),
+    )
+    return np.asarray(members @ w)
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------
+
+
+def from_pairs(method: str, sums: Sums, n: Any, distinct: Any) -> Floats:
+    """A pair statistic from its sums over ordered pairs; `distinct`: levels of the side that has fewer (tau-c)."""
+    sums = {name: np.asarray(values, dtype=float) for name, values in sums.items()}
     with np.errstate(invalid="ignore", divide="ignore"):
-        if method in ("pearson", "spearman"):
-            rank = method == "spearman"
-            return _product_moment(_centred(x, weights, rank), _centred(y, weights, rank), weights)
-        return _kendall(x, y, weights, method)
+        every, balance = n * (n - 1.0), sums["balance"]
+        if method == "kendall":
+            return ratio(balance, np.sqrt(sums["x"] * sums["y"]))
+        if method == "kendall_a":
+            return np.where(sums["x"] * sums["y"] > 0, ratio(balance, every), np.nan)
+        if method == "kendall_c":
+            return np.where(distinct > 1, ratio(balance, n**2 * (distinct - 1) / distinct), np.nan)
+        if method == "gamma":
+            return ratio(balance, sums["both"])
+        tied_in_both = every - sums["x"] - sums["y"] + sums["both"]
+        return ratio((balance + sums["both"]) / 2 + tied_in_both, every)
 
 
-def row_correlation(x: Floats, y: Floats, method: str) -> Floats:
+def _pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str, ...]) -> Sums:
+    """The sums under each column of weights; tied pairs are counted by level, only the balance needs all pairs."""
+    square = w.sum(axis=0) ** 2
+    w = w.astype(_exact(square.max(initial=0)))
+
+    def tied(codes: Codes) -> Floats:
+        return np.asarray(np.square(_by_level(w, codes)).sum(axis=0), dtype=float)
+
+    sums = {"balance": _balance(first, second, w)}
+    if "x" in names or "both" in names:
+        sums |= {"x": square - tied(first), "y": square - tied(second)}
+    if "both" in names:
+        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
+    return sums
+
+
+def cells_of(first: Codes, second: Codes) -> Codes:
+    """Codes of the distinct pairs of two codes."""
+    return np.asarray(np.unique(first * (second.max(initial=0) + 1) + second, return_inverse=True)[1], dtype=np.intp)
+
+
+def _balance(first: Codes, second: Codes, w: Any) -> Floats:
+    """Concordant less discordant ordered pairs under each column of weights.
+
+    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different
+    bins on both sides are counted from the table of bins; the rest, in one bin of x or in
+    one of y, are quadratic forms over the members of the bin.
+    """
+    n = len(first)
+    size = n if n <= _DIRECT else 2 * math.isqrt(n)
+    bins_x, bins_y = _bins(first, size), _bins(second, size)
+    total = _between(bins_x, bins_y, w)
+    for members in _mixed(bins_x, first):
+        total += _quadratic(w[members], _signs(first[members], w.dtype) * _signs(second[members], w.dtype))
+    for members in _mixed(bins_y, second):
+        apart = _signs(first[members], w.dtype) * (bins_x[members][:, None] != bins_x[members])
+        total += _quadratic(w[members], apart * _signs(second[members], w.dtype))
+    return total
+
+
+def _exact(largest: float) -> Any:
+    """The smaller type that holds whole numbers up to `largest` without rounding."""
+    return np.float32 if largest < 2**24 else np.float64
+
+
+def _bins(codes: Codes, size: int) -> Codes:
+    """Bins of neighbouring levels with about `size` items; a level that fills one has it for itself."""
+    count = np.bincount(codes)
+    large = count >= size
+    place = np.cumsum(np.where(large, 0, count)) // size
+    new = (np.diff(place) > 0) | large[1:] | large[:-1]
+    return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
+
+
+def _mixed(bins: Codes, codes: Codes) -> Iterator[Codes]:
+    """The members of each bin that holds several levels."""
+    order = np.argsort(bins, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(bins[order])) + 1):
+        if (codes[members] != codes[members[0]]).any():
+            yield members
+
+
+def _between(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
+    """The balance of pairs that are in different bins of both sides."""
+    shape = int(bins_x.max()) + 1, int(bins_y.max()) + 1
+    if min(shape) == 1:
+        return np.zeros(w.shape[1])
+    cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
+    table = _by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
+    before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
+    total = np.zeros(w.shape[1])
+    for row in table:
+        under = np.cumsum(before, axis=0)
+        total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
+        before += row
+    return total
+
+
+def _signs(values: Any, dtype: Any) -> Any:
+    return np.sign(values[:, None] - values[None, :]).astype(dtype)
+
+
+def _quadratic(w: Any, pairs: Any) -> Floats:
+    return np.asarray(np.einsum("ib,ib->b", w, pairs @ w))
+
+
+# --- many samples at once ---------------------------------------------------------------------------------------
+
+
+def row_correlation(x: Floats, y: Floats, method: str, weights: Floats | None = None) -> Floats:
     """Coefficient of each row of x with the same row of y.
 
     Parameters
     ----------
     x, y : ndarray, shape (B, m)
-        Without NaN.
-    method : {"pearson", "spearman", "kendall", "kendall_c"}
+        NaN only where the weight is 0.
+    method : str
+        One of `METHODS`.
+    weights : ndarray, shape (B, m), optional
+        Multiplicities. Default: 1.
 
     Returns
     -------
@@ -62,24 +290,316 @@ def row_correlation(x: Floats, y: Floats, method: str) -> Floats:
     >>> row_correlation(np.array([[1.0, 2, 3], [1, 1, 1]]), np.array([[1.0, 3, 2], [1, 2, 3]]), "kendall")
     array([0.33333333,        nan])
     """
-    step = max(1, 2_000_000 // x.shape[1] ** 2)  # rows at a time, so that the pairs of all of them fit
-    parts = [_rows_at_once(x[i : i + step], y[i : i + step], method) for i in range(0, len(x), step)]
+    if not x.shape[1]:
+        return np.full(len(x), np.nan)
+    if weights is None:
+        weights = np.ones_like(x)
+    else:  # what has no weight takes a value that is there
+        spare = weights.argmax(axis=1)[:, None]
+        x, y = (np.where(weights > 0, v, np.take_along_axis(v, spare, axis=1)) for v in (x, y))
+    step = max(1, CHUNK // 2 // max(x.shape[1], 1) ** 2)
+    cuts = [slice(start, start + step) for start in range(0, len(x), step)]
+    parts = [_rows(x[cut], y[cut], weights[cut], method) for cut in cuts]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _rows_at_once(x: Floats, y: Floats, method: str) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if method == "pearson":
-            a, b = (np.where(np.ptp(v, axis=1) > 0, (v.T - v.mean(axis=1)), 0.0).T for v in (x, y))
-            return _product_moment(a, b, np.ones_like(x))
-        sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
-        if method == "spearman":
-            return _product_moment(sx.sum(axis=2) / 2, sy.sum(axis=2) / 2, np.ones_like(x))
-        balance, untied_x, untied_y = (s.sum(axis=(1, 2)) for s in (sx * sy, np.abs(sx), np.abs(sy)))
-        if method == "kendall":
-            return np.asarray(balance / np.sqrt(untied_x * untied_y))
-        levels = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
-        return np.where(levels > 1, balance / (x.shape[1] ** 2 * (levels - 1) / levels), np.nan)
+def _rows(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    n = weights.sum(axis=1)
+    if method in SHARES:
+        return ratio((weights * (np.abs(x - y) <= SHARES[method])).sum(axis=1), n)
+    if method in ("pearson", "kappa"):
+        a, b = (np.where(np.ptp(v, axis=1) > 0, (v.T - (weights * v).sum(axis=1) / n), 0.0) for v in (x, y))
+        shift = ratio((weights * (x - y)).sum(axis=1), n) if method == "kappa" else None
+        return product_moment(a, b, weights.T, shift=shift)
+    sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
+    if method == "spearman":
+        a, b = ((weights[:, None, :] * s).sum(axis=2).T / 2 for s in (sx, sy))
+        return product_moment(a, b, weights.T)
+    both: Any = weights[:, :, None] * weights[:, None, :]
+    sums = {name: np.einsum("bij,bij->b", both, _PRODUCTS[name](sx, sy)) for name in PAIR_SUMS[method]}
+    distinct = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
+    return from_pairs(method, sums, n, distinct)
+
+
+def column_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (m, g)
+        NaN where there is no pair.
+    weights : ndarray, shape (B, m)
+        One set of multiplicities for all columns.
+    method : str
+
+    Returns
+    -------
+    ndarray, shape (B, g)
+
+    Examples
+    --------
+    >>> x, y = np.array([[1.0, 1], [2, 2], [3, 3]]), np.array([[1.0, 3], [3, 2], [2, 1]])
+    >>> column_correlation(x, y, np.array([[1.0, 1, 1], [0, 1, 1]]), "kendall")
+    array([[ 0.33333333, -1.        ],
+           [-1.        , -1.        ]])
+    """
+    cost = len(x) * (len(x) if method in PAIR_SUMS or method == "spearman" else 1)
+    step = max(1, CHUNK // max(cost, 1))
+    columns = [slice(start, start + step) for start in range(0, x.shape[1], step)]
+    if not columns:
+        return np.empty((len(weights), 0))
+    return np.hstack([_columns(x[:, cut], y[:, cut], weights, method) for cut in columns])
+
+
+def _columns(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    if method in PAIR_SUMS:
+        return _column_pairs(x, y, weights, method)
+    step = max(1, CHUNK // 16 // x.size)  # what stays in the cache of the processor
+    parts = [_column_moments(x, y, weights[start : start + step], method) for start in range(0, len(weights), step)]
+    return np.concatenate(parts)
+
+
+def _column_moments(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    """Shapes (g, m, B): every column's deviations under every row of weights."""
+    if method == "spearman":
+        dtype = _exact(weights.sum(axis=1).max(initial=0) ** 3)
+        w = np.ascontiguousarray(weights.T, dtype=dtype)
+        return product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T
+    w = weights.T * np.isfinite(x).T[:, :, None]
+    n = w.sum(axis=1)
+    first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
+    if method in SHARES:
+        return ratio((w * (np.abs(first - second) <= SHARES[method])).sum(axis=1), n).T
+    shift = ratio((w * (first - second)).sum(axis=1), n) if method == "kappa" else None
+    return product_moment(_column_deviations(first, w, n), _column_deviations(second, w, n), w, shift=shift).T
+
+
+def _column_midranks(values: Floats, w: Floats) -> Floats:
+    """Half the sums of signs; 0 where there is no pair."""
+    signs = np.nan_to_num(np.sign(values.T[:, :, None] - values.T[:, None, :])).astype(w.dtype)
+    return np.asarray(signs @ w / 2)
+
+
+def _column_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
+    values = values - values.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        centred = values - ((w * values).sum(axis=1) / n)[:, None, :]
+    return np.where(varies(values, w > 0), centred, 0.0)
+
+
+def _column_pairs(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
+    """Quadratic forms as products of pair weights, shape (B, pairs), with pair signs, shape (pairs, g)."""
+    first, second = np.triu_indices(len(x), 1)
+    dtype = _exact(weights.sum(axis=1).max(initial=0) ** 2)
+    sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
+    pairs = {name: _PRODUCTS[name](sx, sy) for name in PAIR_SUMS[method]}
+    w, parts = weights.astype(dtype), []
+    for part in _chunks(w, max(len(first), 1)):
+        both = part[:, first] * part[:, second]
+        sums = {name: 2.0 * (both @ signs) for name, signs in pairs.items()}
+        distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if method == "kendall_c" else None
+        parts.append(from_pairs(method, sums, part.astype(float) @ np.isfinite(x), distinct))
+    return np.concatenate(parts)
+
+
+def _column_distinct(values: Floats, weights: Any) -> Floats:
+    """Distinct values with a weight in each column: those that no earlier equal value stands for."""
+    order = np.argsort(values, axis=0, kind="stable")
+    ranked, w = np.take_along_axis(values, order, axis=0), weights[:, order] > 0
+    count = np.zeros((len(weights), values.shape[1]))
+    last = np.full_like(count, np.nan)
+    for row in range(len(values)):
+        new = w[:, row] & (ranked[row] != last) & np.isfinite(ranked[row])
+        count += new
+        last = np.where(new, ranked[row], last)
+    return count
+
+
+_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "balance": lambda sx, sy: sx * sy,
+    "x": lambda sx, _: np.abs(sx),
+    "y": lambda _, sy: np.abs(sy),
+    "both": lambda sx, sy: np.abs(sx * sy),
+}
+
+
+# --- leaving out ------------------------------------------------------------------------------------------------
+
+
+def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
+    """The coefficient over all items without each unit in turn.
+
+    Pair sums are additive over pairs: without the unit D they are the whole less twice the
+    sums of its members' rows, plus the pairs inside D. Items one by one are the case where
+    there are no pairs inside. For midranks one item less moves each rank by half a sign.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+    units : ndarray of int, shape (n,)
+        0..k-1, as `calib.stats._check.codes` gives them.
+    method : str
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Examples
+    --------
+    >>> leave_out(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2]), "spearman")
+    array([1. , 1. , 0.5])
+    """
+    k = int(units.max()) + 1
+    if method in PAIR_SUMS:
+        return _leave_out_pairs(x, y, units, k, method)
+    if k == len(x) and method in ("spearman", "pearson"):
+        drop = _without_each_rank if method == "spearman" else _without_each_value
+        return drop(x, y)[np.argsort(units)]
+    step = max(1, CHUNK // len(x))
+    rows = [np.arange(start, min(start + step, k))[:, None] for start in range(0, k, step)]
+    return np.concatenate([_weighted(x, y, (units != row).astype(float), method) for row in rows])
+
+
+def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, method: str) -> Floats:
+    first, second = levels_of(x), levels_of(y)
+    rows = _pair_rows(first, second)
+    inside = _inside(first, second, units, k)
+    sums = {
+        name: rows[name].sum() - 2.0 * np.bincount(units, rows[name], k) + inside[name] for name in PAIR_SUMS[method]
+    }
+    n = len(x) - np.bincount(units, minlength=k).astype(float)
+    distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
+    return from_pairs(method, sums, n, distinct)
+
+
+def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
+    """Levels that remain without each unit: those not wholly inside it."""
+    low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
+    np.minimum.at(low, codes, units)
+    np.maximum.at(high, codes, units)
+    return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
+
+
+def _inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
+    """Pair sums among the members of each unit alone."""
+    out = {name: np.zeros(k) for name in _PRODUCTS}
+    if k == len(first):
+        return out
+    order = np.argsort(units, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(units[order])) + 1):
+        rows = _pair_rows(levels_of(first[members].astype(float)), levels_of(second[members].astype(float)))
+        for name, values in rows.items():
+            out[name][units[members[0]]] = values.sum()
+    return out
+
+
+def pair_sums(x: Floats, y: Floats) -> dict[str, float]:
+    """All sums over ordered pairs of one sample."""
+    rows = _pair_rows(levels_of(x), levels_of(y))
+    return {name: float(values.sum()) for name, values in rows.items()}
+
+
+def _pair_rows(first: Codes, second: Codes) -> Sums:
+    """What each item adds to the sums: its pairs with all others, shape (n,) each."""
+    n = len(first)
+    if n <= _DIRECT:
+        sx, sy = _signs(first, np.int64), _signs(second, np.int64)
+        return {name: product(sx, sy).sum(axis=1) for name, product in _PRODUCTS.items()}
+    cells = cells_of(first, second)
+    same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
+    lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
+    below = _dominated(first, second)
+    # items with equal x and lower y, and the other way round
+    level_x, level_y = (_place_within(a, b) for a, b in ((first, second), (second, first)))
+    above = n - lower_x - same_x - lower_y - same_y + below + level_x + level_y + same
+    left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
+    both = below + above + left_up + right_down
+    return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+
+
+def _place_within(outer: Codes, inner: Codes) -> Codes:
+    """How many items of the same outer level have a lower inner level."""
+    key = outer * (int(inner.max()) + 1) + inner
+    ordered = np.sort(key)
+    return np.asarray(
+        np.searchsorted(ordered, key) - np.searchsorted(ordered, outer * (int(inner.max()) + 1)), dtype=np.intp
+    )
+
+
+def _dominated(first: Codes, second: Codes) -> Codes:
+    """How many items are lower in both, for each item: few cells by a table, else by splitting ranks bit by bit."""
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    if shape[0] * shape[1] <= 4 * len(first):
+        table = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+        lower = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.intp)
+        lower[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
+        return np.asarray(lower[first, second])
+    order = np.lexsort((-second, first))  # equal x in falling y, so that none of them counts for another
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.lexsort((-np.arange(len(first)), second[order]))] = np.arange(len(first))
+    out = np.empty(len(first), dtype=np.intp)
+    out[order] = _smaller_before(rank)
+    return out
+
+
+def _smaller_before(rank: Codes) -> Codes:
+    """For each element of a permutation, how many before it are smaller.
+
+    Ranks are told apart from the highest bit down. Elements with equal higher bits stand
+    together in their first order; one with the bit set comes after all those of its block
+    before it that have it not.
+    """
+    n = len(rank)
+    count, where, now = np.zeros(n, dtype=np.intp), np.arange(n), rank
+    for bit in reversed(range(max(n - 1, 1).bit_length())):
+        high = (now >> bit) & 1
+        block = (now >> (bit + 1)) << (bit + 1)  # ranks are 0..n-1: a block starts at its lowest rank
+        zeros = np.cumsum(1 - high)
+        before = zeros - np.concatenate([[0], zeros])[block]
+        count[where] += np.where(high == 1, before, 0)
+        spot = np.where(high == 1, (now >> bit << bit) + np.arange(n) - block - before, block + before - 1)
+        where, now = (_moved(values, spot) for values in (where, now))
+    return count
+
+
+def _moved(values: Codes, spot: Codes) -> Codes:
+    out = np.empty_like(values)
+    out[spot] = values
+    return out
+
+
+def _without_each_rank(x: Floats, y: Floats) -> Floats:
+    """Spearman without each item: a centred midrank is half the sum of its signs, and loses half of one."""
+    first, second = levels_of(x), levels_of(y)
+    rows = _pair_rows(first, second)
+    a, b = (_midranks(v, np.ones((len(x), 1)))[:, 0] for v in (x, y))
+
+    def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
+        moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
+        return np.asarray(u @ v - u * v - moved / 2 + signs / 4)
+
+    cross = left(first, a, b, second, rows["balance"])
+    square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
+    return ratio(cross, np.sqrt(square_a * square_b))
+
+
+def _sum_of_signs(codes: Codes, values: Floats) -> Floats:
+    """Sum over i of sign(i - k) values_i, for each k."""
+    upper = np.cumsum(np.bincount(codes, values))
+    lower = np.concatenate([[0.0], upper[:-1]])
+    return np.asarray((upper[-1] - upper - lower)[codes])
+
+
+def _without_each_value(x: Floats, y: Floats) -> Floats:
+    """Pearson without each item, by subtraction; an item that held nearly all variance is left out in fact."""
+    n = len(x)
+    a, b = x - x.mean(), y - y.mean()
+    scale = n / (n - 1)
+    cross, square_a, square_b = (u @ v - scale * u * v for u, v in ((a, b), (a, a), (b, b)))
+    out = ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0)))
+    for k in np.flatnonzero((square_a < 1e-4 * (a @ a)) | (square_b < 1e-4 * (b @ b))):
+        out[k] = _weighted(np.delete(x, k), np.delete(y, k), np.ones((1, n - 1)), "pearson")[0]
+    return out
 
 
 def settled(means: Floats) -> Floats:
@@ -93,44 +613,3 @@ def settled(means: Floats) -> Floats:
     """
     step = 1e-13 * np.nanmax(np.abs(means), initial=0.0)
     return np.asarray(np.round(means / step) * step) if step > 0 else means
-
-
-def _signs(values: Floats) -> Signs:
-    return np.sign(np.subtract.outer(values, values)).astype(np.float32)
-
-
-def _centred(values: Floats, weights: Floats, rank: bool) -> Floats:
-    if rank:
-        return (weights.astype(np.float32) @ _signs(values).T).astype(float) / 2
-    used = weights > 0
-    values = values - values.mean()  # keeps the rounding error of a large common offset out of the sums
-    centred = values - (weights @ values / weights.sum(axis=1))[:, None]
-    # a constant leaves rounding dust, which must not pass for variance
-    low, high = (end(np.where(used, values, blank), axis=1) for end, blank in ((np.min, np.inf), (np.max, -np.inf)))
-    return np.where((low < high)[:, None], centred, 0.0)
-
-
-def _product_moment(a: Floats, b: Floats, weights: Floats) -> Floats:
-    cross, square_a, square_b = ((weights * u).sum(axis=1) for u in (a * b, a * a, b * b))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((square_a > 0) & (square_b > 0), cross / np.sqrt(square_a * square_b), np.nan)
-
-
-def _kendall(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
-    w = weights.astype(np.float32)
-    sx, sy = _signs(x), _signs(y)
-    balance = _quadratic(w, sx * sy)
-    untied_x, untied_y = _quadratic(w, np.abs(sx)), _quadratic(w, np.abs(sy))
-    if method == "kendall":
-        return np.where(untied_x * untied_y > 0, balance / np.sqrt(untied_x * untied_y), np.nan)
-    levels = np.minimum(_distinct(x, weights), _distinct(y, weights))
-    return np.where(levels > 1, balance / (weights.sum(axis=1) ** 2 * (levels - 1) / levels), np.nan)
-
-
-def _quadratic(w: Signs, pairs: Signs) -> Floats:
-    return np.asarray(np.einsum("bi,bi->b", w, w @ pairs, dtype=float))
-
-
-def _distinct(values: Floats, weights: Floats) -> Floats:
-    present = weights @ (values[:, None] == np.unique(values)) > 0
-    return np.asarray(present.sum(axis=1), dtype=float)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.stats import agreement
+from calib.stats._levels import condensed, design_of, left_out
 from calib.stats._ranks import row_correlation, weighted_correlation
 
 METHODS = ("pearson", "spearman", "kendall", "kendall_c")
@@ -231,7 +232,10 @@ def test_pairs_with_a_missing_score_are_left_out_and_counted(level):
     whole = agreement(x, y, groups=groups, systems=systems, level=level)
     rest = agreement(x[keep], y[keep], groups=groups[keep], systems=systems[keep], level=level)
     assert (whole.n, whole.n_missing, rest.n_missing) == (keep.sum(), 4, 0)
-    assert dataclasses.replace(whole, n_missing=0) == rest
+    for name in ("estimate", "std_error", "interval", "p_value", "ties_x", "ties_y"):
+        close(getattr(whole, name), getattr(rest, name))
+    same = ("n_groups", "n_systems", "n_skipped", "n_constant_x", "n_constant_y", "df", "levels_x", "levels_y")
+    assert all(getattr(whole, name) == getattr(rest, name) for name in same)
 
 
 def test_lists_integers_masked_arrays_and_any_labels_are_read_alike():
@@ -345,9 +349,9 @@ def two_way(groups, systems, estimate):
     return by_system, by_group, jackknife(cells, estimate)[0], min(m, n) - 1
 
 
-def together(by_system, by_group, by_cell):
-    """At least the smaller of the first two terms."""
-    return max(by_system + by_group - by_cell, min(by_system, by_group))
+def together(by_system, by_group, by_cell, level):
+    """At least the smaller of the first two terms; at level system at least the first."""
+    return max(by_system + by_group - by_cell, by_system if level == "system" else min(by_system, by_group))
 
 
 def with_a_correlation(x, y, groups):
@@ -359,7 +363,8 @@ def check_interval(result, variance, df):
     error = math.sqrt(variance)
     close([result.std_error, result.df], [error, df], 1e-9)
     half = stats.t.ppf((1 + result.confidence_level) / 2, df) * error
-    if result.level == "system":  # on Fisher's z scale, where the error is that of r over 1 - r^2
+    alone = result.level == "group" and result.interval_method == "group jackknife"
+    if result.method in ("pearson", "spearman") and not alone:  # on Fisher's z scale: the error of r over 1 - r^2
         centre, slope = math.atanh(result.estimate), 1 / (1 - result.estimate**2)
         wanted, t = np.tanh([centre - half * slope, centre + half * slope]), centre / (error * slope)
     else:
@@ -386,7 +391,7 @@ def test_two_way_jackknife(level, constant, method):
         return by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method, constant)
 
     by_system, by_group, by_cell, df = two_way(groups, systems, estimate)
-    check_interval(result, together(by_system, by_group, by_cell), df)
+    check_interval(result, together(by_system, by_group, by_cell, level), df)
     assert result.interval_method == "two-way jackknife"
 
 
@@ -402,7 +407,7 @@ def test_two_way_jackknife_of_a_full_table(level, method):
     by_system, by_group, by_cell, df = two_way(
         groups, systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method)
     )
-    check_interval(result, together(by_system, by_group, by_cell), df)
+    check_interval(result, together(by_system, by_group, by_cell, level), df)
 
 
 @each_method
@@ -440,7 +445,12 @@ def test_jackknife_over_items(method):
     variance, k = jackknife(np.arange(len(x)), lambda keep: oracle(x[keep], y[keep], method))
     close([result.std_error, result.df], [math.sqrt(variance), k - 1], 1e-9)
     half = stats.t.ppf(0.975, k - 1) * math.sqrt(variance)
-    close(result.interval, np.clip([result.estimate - half, result.estimate + half], -1, 1), 1e-9)
+    if method == "spearman":
+        centre, half = math.atanh(result.estimate), half / (1 - result.estimate**2)
+        wanted = np.tanh([centre - half, centre + half])
+    else:
+        wanted = np.clip([result.estimate - half, result.estimate + half], -1, 1)
+    close(result.interval, wanted, 1e-9)
     close(result.p_value, SCIPY[method](x, y).pvalue)
     assert result.interval_method == "item jackknife"
 
@@ -549,7 +559,7 @@ def test_two_systems(level):
     if level == "item":  # one degree of freedom
         by_system, by_group, by_cell, df = two_way(groups, systems, lambda keep: oracle(x[keep], y[keep], "spearman"))
         assert df == 1
-        check_interval(result, together(by_system, by_group, by_cell), 1)
+        check_interval(result, together(by_system, by_group, by_cell, level), 1)
     else:  # without one of the two systems there is nothing to correlate
         assert np.isfinite(result.estimate)
         assert np.isnan([result.std_error, *result.interval, result.p_value]).all()
@@ -643,35 +653,44 @@ def test_three_pairs_give_no_fisher_interval():
     assert np.isnan(result.interval).all()
 
 
-def test_beyond_three_thousand_items_blocks_are_left_out():
+@pytest.mark.parametrize("method", ["spearman", "kendall", "pearson"])
+@pytest.mark.parametrize("levels", [5, None])
+def test_many_items_are_left_out_one_by_one_all_the_same(method, levels):
     rng = np.random.default_rng(15)
-    x = rng.integers(1, 6, 3107)
-    y = np.clip(x + rng.integers(-2, 3, 3107), 1, 5)
-    result = agreement(x, y)
-    variance, k = jackknife(np.arange(3107) % 100, lambda keep: stats.spearmanr(x[keep], y[keep]).statistic)
-    assert k == 100
-    half = stats.t.ppf(0.975, 99) * math.sqrt(variance)
-    close(
-        [result.std_error, *result.interval],
-        [math.sqrt(variance), result.estimate - half, result.estimate + half],
-        1e-9,
+    y = rng.normal(size=3107) if levels is None else rng.integers(1, levels + 1, 3107).astype(float)
+    x = y + (rng.normal(size=3107) if levels is None else rng.integers(-2, 3, 3107))
+    found = left_out(
+        condensed(design_of(x, y, groups=None, systems=None, level="item", method=method, constant="skip")[0])
     )
+    some = rng.choice(3107, 20, replace=False)
+    wanted = [SCIPY[method](np.delete(x, i), np.delete(y, i)).statistic for i in some]
+    if found.copies is None:
+        close(found.item[some], wanted)
+    else:
+        assert found.copies.sum() == 3107
+        assert np.abs(found.item[:, None] - wanted).min(axis=0).max() < 1e-12
+    if method != "pearson":
+        k, copies = 3107, np.ones(len(found.item)) if found.copies is None else found.copies
+        mean = copies @ found.item / k
+        close(agreement(x, y, method=method).std_error, math.sqrt((k - 1) / k * (copies @ (found.item - mean) ** 2)))
 
 
-def test_beyond_three_thousand_cells_the_cell_term_is_not_computed_and_the_result_says_so():
+@pytest.mark.parametrize("method", ["spearman", "kendall"])
+def test_the_cell_term_of_many_cells(method):
     rng = np.random.default_rng(16)
     groups, systems = np.repeat(np.arange(450), 7), np.tile(np.arange(7), 450)
     y = rng.integers(1, 6, 3150)
     x = np.clip(y + rng.integers(-2, 3, 3150), 1, 5)
-    result = agreement(x, y, groups=groups, systems=systems)
+    result = agreement(x, y, groups=groups, systems=systems, method=method)
 
     def estimate(keep):
-        return stats.spearmanr(x[keep], y[keep]).statistic
+        return SCIPY[method](x[keep], y[keep]).statistic
 
     (by_system, m), (by_group, n) = jackknife(systems, estimate), jackknife(groups, estimate)
+    by_cell, _ = jackknife(np.arange(3150), estimate)
     assert (m, n, result.df) == (7, 450, 6)
-    close(result.std_error, math.sqrt(by_system + by_group), 1e-9)
-    assert result.interval_method == "two-way jackknife without cell term"
+    close(result.std_error, math.sqrt(together(by_system, by_group, by_cell, "item")), 1e-9)
+    assert result.interval_method == "two-way jackknife"
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
@@ -694,10 +713,11 @@ def test_messages():
         "`systems` must be given for level 'system', but got None."
     )
     assert message(agreement, [1, 2], [1, 2], method="tau") == (
-        "`method` must be one of 'pearson', 'spearman', 'kendall', 'kendall_c', but got 'tau'."
+        "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', 'gamma', 'pairs', 'kappa', 'exact', "
+        "'adjacent', 'spa', but got 'tau'."
     )
     assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (
-        "`interval` must be one of 'auto', 'none', but got 'bootstrap'."
+        "`interval` must be one of 'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', 'boot-items', but got 'bootstrap'."
     )
     assert message(agreement, [1, 2], [1, 2], constant="raise") == (
         "`constant` must be one of 'skip', 'zero', but got 'raise'."

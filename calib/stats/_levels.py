@@ -1,0 +1,425 @@
+"""One design, three levels: the estimate, what it is without each unit, in a resample, and with scores exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calib.stats import _check
+from calib.stats._check import Codes, Floats, Labels
+from calib.stats._ranks import (
+    CHUNK,
+    cells_of,
+    column_correlation,
+    leave_out,
+    levels_of,
+    ratio,
+    row_correlation,
+    settled,
+    weighted_correlation,
+)
+from calib.stats._soft import soft_accuracy, soft_leave_out
+
+LEVELS = ("item", "group", "system")
+_FEW = 2000  # cells of a contingency table that stand for the items
+_WIDE = 256  # systems up to which all groups are taken together
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Pairs of scores, the factors that they repeat over, and what is estimated from them.
+
+    `count` is how often each pair occurs, where equal pairs were put together.
+    """
+
+    x: Floats
+    y: Floats
+    group: Codes | None
+    system: Codes | None
+    level: str
+    method: str
+    constant: str
+    count: Floats | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.x) if self.count is None else int(self.count.sum())
+
+    @property
+    def n_groups(self) -> int:
+        return 0 if self.group is None else int(self.group.max(initial=-1)) + 1
+
+    @property
+    def n_systems(self) -> int:
+        return 0 if self.system is None else int(self.system.max(initial=-1)) + 1
+
+    @property
+    def units(self) -> tuple[Codes | None, Codes | None]:
+        """Groups and systems where there are several: one alone says nothing about others."""
+        return self.group if self.n_groups > 1 else None, self.system if self.n_systems > 1 else None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether items depend on each other through a factor."""
+        return self.n_groups > 1 or self.n_systems > 1
+
+    def only(self, keep: NDArray[np.bool_]) -> Design:
+        """The design of some of the pairs."""
+        group, system = (None if c is None else recoded(c[keep]) for c in (self.group, self.system))
+        return replace(self, x=self.x[keep], y=self.y[keep], group=group, system=system)
+
+
+def design_of(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    groups: Labels | None,
+    systems: Labels | None,
+    level: str,
+    method: str,
+    constant: str,
+    missing: str = "drop",
+) -> tuple[Design, NDArray[np.bool_]]:
+    """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
+    first, second = _check.array(x, "x", ndim=1), _check.array(y, "y", ndim=1)
+    _check.same_length(x=first, y=second, groups=groups, systems=systems)
+    _check.choice(level, "level", LEVELS)
+    for name, labels in (("group", groups), ("system", systems)):
+        if level == name and labels is None:
+            raise ValueError(f"`{name}s` must be given for level {name!r}, but got None.")
+    group = None if groups is None else _check.codes(groups, "groups")
+    system = None if systems is None else _check.codes(systems, "systems")
+    if missing == "zero":
+        first = np.nan_to_num(first)
+    keep = np.isfinite(first) & np.isfinite(second)
+    return Design(first, second, group, system, level, method, constant).only(keep), keep
+
+
+def recoded(codes: Codes) -> Codes:
+    """Codes without gaps."""
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+
+def condensed(design: Design) -> Design:
+    """Independent pairs on few levels as the cells of their contingency table: work no longer grows with n."""
+    if design.level != "item" or design.group is not None or design.system is not None or design.n <= _FEW:
+        return design
+    first, second = levels_of(design.x), levels_of(design.y)
+    width = int(second.max()) + 1
+    if (int(first.max()) + 1) * width > _FEW:
+        return design
+    table = np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width)
+    seen = np.flatnonzero(table)
+    values_x, values_y = np.empty(int(first.max()) + 1), np.empty(width)
+    values_x[first], values_y[second] = design.x, design.y
+    return replace(design, x=values_x[seen // width], y=values_y[seen % width], count=table[seen].astype(float))
+
+
+# --- the estimate -----------------------------------------------------------------------------------------------
+
+
+def estimate(design: Design) -> float:
+    """The coefficient at the level of the design; NaN where it is not defined."""
+    if design.level == "group":
+        return average(within(design), design.constant)
+    if design.level == "system":
+        return float(_of_means(_Means.of(design))[0])
+    if not len(design.x):
+        return float("nan")
+    return float(weighted_correlation(design.x, design.y, _counts(design)[None], design.method)[0])
+
+
+def average(correlations: Floats, constant: str) -> float:
+    """Over the groups that have a correlation, or with 0 for the others."""
+    values = np.nan_to_num(correlations) if constant == "zero" else correlations[np.isfinite(correlations)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def within(design: Design, weights: Floats | None = None) -> Floats:
+    """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
+    table = _table(design)
+    if table is not None:
+        w = np.ones((1, len(table[0]))) if weights is None else weights
+        found = column_correlation(*table, w, design.method)
+        return found[0] if weights is None else found
+    w = np.ones((1, max(design.n_systems, 1))) if weights is None else weights
+    system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
+    found = np.full((len(w), design.n_groups), np.nan)
+    for g, members in enumerate(members_of(design.group)):
+        items = w[:, system[members]]
+        found[:, g] = weighted_correlation(design.x[members], design.y[members], items, design.method)
+    return found[0] if weights is None else found
+
+
+def members_of(codes: Codes | None) -> list[Codes]:
+    """The items of each code."""
+    assert codes is not None
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+
+
+def _table(design: Design) -> tuple[Floats, Floats] | None:
+    """The scores as systems x groups, NaN where there is none; None where a cell holds several items.
+
+    Without systems the items of a group take the rows in their order.
+    """
+    assert design.group is not None
+    row = _order_within(design.group) if design.system is None else design.system
+    shape = int(row.max(initial=-1)) + 1, design.n_groups
+    if shape[0] > _WIDE or len(np.unique(row * shape[1] + design.group)) < len(row):
+        return None
+    tables = np.full((2, *shape), np.nan)
+    tables[:, row, design.group] = design.x, design.y
+    return tables[0], tables[1]
+
+
+def _order_within(codes: Codes) -> Codes:
+    place = np.empty(len(codes), dtype=np.intp)
+    for members in members_of(codes):
+        place[members] = np.arange(len(members))
+    return place
+
+
+def _counts(design: Design) -> Floats:
+    return np.ones(len(design.x)) if design.count is None else design.count
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What the means of systems are made of: sums and counts by system and group, each (systems, groups)."""
+
+    design: Design
+    x: Floats
+    y: Floats
+    count: Floats
+
+    @classmethod
+    def of(cls, design: Design) -> _Means:
+        assert design.system is not None
+        group = np.zeros_like(design.system) if design.group is None else design.group
+        shape = design.n_systems, max(design.n_groups, 1)
+        cell, size = design.system * shape[1] + group, shape[0] * shape[1]
+        # less the mean, so that a large common offset does not eat the digits of the means
+        x, y = (v - v.mean() if len(v) else v for v in (design.x, design.y))
+        sums = [np.bincount(cell, v, size).reshape(shape).astype(float) for v in (x, y, np.ones_like(x))]
+        return cls(design, sums[0], sums[1], sums[2])
+
+    @property
+    def cells(self) -> tuple[Floats, Floats]:
+        """Mean scores by system and group."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.x / self.count, self.y / self.count
+
+    def correlation(self, x: Floats, y: Floats, count: Floats, weights: Floats | None = None) -> Floats:
+        """Of rows of sums and counts, each (B, systems); a system without items has no weight."""
+        there = np.round(count) > 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = settled(x / count), settled(y / count)
+        if there.all() and weights is None:
+            return row_correlation(*means, self.design.method)
+        w = there.astype(float) if weights is None else there * weights
+        return row_correlation(*means, self.design.method, w)
+
+
+def system_means(design: Design) -> tuple[Floats, Floats]:
+    """The mean scores of the systems, up to a common shift of each rater."""
+    means = _Means.of(design)
+    count = means.count.sum(axis=1)
+    return settled(means.x.sum(axis=1) / count), settled(means.y.sum(axis=1) / count)
+
+
+def _of_means(means: _Means, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
+    """The correlation of the means under weights of the groups (B, groups) and of the systems (B, systems)."""
+    w = np.ones((1, means.x.shape[1])) if weights is None else weights
+    if means.design.method == "spa":
+        every = [None] * len(w) if systems is None else list(systems)
+        return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
+    x, y, count = (w @ v.T for v in (means.x, means.y, means.count))
+    return means.correlation(x, y, count, systems)
+
+
+# --- without each unit ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Estimates without each system, each group and each cell in turn, or, without either factor, each item.
+
+    `copies` says how many items each of the last stands for, where equal pairs were put together.
+    """
+
+    system: Floats | None = None
+    group: Floats | None = None
+    cell: Floats | None = None
+    item: Floats | None = None
+    copies: Floats | None = None
+
+
+def left_out(design: Design) -> LeftOut:
+    """The jackknife's estimates for the units that there are several of."""
+    group, system = design.units
+    if group is None and system is None:
+        return _items_left_out(design)
+    parts = {"item": _from_items, "group": _from_groups, "system": _from_systems}[design.level](design)
+    return LeftOut(
+        system=None if system is None else parts[0],
+        group=None if group is None else parts[1],
+        cell=None if group is None or system is None else parts[2],
+    )
+
+
+def _items_left_out(design: Design) -> LeftOut:
+    if design.level != "item":
+        units = np.arange(len(design.x))
+        return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
+    if design.count is None:
+        return LeftOut(item=leave_out(design.x, design.y, np.arange(len(design.x)), design.method))
+    weights = design.count - np.eye(len(design.count))
+    return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.method), copies=design.count)
+
+
+Parts = tuple[Floats | None, Floats | None, Floats | None]
+
+
+def _from_items(design: Design) -> Parts:
+    units: list[Codes | None] = [*reversed(design.units), None]
+    if units[0] is not None and units[1] is not None:
+        units[2] = cells_of(units[0], units[1])
+    system, group, cell = (None if u is None else leave_out(design.x, design.y, u, design.method) for u in units)
+    return system, group, cell
+
+
+def _from_groups(design: Design) -> Parts:
+    """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
+    whole = within(design)
+    m, g = max(design.n_systems, 1), design.n_groups
+    if design.constant == "zero":
+        whole = np.nan_to_num(whole)
+    by_group = _mean_less(whole, whole, np.full(g, np.nan))
+    if design.system is None:
+        return None, by_group, None
+    assert design.group is not None
+    table = within(design, 1 - np.eye(m))
+    cells = np.unique(design.system * g + design.group)
+    count = np.bincount(cells // g * g + cells % g, minlength=m * g).reshape(m, g)
+    if design.constant == "zero":
+        table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
+    system, group = cells // g, cells % g
+    return _row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
+
+
+def _row_means(table: Floats) -> Floats:
+    return ratio(np.nansum(table, axis=1), np.isfinite(table).sum(axis=1))
+
+
+def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
+    """The mean of the finite values with one of them, `old`, replaced by `new`."""
+    total = np.nansum(values) - np.nan_to_num(old) + np.nan_to_num(new)
+    return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
+
+
+def _from_systems(design: Design) -> Parts:
+    means = _Means.of(design)
+    if design.method == "spa":
+        return soft_leave_out(*means.cells)
+    tables = means.x, means.y, means.count
+    total = [v.sum(axis=1) for v in tables]
+    m, g = means.count.shape
+    by_system = _of_means(means, np.ones((m, g)), 1 - np.eye(m)) if m > 1 else None
+    less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
+    by_group = means.correlation(less_x, less_y, count)
+    system, group = np.nonzero(means.count)
+    by_cell = []
+    for start in range(0, len(system), max(1, CHUNK // m)):
+        s, j = system[start : start + CHUNK // m], group[start : start + CHUNK // m]
+        rows = [np.tile(t, (len(s), 1)) for t in total]
+        for row, v in zip(rows, tables, strict=True):
+            row[np.arange(len(s)), s] -= v[s, j]
+        by_cell.append(means.correlation(rows[0], rows[1], rows[2]))
+    return by_system, by_group, np.concatenate(by_cell)
+
+
+# --- resamples --------------------------------------------------------------------------------------------------
+
+
+def resampled(design: Design, drawn: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Estimates of bootstrap resamples of the factors in `drawn`: "groups", "systems", or "items" alone."""
+    if "items" in drawn:
+        return _resampled_items(design, n_resamples, rng)
+    systems = _multiplicities(design.n_systems, n_resamples, rng) if "systems" in drawn else None
+    groups = _multiplicities(design.n_groups, n_resamples, rng) if "groups" in drawn else None
+    return under(design, groups, systems, n_resamples)
+
+
+def _multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """How often each of k units is drawn in each resample, shape (n_resamples, k)."""
+    out = np.empty((n_resamples, k))
+    for start in range(0, n_resamples, max(1, CHUNK // k)):
+        part = out[start : start + max(1, CHUNK // k)]
+        picks = rng.integers(k, size=part.shape) + k * np.arange(len(part))[:, None]
+        part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(part.shape)
+    return out
+
+
+def under(design: Design, groups: Floats | None, systems: Floats | None, n: int) -> Floats:
+    """Estimates under n sets of multiplicities of the groups (n, groups) and of the systems (n, systems)."""
+    width = {"item": len(design.x), "group": design.n_groups, "system": design.n_systems}[design.level]
+    at_level = {"item": _items_under, "group": _groups_under, "system": _systems_under}[design.level]
+    step = max(1, CHUNK // max(width, 1))
+    cuts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+    return np.concatenate([at_level(design, *(None if w is None else w[c] for w in (groups, systems))) for c in cuts])
+
+
+def _items_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    w: Any = 1.0
+    for weights, codes in ((groups, design.group), (systems, design.system)):
+        if weights is not None:
+            w = w * weights.T[codes]  # one row per item
+    return weighted_correlation(design.x, design.y, w.T, design.method)
+
+
+def _groups_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    table = within(design)[None] if systems is None else within(design, systems)
+    there = np.isfinite(table)
+    if design.constant == "zero":
+        there = np.ones_like(table, dtype=bool) if systems is None else _inhabited(design, systems)
+    table = np.where(there, np.nan_to_num(table), 0.0)
+    if groups is None:
+        return ratio(table.sum(axis=1), there.sum(axis=1))
+    if systems is None:
+        return ratio(groups @ table[0], groups @ there[0].astype(float))
+    return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
+
+
+def _inhabited(design: Design, systems: Floats) -> NDArray[np.bool_]:
+    assert design.system is not None
+    assert design.group is not None
+    count = np.zeros((design.n_systems, design.n_groups))
+    np.add.at(count, (design.system, design.group), 1)
+    return np.asarray(systems @ count > 0)
+
+
+def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    means = _Means.of(design)
+    if groups is None:
+        assert systems is not None
+        groups = np.ones((len(systems), means.x.shape[1]))
+    return _of_means(means, groups, systems)
+
+
+def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Whole items, each for itself; equal pairs are drawn together."""
+    base = condensed(design)
+    if base.level != "item":
+        raise ValueError(f"`interval` 'boot-items' must go with level 'item', but got {design.level!r}.")
+    if base.count is not None:
+        draws = rng.multinomial(base.n, base.count / base.n, size=n_resamples).astype(float)
+        return weighted_correlation(base.x, base.y, draws, base.method)
+    step = max(1, CHUNK // len(base.x))
+    sizes = [min(step, n_resamples - start) for start in range(0, n_resamples, step)]
+    parts = (_multiplicities(len(base.x), size, rng) for size in sizes)
+    return np.concatenate([weighted_correlation(base.x, base.y, w, base.method) for w in parts])

@@ -1,0 +1,99 @@
+"""Soft pairwise accuracy: do two raters agree on how sure one may be that one system beats another.
+
+For each pair of systems each rater has a one-sided p-value, that of the paired permutation
+test: the scores of the two systems change places in each group or not. Soft pairwise
+accuracy is one less the mean distance of the two p-values (Thompson, Mathur, Deutsch and
+Khayrallah 2024, "Improving statistical significance in human evaluation of automatic
+metrics via soft pairwise accuracy", WMT). Equal sums count half here, so that the order of
+the systems does not matter.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from calib.stats._check import Floats
+from calib.stats._ranks import ratio
+
+_FLIPS = 1000
+_ALL = 10  # groups up to which all signs are gone through
+
+
+def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: Floats | None = None) -> float:
+    """Soft pairwise accuracy of mean scores by system and group, NaN where there are none.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (systems, groups)
+    groups, systems : ndarray, optional
+        Multiplicities, shapes (groups,) and (systems,).
+
+    Returns
+    -------
+    float
+        NaN with fewer than two systems.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2, 3, 4], [2, 3, 3, 5], [0, 1, 2, 2]])
+    >>> soft_accuracy(x, x), round(soft_accuracy(x, x[::-1]), 3)
+    (1.0, 0.667)
+    """
+    if groups is not None:
+        columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
+        x, y = x[:, columns], y[:, columns]
+    apart = np.abs(_p_values(x) - _p_values(y))
+    weight = _pair_weights(np.ones(len(x)) if systems is None else systems)
+    n = len(x) if systems is None else systems.sum()
+    return float(1 - ratio(weight @ apart, n * (n - 1) / 2))
+
+
+def _pair_weights(systems: Floats) -> Floats:
+    first, second = np.triu_indices(len(systems), 1)
+    return np.asarray(systems[first] * systems[second], dtype=float)
+
+
+def _differences(values: Floats) -> Floats:
+    """Of each pair of systems in each group, shape (pairs, groups); 0 where one of them has no score."""
+    first, second = np.triu_indices(len(values), 1)
+    return np.nan_to_num(values[first] - values[second])
+
+
+def _signs(n_groups: int) -> Floats:
+    """All signs of few groups; of many, always the same thousand, so that the statistic is one number."""
+    if n_groups <= _ALL:
+        return np.array(list(product((1.0, -1.0), repeat=n_groups)))
+    return np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
+
+
+def _p_values(values: Floats) -> Floats:
+    apart = _differences(values)
+    return _shares(_signs(values.shape[1]) @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1))
+
+
+def _shares(flipped: Floats, seen: Floats, size: Floats) -> Floats:
+    """Share of the flipped sums above the one seen, equal ones by half; last digits do not count."""
+    dust = 1e-9 * size
+    return np.asarray((flipped > seen + dust).mean(axis=0) + (flipped >= seen - dust).mean(axis=0)) / 2
+
+
+def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Soft pairwise accuracy without each system, each group, and each cell that has scores."""
+    m = len(x)
+    apart = np.abs(_p_values(x) - _p_values(y))
+    less = np.abs(_p_values_less(x) - _p_values_less(y))  # (groups, pairs)
+    member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
+    by_system = 1 - ratio((1 - member) @ apart, (1 - member).sum(axis=1))
+    by_cell = 1 - (apart.sum() + member @ (less - apart).T) / len(apart)
+    return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]
+
+
+def _p_values_less(values: Floats) -> Floats:
+    """P-values without each group, shape (groups, pairs)."""
+    apart, signs = _differences(values), _signs(values.shape[1])
+    flipped, seen, size = signs @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    return np.array(
+        [_shares(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
+    )
