@@ -13,6 +13,7 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -34,6 +35,11 @@ TOPICAL_CHAT_PROMPTS = (
     "rate_explain_auto_cot",
 )  # fmt: skip
 READINGS = ("calib", "chiang-lee")
+WAX_RELATIONS = (
+    "Action", "Antonym", "Category-Exemplar-Pairs", "Common-Phrase", "Emotion-Evaluation", "Function",
+    "Has-Prerequisite", "HasProperty", "Location", "Material-MadeOf", "Members-of-the-same-Category",
+    "None-of-the-above", "PartOf", "Result-In", "Synonym", "Thematic", "Time",
+)  # fmt: skip
 
 _RAW = "https://raw.githubusercontent.com"
 _JUDGED = {
@@ -47,6 +53,7 @@ _PEOPLE = {
 }
 _QUESTIONS = tuple(f"Q{number}" for number in range(9))
 _SUMS = ("engagingness", "overall")  # UniEval adds up sentences: no fixed end
+_LESION = {**dict.fromkeys(("Asymmetry", "Border", "Dermo", "Blue"), "0|1|2"), "Color": "1|2|3|4|5|6"}
 _QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
 
 
@@ -119,6 +126,66 @@ def load_summeval_judges() -> Tables:
     _expect("alt_test", "rated items that have a text", len(set(checked["item"]) & set(items["item"])), 1600)
     _expect("alt_test", "ratings from the rater with fewest", checked["rater"].value_counts().min(), 6400)
     return items, checked
+
+
+def load_lesion() -> Tables:
+    """Lesion: five features of 100 skin images, rated by six students and four LLM judges.
+
+    Returns
+    -------
+    items : DataFrame
+        100 rows: `item`, the name of the image in the ISIC archive. The images are not part of the set.
+    ratings : DataFrame
+        4,980 rows: criteria Asymmetry, Border, Color, Dermo and Blue, raters ``student_1`` to
+        ``student_6`` (a few ratings are missing) and four judges, one number each.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Cheplygina and Pluim (2018), Crowd disagreement about medical images is informative,
+    LABELS; judges of Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    ratings = [
+        {**row, "item": image, "criterion": criterion, "score": score, "scale": _LESION[criterion]}
+        for row, key, score in _annotations("lesion")
+        for image, _, criterion in [key.rpartition("__")]
+    ]
+    items = [{"item": image} for image in dict.fromkeys(row["item"] for row in ratings)]
+    return _tables("lesion", items, ratings, {"items": 100, "ratings": 4980})
+
+
+def load_wax() -> Tables:
+    """WAX: which of 17 relations holds between two words, given an explanation; a set of names, not numbers.
+
+    Returns
+    -------
+    items : DataFrame
+        246 rows: `cue`, `association`, `output` (the explanation), `group` (the cue; 159 of them).
+    ratings : DataFrame
+        2,856 rows of criterion ``relation``: eight people (each item has five or six of them)
+        and six judges. `label` is the name of the relation, `score` its place in
+        `calib.datasets.WAX_RELATIONS`, counted from 0: a code, without order or distance, so
+        that the scale is unknown.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts or names.
+
+    References
+    ----------
+    Liu, Cohn, De Deyne and Frermann (2022), WAX: A New Dataset for Word Association
+    eXplanations, AACL; judges of Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    rows = [{**row, "item": key, "criterion": "relation", "label": label} for row, key, label in _annotations("wax")]
+    _expect("wax", "names of other relations", len({row["label"] for row in rows} - set(WAX_RELATIONS)), 0)
+    ratings = [{**row, "score": WAX_RELATIONS.index(row["label"])} for row in rows]
+    items = [_association(key) for key in dict.fromkeys(row["item"] for row in rows)]
+    return _tables("wax", items, ratings, {"items": 246, "groups": 159, "ratings": 2856})
 
 
 def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Tables:
@@ -304,6 +371,19 @@ def _summary(record: Row) -> Row:
     return row | {key: record[key] for key in ("references",) if key in record}
 
 
+def _annotations(name: str) -> Iterator[tuple[Row, str, Any]]:
+    """The ratings of one set of the alternative annotator test: who and how, what, which label."""
+    for file, method in {"human": "human", "llm": "sample"}.items():
+        for rater, labels in _json(name, f"data/{name}/{file}_annotations.json").items():
+            for key, label in labels.items():
+                yield {"rater": rater, "method": method}, key, label
+
+
+def _association(key: str) -> Row:
+    cue, association, explanation = key.split("__")
+    return {"item": key, "output": explanation, "group": cue, "cue": cue, "association": association}
+
+
 def _turn(record: Row) -> tuple[str, ...]:
     return record["source"], record["system_id"], record["system_output"]
 
@@ -466,8 +546,13 @@ def _local(name: str, file: Row) -> Path | None:
         return None
     if not Path(folder).is_dir():
         raise DatasetError(f"`CALIB_DATA` must name a folder, but got {folder!r}.")
-    path = Path(folder, name, _place(file))
+    path = Path(folder, _folder(name), _place(file))
     return path if path.is_file() else None
+
+
+def _folder(name: str) -> str:
+    """Of the set in CALIB_DATA: sets of one repository share one."""
+    return str(_registry()[name].get("folder", name))
 
 
 def _place(file: Row) -> str:
@@ -502,7 +587,7 @@ def _downloaded(name: str, file: Row) -> bytes:
 def _absent(name: str, file: Row, url: str, reason: str) -> DatasetError:
     return DatasetError(
         f"{name}: {file['path']} could not be downloaded from {url} ({reason}). To provide it, set the "
-        f"environment variable CALIB_DATA to a folder that holds it as {name}/{_place(file)}."
+        f"environment variable CALIB_DATA to a folder that holds it as {_folder(name)}/{_place(file)}."
     )
 
 

@@ -135,6 +135,15 @@ def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
     assert datasets._where("toy") == "CALIB_DATA"
 
 
+def test_sets_of_one_repository_share_a_folder(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "_registry", lambda: {"toy": registry()["toy"] | {"folder": "shared"}})
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    (tmp_path / "shared" / "data" / "plain.json").write_bytes(PLAIN)
+    assert datasets._read("toy", "data/plain.json") == PLAIN
+    assert not remote.requests
+
+
 def test_git_blob_id():
     assert datasets._git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # git hash-object /dev/null
 
@@ -157,7 +166,16 @@ def test_each_set_has_a_card():
 def test_available_lists_the_sets():
     frame = datasets.available()
     assert list(frame) == ["set", "loader", "title", "licence", "citation", "where"]
-    assert list(frame["set"]) == ["summeval", "alt_test", "topical_chat", "llm_rubric", "unieval", "planted"]
+    assert list(frame["set"]) == [
+        "summeval",
+        "alt_test",
+        "lesion",
+        "wax",
+        "topical_chat",
+        "llm_rubric",
+        "unieval",
+        "planted",
+    ]
 
 
 # --- arguments, small files -------------------------------------------------------------------------------------
@@ -249,6 +267,41 @@ def test_summeval_means_are_those_of_the_three_experts():
     assert len(pairs) == 6400
     assert np.isclose(pairs["mean"], pairs["score"], atol=1e-9).sum() == 6400
     assert set(items["item"]) == set(ratings["item"])
+
+
+@needs_data
+def test_lesion():
+    items, ratings = datasets.load_lesion()
+    students = {"student_1": 500, "student_2": 500, "student_3": 488, "student_4": 499, "student_5": 500}
+    judges = dict.fromkeys(("gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini"), 500)
+    assert raters(ratings) == students | {"student_6": 493} | judges
+    assert set(ratings["item"]) == set(items["item"])
+    assert items["item"].str.fullmatch(r"ISIC_\d{7}").all()
+    assert set(ratings["criterion"]) == {"Asymmetry", "Border", "Color", "Dermo", "Blue"}
+    assert set(ratings["status"]) == {"ok"}
+    assert set(ratings.loc[ratings["method"] == "human", "rater"]) == {*students, "student_6"}
+
+
+@needs_data
+def test_wax_codes_are_places_in_the_code_book():
+    items, ratings = datasets.load_wax()
+    people = {"3": 186, "4": 149, "5": 233, "6": 89, "7": 121, "8": 110, "9": 246, "10": 246}
+    judges = ("gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini", "llama-31", "mistral-v03")
+    assert raters(ratings) == people | dict.fromkeys(judges, 246)
+    assert list(datasets.WAX_RELATIONS) == sorted(set(ratings["label"]))
+    assert [datasets.WAX_RELATIONS[int(score)] for score in ratings["score"]] == list(ratings["label"])
+    assert set(ratings["scale"]) == {""}
+    assert set(ratings["item"]) == set(items["item"])
+    assert (items["cue"] + "__" + items["association"] + "__" + items["output"] == items["item"]).all()
+    by_people = ratings[ratings["method"] == "human"]
+    assert set(by_people.groupby("item", observed=True).size()) == {5, 6}
+    assert "None-of-the-above" not in set(by_people["label"])
+
+
+def test_wax_with_another_relation_is_refused(monkeypatch):
+    monkeypatch.setattr(datasets, "_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
+    with pytest.raises(DatasetError, match=r"^wax: must have 0 names of other relations, but the files have 1\.$"):
+        datasets.load_wax()
 
 
 @needs_data

@@ -290,14 +290,15 @@ def agreement(
     level_wanted = _check.probability(confidence_level, "confidence_level")
     _check.whole(n_resamples, "n_resamples", least=1)
     rules = {"level": level, "method": method, "constant": constant}
-    design, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
-    _check_method(design)
+    whole, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
+    design = condensed(whole)
+    check_method(design)
     correlations = within(design) if level == "group" else np.array([])
-    found = average(correlations, constant) if level == "group" else estimate(condensed(design))
+    found = average(correlations, constant) if level == "group" else estimate(design)
     used = informative(design, correlations)
     spread, warned = _spread(used, found, interval, n_resamples, rng)
     other = _average_other(correlations, constant) if level == "group" else found
-    ties_x, ties_y, levels_x, levels_y = _ties(design)
+    ties_x, ties_y, levels_x, levels_y = tie_rates(design)
     return Agreement(
         estimate=found,
         std_error=spread.std_error,
@@ -325,11 +326,12 @@ def agreement(
         levels_x=levels_x,
         levels_y=levels_y,
         warnings=warned,
-        sample=_sample(design, groups, systems, keep, correlations),
+        sample=_sample(whole, groups, systems, keep, correlations),
     )
 
 
-def _check_method(design: Design) -> None:
+def check_method(design: Design) -> None:
+    """Refuse a method at a level where it has no meaning."""
     if design.method == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
         raise ValueError(f"`method` 'spa' must go with level 'system' and `groups`, but got {given}.")
@@ -375,21 +377,20 @@ def _constant_groups(values: Floats, design: Design) -> int:
     return int((low == high).sum())
 
 
-def _ties(design: Design) -> tuple[float, float, int, int]:
+def tie_rates(design: Design) -> tuple[float, float, int, int]:
     """Share of tied pairs at the level, and distinct scores, of x and of y."""
     blocks = design.group if design.level == "group" else None
     sides = system_means(design) if design.level == "system" else (design.x, design.y)
     levels = [int(levels_of(v).max(initial=-1)) + 1 for v in (design.x, design.y)]
-    first, second = (_tie_rate(levels_of(v), blocks) for v in sides)
+    first, second = (_tie_rate(levels_of(v), blocks, design.count) for v in sides)
     return first, second, levels[0], levels[1]
 
 
-def _tie_rate(codes: Codes, blocks: Codes | None) -> float:
+def _tie_rate(codes: Codes, blocks: Codes | None, count: Floats | None) -> float:
+    """Share of tied pairs among the pairs within blocks."""
     block = np.zeros_like(codes) if blocks is None else blocks
-    tied, every = (
-        float((count * (count - 1.0)).sum())
-        for count in (np.unique(block * (codes.max(initial=0) + 1) + codes, return_counts=True)[1], np.bincount(block))
-    )
+    cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
+    tied, every = (float((n * (n - 1.0)).sum()) for n in (np.bincount(cells, count), np.bincount(block, count)))
     return float(ratio(tied, every))
 
 
@@ -436,7 +437,8 @@ class Spread:
 
     def p_value(self, estimate: float) -> float:
         """Of the test of 0 that the interval is made of."""
-        if self.draws is not None or not self.df >= 1 or not self.std_error > 0 or abs(estimate) == 1:
+        nothing = not self.df >= 1 or not self.std_error > 0 or (self.fisher and abs(estimate) == 1)
+        if self.draws is not None or nothing:
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
         return float(2 * stats.t.sf(abs(distance) / self.std_error, self.df))
@@ -452,12 +454,11 @@ def _spread(
         return NO_SPREAD, ()
     if interval in BOOTSTRAPS:
         return _bootstrapped(design, interval, n_resamples, np.random.default_rng(rng))
-    base = condensed(design)
-    if base.method == "pearson" and not base.repeats:
-        error = (1 - found**2) / np.sqrt(base.n - 3) if base.n > 3 else float("nan")
+    if design.method == "pearson" and not design.repeats:
+        error = (1 - found**2) / np.sqrt(design.n - 3) if design.n > 3 else float("nan")
         spread = Spread("Fisher z", float(error), np.inf, "new items, each independent of the others", fisher=True)
     else:
-        spread = jackknifed(base, left_out(base))
+        spread = jackknifed(design, left_out(design))
     return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
 
 
@@ -465,7 +466,7 @@ def _bootstrapped(
     design: Design, interval: str, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Spread, tuple[str, ...]]:
     factors, speaks_of = BOOTSTRAPS[interval]
-    warned = resampling_warnings(design, interval)
+    warned = warnings_of_bootstrap(design, interval)
     draws = resampled(design, factors, n_resamples, rng)
     defined = draws[np.isfinite(draws)]
     if len(defined) < len(draws):
@@ -476,7 +477,7 @@ def _bootstrapped(
     return Spread(f"{interval} percentile", error, speaks_of=speaks_of, draws=defined), warned
 
 
-def resampling_warnings(design: Design, interval: str) -> tuple[str, ...]:
+def warnings_of_bootstrap(design: Design, interval: str) -> tuple[str, ...]:
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if name in BOOTSTRAPS[interval][0] and codes is None:
@@ -550,13 +551,12 @@ def _p_value(design: Design, found: float, spread: Spread) -> float:
 
 
 def _independent_test(design: Design, found: float) -> float:
+    if design.method == "spearman" or (design.method == "pearson" and design.count is not None):
+        return _t_test(found, design.n)
     if design.method == "pearson":
         return float(stats.pearsonr(design.x, design.y).pvalue)
-    base = condensed(design)
-    if design.method == "spearman":
-        return _t_test(found, base.n)
-    if base.count is not None:
-        return _kendall_test(base.x, base.y, base.count)
+    if design.count is not None:
+        return _kendall_test(design.x, design.y, design.count)
     return float(stats.kendalltau(design.x, design.y).pvalue)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,9 @@ from calib.stats._check import Codes, Floats, Labels
 from calib.stats._ranks import (
     CHUNK,
     cells_of,
+    coefficient,
     column_correlation,
+    exchanged_pairs,
     leave_out,
     levels_of,
     ratio,
@@ -96,7 +98,8 @@ def design_of(
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
-    return Design(first, second, group, system, level, method, constant).only(keep), keep
+    design = Design(first, second, group, system, level, method, constant)
+    return design if keep.all() else design.only(keep), keep
 
 
 def recoded(codes: Codes) -> Codes:
@@ -128,9 +131,9 @@ def estimate(design: Design) -> float:
         return average(within(design), design.constant)
     if design.level == "system":
         return float(_of_means(_Means.of(design))[0])
-    if not len(design.x):
-        return float("nan")
-    return float(weighted_correlation(design.x, design.y, _counts(design)[None], design.method)[0])
+    if design.count is None:
+        return coefficient(design.x, design.y, design.method)
+    return float(weighted_correlation(design.x, design.y, design.count[None], design.method)[0])
 
 
 def average(correlations: Floats, constant: str) -> float:
@@ -141,7 +144,7 @@ def average(correlations: Floats, constant: str) -> float:
 
 def within(design: Design, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
-    table = _table(design)
+    table = table_of(design)
     if table is not None:
         w = np.ones((1, len(table[0]))) if weights is None else weights
         found = column_correlation(*table, w, design.method)
@@ -162,7 +165,7 @@ def members_of(codes: Codes | None) -> list[Codes]:
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
 
 
-def _table(design: Design) -> tuple[Floats, Floats] | None:
+def table_of(design: Design) -> tuple[Floats, Floats] | None:
     """The scores as systems x groups, NaN where there is none; None where a cell holds several items.
 
     Without systems the items of a group take the rows in their order.
@@ -182,10 +185,6 @@ def _order_within(codes: Codes) -> Codes:
     for members in members_of(codes):
         place[members] = np.arange(len(members))
     return place
-
-
-def _counts(design: Design) -> Floats:
-    return np.ones(len(design.x)) if design.count is None else design.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,33 +344,45 @@ def _from_systems(design: Design) -> Parts:
 
 # --- resamples --------------------------------------------------------------------------------------------------
 
+Multiplicities = tuple[Floats | None, Floats | None]
 
-def resampled(design: Design, drawn: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Estimates of bootstrap resamples of the factors in `drawn`: "groups", "systems", or "items" alone."""
-    if "items" in drawn:
+
+def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Estimates of bootstrap resamples of "groups", "systems", both, or "items"."""
+    if "items" in factors:
         return _resampled_items(design, n_resamples, rng)
-    systems = _multiplicities(design.n_systems, n_resamples, rng) if "systems" in drawn else None
-    groups = _multiplicities(design.n_groups, n_resamples, rng) if "groups" in drawn else None
-    return under(design, groups, systems, n_resamples)
+    return np.concatenate([under(design, *drawn) for drawn in draws(design, factors, n_resamples, rng)])
+
+
+def draws(
+    design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator
+) -> Iterator[Multiplicities]:
+    """Multiplicities of the groups (B, groups) and of the systems (B, systems), so many at a time as memory allows.
+
+    Each factor has its own stream, so that the size of the parts changes no number.
+    """
+    streams = dict(zip(("groups", "systems"), rng.spawn(2), strict=True))
+    sizes = {"groups": design.n_groups, "systems": design.n_systems}
+    width = {"item": len(design.x), "group": design.n_groups, "system": design.n_systems}[design.level]
+    step = max(1, CHUNK // max(width, 1))
+    for start in range(0, n_resamples, step):
+        b = min(step, n_resamples - start)
+        groups, systems = (
+            _multiplicities(sizes[name], b, streams[name]) if name in factors else None for name in sizes
+        )
+        yield groups, systems
 
 
 def _multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
     """How often each of k units is drawn in each resample, shape (n_resamples, k)."""
-    out = np.empty((n_resamples, k))
-    for start in range(0, n_resamples, max(1, CHUNK // k)):
-        part = out[start : start + max(1, CHUNK // k)]
-        picks = rng.integers(k, size=part.shape) + k * np.arange(len(part))[:, None]
-        part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(part.shape)
-    return out
+    picks = rng.integers(k, size=(n_resamples, k)) + k * np.arange(n_resamples)[:, None]
+    return np.bincount(picks.ravel(), minlength=n_resamples * k).reshape(n_resamples, k).astype(float)
 
 
-def under(design: Design, groups: Floats | None, systems: Floats | None, n: int) -> Floats:
-    """Estimates under n sets of multiplicities of the groups (n, groups) and of the systems (n, systems)."""
-    width = {"item": len(design.x), "group": design.n_groups, "system": design.n_systems}[design.level]
+def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
     at_level = {"item": _items_under, "group": _groups_under, "system": _systems_under}[design.level]
-    step = max(1, CHUNK // max(width, 1))
-    cuts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate([at_level(design, *(None if w is None else w[c] for w in (groups, systems))) for c in cuts])
+    return at_level(design, groups, systems)
 
 
 def _items_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
@@ -413,13 +424,55 @@ def _systems_under(design: Design, groups: Floats | None, systems: Floats | None
 
 def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Whole items, each for itself; equal pairs are drawn together."""
-    base = condensed(design)
-    if base.level != "item":
-        raise ValueError(f"`interval` 'boot-items' must go with level 'item', but got {design.level!r}.")
-    if base.count is not None:
-        draws = rng.multinomial(base.n, base.count / base.n, size=n_resamples).astype(float)
-        return weighted_correlation(base.x, base.y, draws, base.method)
-    step = max(1, CHUNK // len(base.x))
+    if design.count is not None:
+        drawn = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
+        return weighted_correlation(design.x, design.y, drawn, design.method)
+    step = max(1, CHUNK // len(design.x))
     sizes = [min(step, n_resamples - start) for start in range(0, n_resamples, step)]
-    parts = (_multiplicities(len(base.x), size, rng) for size in sizes)
-    return np.concatenate([weighted_correlation(base.x, base.y, w, base.method) for w in parts])
+    parts = (_multiplicities(len(design.x), size, rng) for size in sizes)
+    return np.concatenate([weighted_correlation(design.x, design.y, w, design.method) for w in parts])
+
+
+# --- scores exchanged -------------------------------------------------------------------------------------------
+
+
+def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
+
+    Both designs hold the same pairs of the same human scores. The opposite masks give the
+    second rater with the first's scores.
+    """
+    at_level = {"item": _exchanged_items, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]
+    step = max(1, CHUNK // max(len(first.x), 1))
+    return np.concatenate([at_level(first, second, masks[i : i + step]) for i in range(0, len(masks), step)])
+
+
+def _exchanged_items(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    """An exchange is a choice among twice the pairs: weights 0 and 1."""
+    x, y = np.concatenate([first.x, second.x]), np.concatenate([first.y, second.y])
+    return weighted_correlation(x, y, np.hstack([~masks, masks]).astype(float), first.method)
+
+
+def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    found = np.full((len(masks), first.n_groups), np.nan)
+    for g, members in enumerate(members_of(first.group)):
+        x1, x2, y = first.x[members], second.x[members], first.y[members]
+        if first.method in ("kendall", "kendall_a", "gamma", "pairs"):
+            found[:, g] = exchanged_pairs(x1, x2, y, masks[:, members], first.method)
+        else:
+            weights = np.hstack([~masks[:, members], masks[:, members]]).astype(float)
+            found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.method)
+    if first.constant == "zero":
+        return np.asarray(np.nan_to_num(found).mean(axis=1))
+    return ratio(np.nansum(found, axis=1), np.isfinite(found).sum(axis=1))
+
+
+def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    assert first.system is not None
+    means = _Means.of(first)
+    count = np.bincount(first.system).astype(float)
+    member = np.zeros((len(first.x), first.n_systems))
+    member[np.arange(len(first.x)), first.system] = second.x - first.x
+    total = np.bincount(first.system, first.x) + masks @ member
+    y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
+    return row_correlation(settled(total / count), settled(y), first.method)

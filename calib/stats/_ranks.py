@@ -63,7 +63,14 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> 
 
 def coefficient(x: Floats, y: Floats, method: str) -> float:
     """The coefficient of one sample; NaN where it is not defined."""
-    return float(_weighted(x, y, np.ones((1, len(x))), method)[0]) if len(x) else float("nan")
+    if not len(x):
+        return float("nan")
+    if method not in PAIR_SUMS:
+        return float(_weighted(x, y, np.ones((1, len(x))), method)[0])
+    first, second = levels_of(x), levels_of(y)
+    sums = {name: np.array(rows.sum()) for name, rows in _pair_rows(first, second).items()}
+    distinct = min(int(codes.max()) + 1 for codes in (first, second))
+    return float(from_pairs(method, sums, float(len(x)), distinct))
 
 
 def _weighted(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
@@ -423,6 +430,25 @@ _PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], method: str) -> Floats:
+    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
+
+    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form
+    in z, made of the four ways in which two items can take theirs.
+    """
+    n = len(y)
+    dtype = _exact(4.0 * n * n)
+    z = masks.astype(dtype)
+    sx, sy = _signs(np.append(x1, x2), dtype), np.tile(_signs(y, dtype), (2, 2))
+    sums: Sums = {}
+    for name in PAIR_SUMS[method]:
+        form = _PRODUCTS[name](sx, sy)
+        neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
+        linear = 2 * (one - neither).sum(axis=1)
+        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, z @ (neither - one - one.T + both) + linear)
+    return from_pairs(method, sums, float(n), None)
+
+
 # --- leaving out ------------------------------------------------------------------------------------------------
 
 
@@ -491,12 +517,6 @@ def _inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
         for name, values in rows.items():
             out[name][units[members[0]]] = values.sum()
     return out
-
-
-def pair_sums(x: Floats, y: Floats) -> dict[str, float]:
-    """All sums over ordered pairs of one sample."""
-    rows = _pair_rows(levels_of(x), levels_of(y))
-    return {name: float(values.sum()) for name, values in rows.items()}
 
 
 def _pair_rows(first: Codes, second: Codes) -> Sums:

@@ -1,0 +1,463 @@
+"""How far several raters agree among themselves: Krippendorff's alpha and intraclass correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse, stats
+
+from calib.stats import _check
+from calib.stats._check import Codes, Floats
+from calib.stats._estimate import Interval, Result, bracket, short
+
+METRICS = ("interval", "nominal", "ordinal", "ratio")
+NO_INTERVAL = Interval(float("nan"), float("nan"))
+Labels = Sequence[Any] | NDArray[Any]
+Totals = Callable[[Floats], Floats]
+
+
+# --- Krippendorff's alpha ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alpha(Result):
+    """Krippendorff's alpha of several raters.
+
+    Attributes
+    ----------
+    estimate : float
+        1 is perfect agreement, 0 what chance gives; NaN where all ratings are equal.
+    interval : Interval
+        NaN ends with fewer than two units, or where no resample differs.
+    confidence_level : float
+    metric, interval_method : str
+    n, n_dropped : int
+        Items with two or more ratings; items left out because they have fewer.
+    n_ratings, n_raters, n_groups : int
+    n_resamples, n_undefined : int
+        Resamples, and how many of them had no alpha because all ratings were equal.
+    """
+
+    estimate: float
+    interval: Interval
+    confidence_level: float
+    metric: str
+    interval_method: str
+    n: int
+    n_dropped: int
+    n_ratings: int
+    n_raters: int
+    n_groups: int
+    n_resamples: int
+    n_undefined: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        made = {"interval_method": self.interval_method, "n_dropped": self.n_dropped, "n_raters": self.n_raters}
+        return [quantity_row(f"alpha ({self.metric})", self.estimate, self.interval, self.n) | made]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"alpha": True, "metric": self.metric, "ci": self.interval_method.replace(" ", "-")}
+        terms |= {"cl": self.confidence_level, "resamples": self.n_resamples, "n": self.n, "dropped": self.n_dropped}
+        return terms | {"raters": self.n_raters, "groups": self.n_groups or None}
+
+    def __str__(self) -> str:
+        return (
+            f"Krippendorff's alpha ({self.metric}) = {short(self.estimate)}, "
+            f"{bracket(self.interval, self.confidence_level)} (n = {self.n}, {self.n_raters} raters)"
+        )
+
+
+def krippendorff_alpha(
+    ratings: ArrayLike,
+    *,
+    metric: str = "interval",
+    groups: Labels | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+) -> Alpha:
+    r"""Krippendorff's alpha: any number of raters, missing ratings, four ways to measure a disagreement.
+
+    .. math:: \alpha = 1 - (n - 1) \frac{\sum_u \frac{1}{m_u - 1} \sum_{i \ne j} \delta^2(x_{ui}, x_{uj})}
+                {\sum_c \sum_k n_c n_k \delta^2(c, k)}
+
+    over the items u with :math:`m_u \ge 2` ratings; :math:`n_c` counts the value c, n all
+    ratings. The difference is :math:`c \ne k` (nominal), :math:`c - k` (interval),
+    :math:`(c - k) / (c + k)` (ratio), or that of the midranks (ordinal: the ratings from c
+    to k, of c and k themselves one half).
+
+    The interval is the percentile bootstrap of items, or of whole groups. Every resample
+    has its own expected disagreement and, for the ordinal metric, its own midranks.
+
+    Parameters
+    ----------
+    ratings : array_like, shape (n_items, n_raters)
+        NaN where a rater did not rate. Names must be coded as numbers.
+    metric : {"interval", "nominal", "ordinal", "ratio"}, default "interval"
+    groups : sequence, shape (n_items,), optional
+        Which items belong together, such as the outputs for one document.
+    confidence_level : float, default 0.95
+    n_resamples : int, default 9999
+    rng : Generator or int, optional
+
+    Returns
+    -------
+    Alpha
+
+    Raises
+    ------
+    ValueError
+        If there is one rater only, an option is unknown, lengths differ, or a rating is
+        negative under the ratio metric.
+
+    Notes
+    -----
+    Each item (or group) becomes one row of sums, so that a resample is a product of its
+    multiplicities with these rows. The interval metric needs four sums whatever the number
+    of distinct values; the ratio metric takes the square of that number per resample.
+
+    A percentile interval is a little short: in simulations a nominal 95 % covered 93 and 94 %
+    with 50 and 200 items, 90 and 93 % with 30 and 100 groups.
+
+    References
+    ----------
+    Krippendorff (2004), Content Analysis, 2nd ed., chapter 11; Hayes and Krippendorff
+    (2007), Communication Methods and Measures 1:77-89, for a bootstrap (they resample
+    disagreements; here it is items, which are what was sampled).
+
+    Examples
+    --------
+    >>> result = krippendorff_alpha([[1, 1], [2, 2], [3, 4], [4, 4], [5, np.nan]], rng=1)
+    >>> round(result.estimate, 3), result.n, result.n_dropped
+    (0.926, 4, 1)
+    """
+    table = rating_table(ratings, groups=groups)
+    _check.choice(metric, "metric", METRICS)
+    level = _check.probability(confidence_level, "confidence_level")
+    if metric == "ratio" and (table < 0).any():
+        raise ValueError(f"`ratings` must not be negative for metric 'ratio', but got {np.nanmin(table):g}.")
+    if n_resamples < 1:
+        raise ValueError(f"`n_resamples` must be at least 1, but got {n_resamples!r}.")
+    paired = np.isfinite(table).sum(axis=1) > 1
+    used = table[paired]
+    group = None if groups is None else recoded(_check.codes(groups, "groups")[paired])
+    sums, alpha_of = _alpha_sums(used, metric)
+    units = sums if group is None else _sum_within(sums, group)
+    resampled = _resampled(units, alpha_of, n_resamples, np.random.default_rng(rng))
+    return Alpha(
+        estimate=float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0]),
+        interval=_percentiles(resampled, level),
+        confidence_level=level,
+        metric=metric,
+        interval_method="item bootstrap" if group is None else "group bootstrap",
+        n=len(used),
+        n_dropped=len(table) - len(used),
+        n_ratings=int(np.isfinite(used).sum()),
+        n_raters=table.shape[1],
+        n_groups=0 if group is None else units.shape[0],
+        n_resamples=n_resamples,
+        n_undefined=int(np.isnan(resampled).sum()),
+    )
+
+
+def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
+    """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
+    if metric == "interval":
+        return _moments(used)
+    values, counts = _counts(used)
+    if metric == "ordinal":
+        return _coincidences(used, values, counts)
+    distance = _distances(values, metric)
+    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (_per_item(used) - 1)
+
+    def alpha_of(totals: Floats) -> Floats:
+        of_value = totals[:, 1:]
+        n = of_value.sum(axis=1)
+        return _one_less(n, totals[:, 0], ((of_value @ distance) * of_value).sum(axis=1), n**2)
+
+    return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_of
+
+
+def _distances(values: Floats, metric: str) -> Floats:
+    gap = np.abs(np.subtract.outer(values, values))
+    if metric == "nominal":
+        return (gap > 0).astype(float)
+    both = np.add.outer(values, values)
+    return np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
+
+
+def _moments(used: Floats) -> tuple[sparse.csr_array, Totals]:
+    """The interval metric, from sums and sums of squares alone."""
+    rated, m = np.isfinite(used), _per_item(used)
+    # one of the values, not the mean: differences of whole numbers stay whole
+    shifted = (
+        np.where(rated, used - np.sort(used[rated])[rated.sum() // 2], 0.0) if rated.any() else np.zeros_like(used)
+    )
+    total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
+    own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
+    observed = 2 * m * (own**2).sum(axis=1) / (m - 1)
+
+    def alpha_of(totals: Floats) -> Floats:
+        d, n, s, q = totals.T
+        return _one_less(n, d, 2 * (n * q - s**2), n * q)
+
+    return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of
+
+
+def _coincidences(used: Floats, values: Floats, counts: sparse.csr_array) -> tuple[sparse.csr_array, Totals]:
+    """The ordinal metric: midranks change with the resample, so each pair of values keeps its own sum."""
+    m, first, second = _per_item(used), *np.triu_indices(used.shape[1], 1)
+    a, b = np.minimum(used[:, first], used[:, second]), np.maximum(used[:, first], used[:, second])
+    item, pair = np.nonzero(a < b)
+    low, high = np.searchsorted(values, a[item, pair]), np.searchsorted(values, b[item, pair])
+    kinds, kind = np.unique(low * len(values) + high, return_inverse=True)
+    low, high = np.divmod(kinds, max(len(values), 1))
+    together = sparse.csr_array((1 / (m[item] - 1), (item, kind)), shape=(len(used), len(kinds)))
+
+    def alpha_of(totals: Floats) -> Floats:
+        of_value, of_pair = totals[:, : len(values)], totals[:, len(values) :]
+        n, rank = of_value.sum(axis=1), np.cumsum(of_value, axis=1) - of_value / 2
+        observed = 2 * (of_pair * (rank[:, high] - rank[:, low]) ** 2).sum(axis=1)
+        s, q = (of_value * rank).sum(axis=1), (of_value * rank**2).sum(axis=1)
+        return _one_less(n, observed, 2 * (n * q - s**2), n * q)
+
+    return sparse.csr_array(sparse.hstack([counts, together])), alpha_of
+
+
+def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:
+    """1 - (n - 1) observed / expected; NaN where nothing was expected, up to the rounding of `scale`."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))
+
+
+def _counts(used: Floats) -> tuple[Floats, sparse.csr_array]:
+    item, rater = np.nonzero(np.isfinite(used))
+    values, code = np.unique(used[item, rater], return_inverse=True)
+    return values, sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
+
+
+def _per_item(used: Floats) -> Floats:
+    return np.asarray(np.isfinite(used).sum(axis=1), dtype=np.float64)
+
+
+def _sum_within(sums: sparse.csr_array, unit: Codes) -> sparse.csr_array:
+    shape = (int(unit.max(initial=-1)) + 1, len(unit))
+    return sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape) @ sums
+
+
+def _resampled(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng: np.random.Generator) -> Floats:
+    k, columns = units.shape
+    if k < 2:
+        return np.full(n_resamples, np.nan)
+    totals_of = sparse.csr_array(units.T)
+    chunk = max(1, 2_000_000 // max(k, columns))  # resamples at a time, so that memory stays small
+    sizes = [min(chunk, n_resamples - start) for start in range(0, n_resamples, chunk)]
+    return np.concatenate([statistic((totals_of @ w.T).T) for w in _multiplicities(sizes, k, rng)])
+
+
+def _multiplicities(sizes: list[int], k: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """How often each of k units is drawn, shape (size, k), with replacement."""
+    for size in sizes:
+        drawn = rng.integers(k, size=(size, k)) + k * np.arange(size)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=size * k).reshape(size, k).astype(float)
+
+
+def _percentiles(resampled: Floats, confidence_level: float) -> Interval:
+    defined = resampled[np.isfinite(resampled)]
+    if not len(defined) or np.ptp(defined) < 1e-12:
+        return NO_INTERVAL  # no spread among the units says nothing about others
+    low, high = np.quantile(defined, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    return Interval(float(low), float(high))
+
+
+# --- intraclass correlations ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ICC(Result):
+    """Intraclass correlations of several raters.
+
+    Attributes
+    ----------
+    estimates : dict of str to float
+        By name: "ICC(1)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`.
+    intervals : dict of str to Interval
+    confidence_level : float
+    ms_items, ms_raters, ms_error, ms_within : float
+        Mean squares of the two-way table, and within items of the one-way one.
+    n, n_dropped : int
+        Items that every rater rated; items left out because a rating is missing.
+    n_raters : int
+    """
+
+    estimates: dict[str, float]
+    intervals: dict[str, Interval]
+    confidence_level: float
+    ms_items: float
+    ms_raters: float
+    ms_error: float
+    ms_within: float
+    n: int
+    n_dropped: int
+    n_raters: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        made = {"interval_method": "F", "n_dropped": self.n_dropped, "n_raters": self.n_raters}
+        return [quantity_row(name, rho, self.intervals[name], self.n) | made for name, rho in self.estimates.items()]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"icc": True, "ci": "F", "cl": self.confidence_level, "n": self.n}
+        return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
+
+    def __str__(self) -> str:
+        one, mean = self.estimates["ICC(C,1)"], self.estimates["ICC(C,k)"]
+        return (
+            f"ICC(C,1) = {short(one)}, {bracket(self.intervals['ICC(C,1)'], self.confidence_level)}; "
+            f"ICC(C,{self.n_raters}) = {short(mean)} (n = {self.n} items that all {self.n_raters} raters rated)"
+        )
+
+
+def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
+    r"""Intraclass correlations: the share of variance that is the items', not the raters' or noise.
+
+    With the mean squares of items R, raters C, error E and within items W, and k raters,
+
+    .. math:: ICC(1) = \frac{R - W}{R + (k-1) W}, \quad
+              ICC(C,1) = \frac{R - E}{R + (k-1) E}, \quad
+              ICC(A,1) = \frac{R - E}{R + (k-1) E + \frac{k}{n}(C - E)}.
+
+    C is consistency (a rater may be strict throughout), A absolute agreement. The forms
+    with k are the reliability of the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
+
+    Parameters
+    ----------
+    ratings : array_like, shape (n_items, n_raters)
+        Items with a NaN are left out and counted.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    ICC
+        NaN with fewer than two complete items, or where no rating differs.
+
+    Raises
+    ------
+    ValueError
+        If there is one rater only, or `confidence_level` is not between 0 and 1.
+
+    Notes
+    -----
+    The F intervals take items as independent and effects as normal. Where items share a
+    document they are too short: there the group bootstrap of `krippendorff_alpha`, which for
+    many items is close to ICC(1) with the interval metric, gives the honest width.
+
+    References
+    ----------
+    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the
+    correction on page 390; Shrout and Fleiss (1979), Psychological Bulletin 86:420-428.
+
+    Examples
+    --------
+    >>> four_judges = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> {name: round(value, 2) for name, value in icc(four_judges).estimates.items()}
+    {'ICC(1)': 0.17, 'ICC(C,1)': 0.71, 'ICC(C,k)': 0.91, 'ICC(A,1)': 0.29, 'ICC(A,k)': 0.62}
+    """
+    table = rating_table(ratings)
+    level = _check.probability(confidence_level, "confidence_level")
+    complete = table[np.isfinite(table).all(axis=1)]
+    n, k = complete.shape
+    squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
+    r, c, e, w = (float(value[0]) for value in squares)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
+        single = {
+            "1": (_divided(r - w, r + (k - 1) * w), _f_limits(r, w, n - 1, n * (k - 1), k, level)),
+            "C": (_divided(r - e, r + (k - 1) * e), _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, level)),
+            "A": (rho_a, _absolute_limits(r, c, e, rho_a, n, k, level)),
+        }
+    estimates, intervals = {"ICC(1)": single["1"][0]}, {"ICC(1)": single["1"][1]}
+    for kind in ("C", "A"):
+        rho, limits = single[kind]
+        estimates |= {f"ICC({kind},1)": rho, f"ICC({kind},k)": _stepped_up(rho, k)}
+        intervals |= {f"ICC({kind},1)": limits, f"ICC({kind},k)": Interval(*(_stepped_up(end, k) for end in limits))}
+    return ICC(
+        estimates=estimates,
+        intervals=intervals,
+        confidence_level=level,
+        ms_items=r,
+        ms_raters=c,
+        ms_error=e,
+        ms_within=w,
+        n=n,
+        n_dropped=len(table) - n,
+        n_raters=k,
+    )
+
+
+def rating_sums(complete: Floats) -> Floats:
+    """Sums of each item from which every mean square follows: 1, mean², sum of squares, one rating per rater."""
+    centred = complete - complete.mean() if len(complete) else complete
+    mean = centred.mean(axis=1)
+    return np.column_stack([np.ones(len(complete)), mean**2, (centred**2).sum(axis=1), centred])
+
+
+def mean_squares(totals: Floats, k: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean squares of items, raters, error, within items; `totals` of shape (B, 3 + k)."""
+    n, of_means, of_all, of_rater = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correction = of_rater.sum(axis=1) ** 2 / (n * k)
+        items, raters = k * of_means - correction, (of_rater**2).sum(axis=1) / n - correction
+        within = np.where(of_all - k * of_means > 1e-12 * of_all, of_all - k * of_means, 0.0)
+        error = np.where(within - raters > 1e-12 * of_all, within - raters, 0.0)
+        return items / (n - 1), raters / (k - 1), error / ((n - 1) * (k - 1)), within / (n * (k - 1))
+
+
+def _divided(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else float("nan")
+
+
+def _stepped_up(rho: float, k: int) -> float:
+    """Spearman-Brown: the reliability of the mean of k raters."""
+    return _divided(k * rho, 1 + (k - 1) * rho)
+
+
+def _f_limits(above: float, below: float, df1: float, df2: float, k: int, level: float) -> Interval:
+    if not (below > 0 and df1 >= 1):
+        return NO_INTERVAL
+    tail, f = (1 + level) / 2, above / below
+    ends = (f / stats.f.ppf(tail, df1, df2), f * stats.f.ppf(tail, df2, df1))
+    return Interval(*(float((end - 1) / (end + k - 1)) for end in ends))
+
+
+def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, level: float) -> Interval:
+    if not (e > 0 and n > 1 and rho < 1):
+        return NO_INTERVAL
+    a = k * rho / (n * (1 - rho))
+    b = 1 + a * (n - 1)
+    df = (a * c + b * e) ** 2 / ((a * c) ** 2 / (k - 1) + (b * e) ** 2 / ((n - 1) * (k - 1)))
+    tail, rest = (1 + level) / 2, k * c + (k * n - k - n) * e
+    low, high = stats.f.ppf(tail, n - 1, df), stats.f.ppf(tail, df, n - 1)
+    return Interval(float(n * (r - low * e) / (low * rest + n * r)), float(n * (high * r - e) / (rest + n * high * r)))
+
+
+# --- shared with the judge's side ----------------------------------------------------------------------------------
+
+
+def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
+    table = _check.array(ratings, "ratings", ndim=2)
+    if table.shape[1] < 2:
+        raise ValueError(f"`ratings` must have at least 2 columns, one for each rater, but got {table.shape[1]}.")
+    _check.same_length(ratings=table, **others)
+    return table
+
+
+def quantity_row(quantity: str, estimate: float, interval: Interval, n: int) -> dict[str, Any]:
+    return {"quantity": quantity, "estimate": estimate, "conf_low": interval.low, "conf_high": interval.high, "n": n}
+
+
+def recoded(codes: Codes) -> Codes:
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)

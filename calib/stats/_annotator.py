@@ -1,0 +1,328 @@
+"""The alternative annotator test, beside what a judge that never looks would get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from calib.stats import _check
+from calib.stats._agreement import agreement
+from calib.stats._check import Codes, Floats
+from calib.stats._estimate import Result, short
+
+SCORES = ("auto", "accuracy", "rmse")
+Labels = Sequence[Any] | NDArray[Any]
+
+_FEW = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
+
+
+class ExcludedAnnotator(NamedTuple):
+    """The judge against one annotator, both measured by the remaining ones.
+
+    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that
+    they may add up to more than 1.
+    """
+
+    annotator: int
+    n: int
+    judge_wins: float
+    annotator_wins: float
+    p_value: float
+    p_adjusted: float
+    rejected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AltTest(Result):
+    """Alternative annotator test of a judge, and the numbers without which it misleads.
+
+    Attributes
+    ----------
+    winning_rate : float
+        Share of the annotators against whom the judge holds, omega.
+    passes : bool
+        Whether that is at least one half.
+    advantage : float
+        How often the judge is as close to the others as the excluded annotator, or closer;
+        the mean over annotators.
+    constant : float or str
+        The one label that, given to all items, has the largest advantage.
+    constant_winning_rate, constant_advantage : float
+        Of a judge that gives this label to all items.
+    rank_agreement : float
+        Spearman rho of the judge with the mean of annotators; NaN for names, and for a
+        constant judge.
+    verdict : str
+        All of it in words.
+    warnings : tuple of str
+    annotators : tuple of ExcludedAnnotator
+    epsilon, q : float
+    score : str
+        "accuracy" or "rmse".
+    n, n_dropped, n_groups : int
+        Items with the judge and two or more annotators; items without.
+    """
+
+    winning_rate: float
+    passes: bool
+    advantage: float
+    constant: float | str
+    constant_winning_rate: float
+    constant_advantage: float
+    rank_agreement: float
+    verdict: str
+    warnings: tuple[str, ...]
+    annotators: tuple[ExcludedAnnotator, ...]
+    epsilon: float
+    q: float
+    score: str
+    n: int
+    n_dropped: int
+    n_groups: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        judge = {"judge": "judge", "winning_rate": self.winning_rate, "advantage": self.advantage}
+        judge |= {"passes": self.passes, "spearman": self.rank_agreement, "n": self.n}
+        constant = {"judge": f"always {_said(self.constant)}", "winning_rate": self.constant_winning_rate}
+        constant |= {"advantage": self.constant_advantage, "passes": self.constant_winning_rate >= 0.5}
+        return [judge, constant | {"spearman": float("nan"), "n": self.n}]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"alt-test": True, "score": self.score, "epsilon": self.epsilon, "by": self.q}
+        terms |= {"annotators": len(self.annotators), "n": self.n, "dropped": self.n_dropped}
+        return terms | {"groups": self.n_groups or None}
+
+    def __str__(self) -> str:
+        rank = "" if np.isnan(self.rank_agreement) else f"; Spearman with people {short(self.rank_agreement)}"
+        return f"{self.verdict} (epsilon {short(self.epsilon)}, n = {self.n}{rank})"
+
+
+def alternative_annotator_test(
+    judge: ArrayLike,
+    ratings: ArrayLike,
+    *,
+    epsilon: float = 0.2,
+    score: str = "auto",
+    groups: Labels | None = None,
+    q: float = 0.05,
+) -> AltTest:
+    r"""Whether a judge may stand in for an annotator (Calderon, Reichart and Dror, 2025).
+
+    Each annotator j is left out in turn. On every item the judge f and j are compared with
+    the remaining annotators by S, the share of equal labels (accuracy) or minus the root
+    mean squared difference (rmse): :math:`W^f = 1\{S_f \ge S_j\}`, :math:`W^j = 1\{S_j \ge S_f\}`.
+    A one-sided t test over items asks whether :math:`E(W^j - W^f) < \varepsilon`;
+    Benjamini-Yekutieli at level q goes over the annotators. The winning rate is the share
+    of rejections; one half passes. The advantage is the mean of :math:`W^f` over items, then
+    over annotators.
+
+    **Never read it alone.** Where most labels are the same, a judge that gives this one
+    label to everything is as close to people as people are. So the best constant judge is
+    tested along, and the rank agreement shows whether the judge tells items apart at all.
+    Both want one criterion at a time: pooled criteria with other scales or levels (as in some
+    tables of the paper) make every constant bad and every rank agreement good.
+
+    Parameters
+    ----------
+    judge : array_like, shape (n_items,)
+        Numbers, or names as strings; items where it is missing (NaN, None) are left out.
+    ratings : array_like, shape (n_items, n_annotators)
+        Of the same kind; NaN or None where an annotator did not rate.
+    epsilon : float, default 0.2
+        What the judge saves, as a handicap for people: .2 against experts, .15 against
+        skilled annotators, .1 against a crowd.
+    score : {"auto", "accuracy", "rmse"}, default "auto"
+        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for
+        names need ``"accuracy"``; their rank agreement means nothing.
+    groups : sequence, shape (n_items,), optional
+        Which items belong together. The paper's test takes items as independent; where
+        they share a document or a system the p-values are too small. With `groups` the
+        standard error is that of clusters, with (number of groups) - 1 degrees of freedom.
+    q : float, default 0.05
+
+    Returns
+    -------
+    AltTest
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three annotators, one of them shares fewer than two items
+        (or groups) with judge and others, names are mixed with numbers or scored by rmse,
+        or a number is out of range.
+
+    References
+    ----------
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge,
+    ACL, section 3. Benjamini and Yekutieli (2001), Annals of Statistics 29:1165-1188.
+
+    Examples
+    --------
+    >>> people = [[5, 5, 4]] * 20 + [[5, 5, 5]] * 20
+    >>> result = alternative_annotator_test([5] * 39 + [4], people)
+    >>> result.winning_rate, round(result.advantage, 4), result.constant
+    (1.0, 0.975, 5.0)
+    >>> print(result.verdict.partition(": ")[2])
+    the test says nothing for this judge.
+    """
+    scores, table, names = _coded(judge, ratings)
+    _check.same_length(ratings=table, judge=scores, groups=groups)
+    if table.shape[1] < 3:
+        raise ValueError(f"`ratings` must have at least 3 columns, one for each annotator, but got {table.shape[1]}.")
+    _check.choice(score, "score", SCORES)
+    if names and score == "rmse":
+        raise ValueError("`score` must be 'accuracy' for names, but got 'rmse'.")
+    kind = score if score != "auto" else "accuracy" if names else "rmse"
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"`epsilon` must be at least 0 and below 1, but got {epsilon!r}.")
+    group = None if groups is None else _check.codes(groups, "groups")
+    keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
+    table, group = table[keep], None if group is None else group[keep]
+    benches = [_bench(table, j, kind) for j in range(table.shape[1])]
+    how: dict[str, Any] = {"epsilon": float(epsilon), "q": _check.probability(q, "q"), "group": group}
+    found = _outcome(scores[keep], benches, **how)
+    label, constant = _best_constant(table, benches, how)
+    said = names[int(label)] if names else label
+    return AltTest(
+        winning_rate=found.winning_rate,
+        passes=found.winning_rate >= 0.5,
+        advantage=found.advantage,
+        constant=said,
+        constant_winning_rate=constant.winning_rate,
+        constant_advantage=constant.advantage,
+        rank_agreement=float("nan") if names else _rank_agreement(scores[keep], table),
+        verdict=_verdict(found, constant, said),
+        warnings=tuple(_warnings(found.annotators)),
+        annotators=found.annotators,
+        epsilon=float(epsilon),
+        q=float(q),
+        score=kind,
+        n=len(table),
+        n_dropped=int((~keep).sum()),
+        n_groups=0 if group is None else len(np.unique(group)),
+    )
+
+
+# --- labels -----------------------------------------------------------------------------------------------------
+
+
+def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[str]]:
+    """Judge and ratings as numbers, and the names that these stand for, if any."""
+    given = {"judge": np.asarray(judge, dtype=object), "ratings": np.asarray(ratings, dtype=object)}
+    names = sorted({label for values in given.values() for label in values.flat if isinstance(label, str)})
+    if not names:
+        return _check.array(judge, "judge", ndim=1), _check.array(ratings, "ratings", ndim=2), []
+    place = {name: float(code) for code, name in enumerate(names)}
+    coded = {}
+    for what, values in given.items():
+        number = next((v for v in values.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
+        if number is not None:
+            raise ValueError(f"`{what}` must be all names or all numbers, as the other, but got {number!r}.")
+        codes = [place[label] if isinstance(label, str) else np.nan for label in values.flat]
+        coded[what] = np.array(codes, dtype=float).reshape(values.shape)
+    return _check.array(coded["judge"], "judge", ndim=1), _check.array(coded["ratings"], "ratings", ndim=2), names
+
+
+def _said(label: float | str) -> str:
+    return label if isinstance(label, str) else short(label)
+
+
+# --- the test ---------------------------------------------------------------------------------------------------
+
+
+class _Bench(NamedTuple):
+    """One excluded annotator: his items, the labels of the others there, and how close he is to them."""
+
+    place: Codes
+    others: Floats
+    own: Floats
+    dust: float  # equal distances that were rounded differently tie
+    score: str
+
+
+class _Outcome(NamedTuple):
+    winning_rate: float
+    advantage: float
+    annotators: tuple[ExcludedAnnotator, ...]
+
+
+def _bench(table: Floats, j: int, score: str) -> _Bench:
+    place = np.flatnonzero(np.isfinite(table[:, j]))
+    others = np.delete(table[place], j, axis=1)
+    dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(place) else 0.0
+    return _Bench(place, others, _closeness(table[place, j], others, score), dust, score)
+
+
+def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
+    """S up to what is the same for judge and annotator: the number of others, and the root."""
+    if score == "accuracy":
+        return np.asarray((others == labels[:, None]).sum(axis=1), dtype=np.float64)
+    return np.asarray(-np.nansum((others - labels[:, None]) ** 2, axis=1))
+
+
+def _outcome(judge: Floats, benches: list[_Bench], *, epsilon: float, q: float, group: Codes | None) -> _Outcome:
+    rows = []
+    for j, bench in enumerate(benches):
+        lead = _closeness(judge[bench.place], bench.others, bench.score) - bench.own
+        judge_wins, annotator_wins = lead >= -bench.dust, lead <= bench.dust
+        own = None if group is None else group[bench.place]
+        p = _p_value(annotator_wins.astype(float) - judge_wins, epsilon, own, j)
+        rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
+    adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
+    tested = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
+    wins = [annotator.judge_wins for annotator in tested]
+    return _Outcome(float(np.mean([annotator.rejected for annotator in tested])), float(np.mean(wins)), tested)
+
+
+def _p_value(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
+    """One-sided: how likely so small a mean loss is if the true one is epsilon."""
+    mean = loss.mean() if len(loss) else 0.0
+    parts = loss - mean if group is None else np.bincount(np.unique(group, return_inverse=True)[1], loss - mean)
+    k = len(parts)
+    if k < 2:
+        what = "items" if group is None else "groups"
+        raise ValueError(f"`ratings` must have at least 2 {what} in each column, but column {j} has {k} to compare.")
+    std_error = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / len(loss)
+    if std_error < 1e-12:
+        return 0.0 if mean < epsilon else 1.0
+    return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
+
+
+def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) -> tuple[float, _Outcome]:
+    labels = np.unique(table[np.isfinite(table)]).tolist()
+    outcomes = {label: _outcome(np.full(len(table), label), benches, **how) for label in labels}
+    best = max(labels, key=lambda label: outcomes[label].advantage)
+    return best, outcomes[best]
+
+
+# --- beside it --------------------------------------------------------------------------------------------------
+
+
+def _rank_agreement(judge: Floats, table: Floats) -> float:
+    return agreement(judge, np.nanmean(table, axis=1), method="spearman", interval="none").estimate
+
+
+def _verdict(found: _Outcome, constant: _Outcome, label: float | str) -> str:
+    def numbers(outcome: _Outcome) -> str:
+        return f"(winning rate {short(outcome.winning_rate)}, advantage {short(outcome.advantage)})"
+
+    passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
+    if constant.advantage < found.advantage:
+        return f"The judge {passes} {numbers(found)}; always {_said(label)} does worse {numbers(constant)}."
+    return (
+        f"The judge {passes} {numbers(found)}, but a judge that always says {_said(label)} does as well or better "
+        f"{numbers(constant)}: the test says nothing for this judge."
+    )
+
+
+def _warnings(annotators: tuple[ExcludedAnnotator, ...]) -> list[str]:
+    few = [annotator for annotator in annotators if annotator.n < _FEW]
+    return [
+        f"annotator {one.annotator} has {one.n} items to compare, below {_FEW}: the t test is not to be trusted"
+        for one in few
+    ]

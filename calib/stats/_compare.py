@@ -1,0 +1,611 @@
+"""Which of two judges, or of many, agrees more with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from calib.stats import _check
+from calib.stats._agreement import (
+    BOOTSTRAPS,
+    METHODS,
+    Agreement,
+    Spread,
+    agreement,
+    check_method,
+    jackknife_variance,
+    tie_rates,
+    warnings_of_bootstrap,
+)
+from calib.stats._check import Floats, Labels
+from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._levels import Design, LeftOut, design_of, draws, estimate, exchanged, left_out, under, within
+
+TESTS = {
+    "jackknife": "jackknife",
+    "boot-both": "bootstrap of groups and systems",
+    "boot-groups": "bootstrap of groups",
+    "boot-systems": "bootstrap of systems",
+    "boot-items": "bootstrap of items",
+    "perm-cells": "permutation test, each score exchanged for itself (PERM-BOTH of Deutsch et al. 2021)",
+    "perm-axes": "permutation test, whole systems and whole groups exchanged (PERM-BOTH of nlpstats)",
+    "williams": "Williams test",
+}
+CORRECTIONS = ("holm", "bh", "none")
+_FEW_TIES = 0.01  # fewer ties than one pair in a hundred do not move tau-b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Result):
+    """Difference of two judges' agreement with the same human scores.
+
+    Attributes
+    ----------
+    estimate, std_error : float
+        First less second.
+    interval : Interval
+    p_value : float
+        Two-sided, of "no difference".
+    confidence_level : float
+    first, second : float
+        The agreement of each, on what both have in common.
+    names : tuple of str
+    level, method, test, interval_method : str
+    generalises_to : str
+        What interval and test speak about.
+    df : float
+    n, n_missing : int
+        Items that both judges and the human scored; items in which a score was missing.
+    n_groups, n_systems : int
+    n_skipped : int
+        Groups left out because one of the judges, or the human, gave a single value there.
+    constant, missing : str
+        The rules, as for `agreement`.
+    ties_first, ties_second, ties_y : float
+        Shares of tied pairs.
+    n_resamples : int
+        0 where nothing was drawn.
+    warnings : tuple of str
+    """
+
+    estimate: float
+    std_error: float
+    interval: Interval
+    p_value: float
+    confidence_level: float
+    first: float
+    second: float
+    names: tuple[str, str]
+    level: str
+    method: str
+    test: str
+    interval_method: str
+    generalises_to: str
+    df: float
+    n: int
+    n_missing: int
+    n_groups: int
+    n_systems: int
+    n_skipped: int
+    constant: str
+    missing: str
+    ties_first: float
+    ties_second: float
+    ties_y: float
+    n_resamples: int
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row: dict[str, Any] = {"level": self.level, "coefficient": self.method}
+        row |= {"first": self.names[0], "second": self.names[1]}
+        row |= {"agreement_first": self.first, "agreement_second": self.second, "estimate": self.estimate}
+        row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
+        row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
+        row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
+        row |= {"ties_first": self.ties_first, "ties_second": self.ties_second, "ties_y": self.ties_y}
+        return [row | {"test": self.test, "interval_method": self.interval_method}]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {self.method: True, "difference": True, "level": self.level, "test": self.test}
+        terms |= {"ci": self.interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
+        terms |= {"missing": self.n_missing, "groups": self.n_groups or None, "systems": self.n_systems or None}
+        if self.level == "group":
+            terms |= {"constant": self.constant, "skipped": self.n_skipped}
+        return terms | {"draws": self.n_resamples or None}
+
+    def __str__(self) -> str:
+        return (
+            f"{METHODS[self.method]} {_WHERE[self.level]}: {self.names[0]} {short(self.first)}, "
+            f"{self.names[1]} {short(self.second)}, difference {short(self.estimate)}, "
+            f"{bracket(self.interval, self.confidence_level)}, p = {_p(self.p_value)} ({self.test})"
+        )
+
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, in one sentence."""
+        one, two = self.names if self.estimate >= 0 else self.names[::-1]
+        about = f" (about {self.generalises_to})" if self.generalises_to else ""
+        if not np.isfinite(self.p_value):
+            return f"Whether {one} and {two} differ cannot be said from these data."
+        if self.p_value <= 1 - self.confidence_level:
+            return f"{one} agrees with the human scores more than {two} does{about}."
+        return f"These data do not tell {one} and {two} apart{about}."
+
+
+_WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
+
+
+def _p(value: float) -> str:
+    return "nan" if np.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def compare(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "jackknife",
+    constant: str = "skip",
+    missing: str = "drop",
+    names: tuple[str, str] = ("first", "second"),
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+) -> Comparison:
+    r"""Difference of two judges' agreement with the same human scores, paired.
+
+    Both are taken on what they have in common: the items that all three scored and, at
+    level "group", the groups in which both have a coefficient.
+
+    Parameters
+    ----------
+    x1, x2, y : array_like, shape (n,)
+        Scores of the two judges and of the human.
+    groups, systems, level, method, constant, missing
+        As for `agreement`.
+    test : str, default "jackknife"
+        ``"jackknife"``: the t test of the jackknife that goes with the design, of the
+        difference itself; it speaks about new groups and new systems where both are given.
+        ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``,
+        ``"boot-items"``: percentile interval, and the p-value that inverts it.
+        ``"perm-cells"``: the judges' standardised scores of each item change places or not
+        (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it). ``"perm-axes"``: whole
+        systems and whole groups change places (PERM-BOTH of nlpstats). Both have
+        p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged", which
+        speaks about these groups and systems. ``"williams"``: for item-level Pearson of
+        independent items only,
+
+        .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
+                  {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
+
+        with n - 3 degrees of freedom and signed correlations. Permutation tests and
+        Williams's have the jackknife's interval beside them.
+    names : tuple of str
+        What the judges are called in the result.
+    confidence_level : float, default 0.95
+    n_resamples : int, default 9999
+    rng : Generator or int, optional
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but
+        item-level Pearson.
+
+    Warns
+    -----
+    CalibWarning
+        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b
+        leaves tied pairs out of its denominator and favours the one that ties more. If
+        Williams's test or a bootstrap of items meets repeated groups or systems.
+
+    References
+    ----------
+    Deutsch, Dror and Roth (2021), TACL 9:1132-1146. Williams (1959), Regression Analysis.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=200)
+    >>> close, far = y + rng.normal(size=200), y + 3 * rng.normal(size=200)
+    >>> result = compare(close, far, y, names=("close", "far"))
+    >>> print(result.conclusion)
+    close agrees with the human scores more than far does (about new items, each independent of the others).
+    """
+    _check.choice(test, "test", tuple(TESTS))
+    _check.choice(method, "method", tuple(METHODS))
+    _check.choice(constant, "constant", ("skip", "zero"))
+    _check.choice(missing, "missing", ("drop", "zero"))
+    level_wanted = _check.probability(confidence_level, "confidence_level")
+    _check.whole(n_resamples, "n_resamples", least=1)
+    rules = {"level": level, "method": method, "constant": constant}
+    one, two, n_missing = _both(x1, x2, y, groups, systems, missing, rules)
+    one, two, n_skipped = _common(one, two)
+    first, second = estimate(one), estimate(two)
+    ties = tie_rates(one)[0], tie_rates(two)[0], tie_rates(one)[1]
+    warned = _tie_warning(method, ties[0], ties[1], names) + _test_warnings(one, test)
+    for text in warned:
+        _check.warn(text)
+    spread, p_value = _tested(one, two, first - second, test, n_resamples, np.random.default_rng(rng))
+    return Comparison(
+        estimate=first - second,
+        std_error=spread.std_error,
+        interval=spread.interval(first - second, level_wanted),
+        p_value=p_value,
+        confidence_level=level_wanted,
+        first=first,
+        second=second,
+        names=(str(names[0]), str(names[1])),
+        level=level,
+        method=method,
+        test=test,
+        interval_method=spread.name,
+        generalises_to="these groups and systems" if test.startswith("perm") else spread.speaks_of,
+        df=spread.df,
+        n=one.n,
+        n_missing=n_missing,
+        n_groups=one.n_groups,
+        n_systems=one.n_systems,
+        n_skipped=n_skipped,
+        constant=constant,
+        missing=missing,
+        ties_first=ties[0],
+        ties_second=ties[1],
+        ties_y=ties[2],
+        n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
+        warnings=warned,
+    )
+
+
+def _both(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    y: ArrayLike,
+    groups: Labels | None,
+    systems: Labels | None,
+    missing: str,
+    rules: dict[str, str],
+) -> tuple[Design, Design, int]:
+    """Both designs on the items that all three scored."""
+    a, b, c = (_check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
+    _check.same_length(x1=a, x2=b, y=c, groups=groups, systems=systems)
+    n_missing = int((~np.isfinite(a + b + c)).sum())
+    if missing == "zero":
+        a, b = np.nan_to_num(a), np.nan_to_num(b)
+    there = np.where(np.isfinite(a + b), c, np.nan)
+    one, two = (design_of(v, there, groups=groups, systems=systems, **rules)[0] for v in (a, b))
+    check_method(one)
+    return one, two, n_missing
+
+
+def _common(one: Design, two: Design) -> tuple[Design, Design, int]:
+    """Both designs on the groups in which both have a coefficient."""
+    if one.level != "group" or one.constant != "skip":
+        return one, two, 0
+    defined = np.isfinite(within(one)) & np.isfinite(within(two))
+    keep = defined[one.group]
+    return one.only(keep), two.only(keep), int((~defined).sum())
+
+
+def _tie_warning(method: str, first: float, second: float, names: tuple[str, str]) -> tuple[str, ...]:
+    low, high = sorted((first, second))
+    if method != "kendall" or not high > 2 * low or high < _FEW_TIES:
+        return ()
+    more, fewer = names if first > second else names[::-1]
+    return (
+        f"tau-b compares judges with unlike ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
+        f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
+    )
+
+
+def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
+    if test in BOOTSTRAPS:
+        return warnings_of_bootstrap(design, test)
+    for name, codes in (("groups", design.group), ("systems", design.system)):
+        if test == "perm-axes" and codes is None:
+            raise ValueError(f"`{name}` must be given for 'perm-axes', but got None.")
+    if test != "williams":
+        return ()
+    if (design.level, design.method) != ("item", "pearson"):
+        raise ValueError(
+            f"`test` 'williams' must go with level 'item' and method 'pearson', "
+            f"but got {design.level!r} and {design.method!r}."
+        )
+    return ("Williams's test takes items as independent, but groups or systems repeat",) if design.repeats else ()
+
+
+# --- the tests --------------------------------------------------------------------------------------------------
+
+
+def _tested(
+    one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
+) -> tuple[Spread, float]:
+    if not np.isfinite(difference):
+        return Spread("none", float("nan")), float("nan")
+    if test in BOOTSTRAPS:
+        return _bootstrap(one, two, test, n_resamples, rng)
+    spread = _jackknife(one, two)
+    if test == "williams":
+        return spread, _williams(one.x, two.x, one.y)
+    if test == "jackknife":
+        return spread, spread.p_value(difference)
+    return spread, _permutation(one, two, difference, test, n_resamples, rng)
+
+
+def _jackknife(one: Design, two: Design) -> Spread:
+    parts = (left_out(design) for design in (one, two))
+    difference = LeftOut(*(None if a is None else a - b for a, b in zip(*map(_parts, parts), strict=True)))
+    variance, df, name, speaks_of = jackknife_variance(one, difference)
+    return Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0))
+
+
+def _parts(left: LeftOut) -> tuple[Floats | None, ...]:
+    return left.system, left.group, left.cell, left.item
+
+
+def _bootstrap(one: Design, two: Design, test: str, n_resamples: int, rng: np.random.Generator) -> tuple[Spread, float]:
+    factors, speaks_of = BOOTSTRAPS[test]
+    if test == "boot-items":
+        one, two = (_items_as_groups(design) for design in (one, two))
+        factors = ("groups",)
+    parts = [under(one, *drawn) - under(two, *drawn) for drawn in draws(one, factors, n_resamples, rng)]
+    found = np.concatenate(parts)
+    found = found[np.isfinite(found)]
+    # the level at which the percentile interval just meets 0
+    tail = min((found <= 0).sum(), (found >= 0).sum())
+    error = float(found.std(ddof=1)) if len(found) > 1 else float("nan")
+    spread = Spread(f"{test} percentile", error, speaks_of=speaks_of, draws=found)
+    return spread, float(min(1.0, 2 * (tail + 1) / (len(found) + 1)))
+
+
+def _items_as_groups(design: Design) -> Design:
+    return Design(design.x, design.y, np.arange(len(design.x)), None, design.level, design.method, design.constant)
+
+
+def _permutation(
+    one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
+) -> float:
+    """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
+    first, second = (_standardised(design) for design in (one, two))
+    if one.method == "spa":
+        raise ValueError(f"`test` {test!r} must go with another method than 'spa'.")
+    seen, used, step = 0, 0, max(1, 4_000_000 // max(one.n, 1))
+    for start in range(0, n_resamples, step):
+        masks = _masks(one, test, min(step, n_resamples - start), rng)
+        found = exchanged(first, second, masks) - exchanged(first, second, ~masks)
+        seen += int((np.abs(found) >= abs(difference) - 1e-12).sum())
+        used += int(np.isfinite(found).sum())
+    return (seen + 1) / (used + 1)
+
+
+def _masks(design: Design, test: str, b: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    if test == "perm-cells":
+        return rng.integers(2, size=(b, design.n), dtype=np.uint8).astype(bool)
+    groups, systems = (rng.integers(2, size=(b, k), dtype=np.uint8) for k in (design.n_groups, design.n_systems))
+    return np.asarray((groups[:, design.group] ^ systems[:, design.system]).astype(bool))
+
+
+def _standardised(design: Design) -> Design:
+    spread = design.x.std()
+    x = (design.x - design.x.mean()) / (spread if spread > 0 else 1.0)
+    return Design(x, design.y, design.group, design.system, design.level, design.method, design.constant)
+
+
+def _williams(x1: Floats, x2: Floats, y: Floats) -> float:
+    """Two-sided p-value of Williams's t for two dependent correlations that share y."""
+    n = len(y)
+    if n < 4:
+        return float("nan")
+    r = np.corrcoef([x1, x2, y])
+    r12, r1, r2 = r[0, 1], r[0, 2], r[1, 2]
+    determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
+    bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
+    if not bottom > 0:
+        return float("nan")
+    return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))
+
+
+# --- many judges ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking(Result):
+    """Many judges in the order of their agreement with people, and which of them can be told apart.
+
+    Attributes
+    ----------
+    names : tuple of str
+        From the highest agreement down.
+    agreements : tuple of Agreement
+        Each judge with its own interval, on all that it scored.
+    comparisons : tuple of Comparison
+        Each pair, the higher one first, on what both scored, in the order (0, 1), (0, 2), ...
+    p_values : ndarray, shape (judges, judges)
+        Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
+    distinct : ndarray of bool, shape (judges, judges)
+        Pairs that can be told apart: adjusted p at most 1 - confidence_level.
+    clusters : tuple of int
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another.
+    correction : str
+    level, method, test : str
+    confidence_level : float
+    warnings : tuple of str
+    """
+
+    names: tuple[str, ...]
+    agreements: tuple[Agreement, ...]
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    p_values: Floats = field(repr=False, compare=False)
+    distinct: NDArray[np.bool_] = field(repr=False, compare=False)
+    clusters: tuple[int, ...]
+    correction: str
+    level: str
+    method: str
+    test: str
+    confidence_level: float
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for i, (name, result) in enumerate(zip(self.names, self.agreements, strict=True)):
+            row: dict[str, Any] = {"level": self.level, "coefficient": self.method, "judge": name}
+            row |= {"estimate": result.estimate, "std_error": result.std_error}
+            row |= {"conf_low": result.interval.low, "conf_high": result.interval.high, "cluster": self.clusters[i]}
+            row["not_distinguishable"] = ", ".join(self.like(i))
+            rows.append(row | {"n": result.n, "n_groups": result.n_groups, "n_systems": result.n_systems})
+        return rows
+
+    def like(self, place: int) -> list[str]:
+        """The judges that the one at this place cannot be told apart from."""
+        return [name for j, name in enumerate(self.names) if j != place and not self.distinct[place, j]]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {self.method: True, "ranking": True, "level": self.level, "judges": len(self.names)}
+        return terms | {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
+
+    def __str__(self) -> str:
+        listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
+        return f"{METHODS[self.method]} {_WHERE[self.level]}: {', '.join(listed)}. {self.conclusion}"
+
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, in one sentence."""
+        pairs = len(self.comparisons)
+        apart = int(self.distinct.sum()) // 2
+        alike = self.like(0)
+        adjusted = {"holm": " (Holm)", "bh": " (Benjamini-Hochberg)", "none": " (not adjusted)"}[self.correction]
+        first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
+        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart{adjusted}."
+
+
+def rank_judges(
+    judges: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "jackknife",
+    correction: str = "holm",
+    constant: str = "skip",
+    missing: str = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+) -> Ranking:
+    """Judges in the order of their agreement with one human, every pair tested.
+
+    Parameters
+    ----------
+    judges : mapping of str to array_like, shape (n,)
+        Two judges or more, by name.
+    y : array_like, shape (n,)
+        The human scores.
+    groups, systems, level, method, test, constant, missing, confidence_level, n_resamples, rng
+        As for `compare`.
+    correction : {"holm", "bh", "none"}, default "holm"
+        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
+        Benjamini and Hochberg hold the expected share of wrong ones among them.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    ValueError
+        As `compare`; if there are fewer than two judges.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995),
+    JRSS B 57:289-300.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=300)
+    >>> judges = {name: y + sd * rng.normal(size=300) for name, sd in [("a", 3), ("b", 1), ("c", 1)]}
+    >>> result = rank_judges(judges, y)
+    >>> print(result.conclusion)
+    b is not told apart from c; 2 of 3 pairs are told apart (Holm).
+    >>> result.clusters
+    (1, 1, 2)
+    """
+    _check.choice(correction, "correction", CORRECTIONS)
+    if len(judges) < 2:
+        raise ValueError(f"`judges` must hold two judges or more, but got {len(judges)}.")
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
+    rules |= {"constant": constant, "missing": missing, "confidence_level": confidence_level}
+    alone = {name: agreement(x, y, **rules) for name, x in judges.items()}
+    # what has no coefficient comes last
+    names = sorted(judges, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
+    source = np.random.default_rng(rng)
+    pairs = [
+        compare(judges[a], judges[b], y, test=test, names=(a, b), n_resamples=n_resamples, rng=source, **rules)
+        for a, b in combinations(names, 2)
+    ]
+    p_values = _square(adjusted([pair.p_value for pair in pairs], correction), len(names))
+    distinct = p_values <= 1 - confidence_level
+    return Ranking(
+        names=tuple(names),
+        agreements=tuple(alone[name] for name in names),
+        comparisons=tuple(pairs),
+        p_values=p_values,
+        distinct=distinct,
+        clusters=_clusters(distinct),
+        correction=correction,
+        level=level,
+        method=method,
+        test=test,
+        confidence_level=confidence_level,
+        warnings=tuple(dict.fromkeys(text for pair in pairs for text in pair.warnings)),
+    )
+
+
+def adjusted(p_values: ArrayLike, correction: str) -> Floats:
+    """P-values for many tests; NaN stays NaN and is not counted.
+
+    Examples
+    --------
+    >>> adjusted([0.01, 0.04, 0.03], "holm"), adjusted([0.01, 0.04, 0.03], "bh")
+    (array([0.03, 0.06, 0.06]), array([0.03, 0.04, 0.04]))
+    """
+    p = np.asarray(p_values, dtype=float)
+    out, known = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    m = len(order)
+    if correction == "holm":
+        out[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
+    elif correction == "bh":
+        out[order] = np.minimum.accumulate((p[order] * m / np.arange(1, m + 1))[::-1])[::-1]
+    else:
+        out[order] = p[order]
+    return np.asarray(np.minimum(out, 1.0))
+
+
+def _square(upper: Floats, k: int) -> Floats:
+    table = np.full((k, k), np.nan)
+    table[np.triu_indices(k, 1)] = upper
+    return np.where(np.isnan(table), table.T, table)
+
+
+def _clusters(distinct: NDArray[np.bool_]) -> tuple[int, ...]:
+    """A new cluster begins where all above can be told apart from all below."""
+    cuts = [bool(distinct[:i, i:].all()) for i in range(1, len(distinct))]
+    return tuple(int(c) for c in 1 + np.concatenate([[0], np.cumsum(cuts)]))
