@@ -1,505 +1,19 @@
-"""The verbs on tables: align by key, count what does not match, call `calib.stats`."""
+"""Aggregates and draws on tables: align by key, count what does not match, call `calib.stats`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
+from calib._results import Results, words
 from calib.stats import Result
-from calib.stats._estimate import short
-from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores, parse_scale
-
-R = TypeVar("R", bound=Result)
-_WHO = ("criterion", "rater", "prompt", "method", "temperature")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Results(Sequence[Result]):
-    """Results in a row, one per criterion, rater, prompt, method (and what `by` names).
-
-    Attributes
-    ----------
-    labels : tuple of dict
-        For each result what it is about, and the counts of what did not match.
-    results : tuple of Result
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> results = calib.agreement(human, human, level="group")
-    >>> len(results), len(results.select(criterion="fluency", rater="simulated-1", against="simulated-2"))
-    (24, 1)
-    """
-
-    labels: tuple[dict[str, Any], ...]
-    results: tuple[Result, ...]
-
-    @overload
-    def __getitem__(self, place: int) -> Result: ...
-    @overload
-    def __getitem__(self, place: slice) -> Results: ...
-    def __getitem__(self, place: int | slice) -> Result | Results:
-        if isinstance(place, slice):
-            return Results(self.labels[place], self.results[place])
-        return self.results[place]
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def __add__(self, other: Results) -> Results:
-        return Results(self.labels + other.labels, self.results + other.results)
-
-    def select(self, **wanted: Any) -> Results:
-        """Those whose labels have these values.
-
-        Raises
-        ------
-        KeyError
-            If no label has that name or that value.
-        """
-        for name, value in wanted.items():
-            there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
-            if not there:
-                raise KeyError(f"no label is called {name!r}; there are {self._names()}")
-            if value not in there:
-                raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
-        keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
-        return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
-
-    def one(self) -> Result:
-        """The single result.
-
-        Raises
-        ------
-        ValueError
-            If there is none or more than one; names what there is.
-        """
-        if len(self) == 1:
-            return self.results[0]
-        there = "; ".join(_words(label) for label in self.labels[:12]) or "none"
-        raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
-
-    def to_frame(self) -> pd.DataFrame:
-        """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
-        pairs = zip(self.labels, self.results, strict=True)
-        frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
-        if not frames:
-            return pd.DataFrame()
-        names = list(dict.fromkeys(name for label in self.labels for name in label))
-        counts = [name for name in names if name.startswith("n_")]
-        first, last = [name for name in names if name not in counts], [*counts, "signature"]
-        frame = pd.concat(frames, ignore_index=True)
-        return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
-
-    def _names(self) -> str:
-        return ", ".join(dict.fromkeys(name for label in self.labels for name in label))
-
-    def __str__(self) -> str:
-        pairs = zip(self.labels, self.results, strict=True)
-        return "\n".join(f"{_words(label)}: {result}{_left_out(label)}" for label, result in pairs)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} results>\n{self}"
-
-    def _repr_html_(self) -> str:
-        frame = self.to_frame()
-        said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
-        return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
-
-
-def _left_out(label: dict[str, Any]) -> str:
-    counts = {"n_unmatched": "unmatched", "n_unread": "unread"}
-    parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
-    return f" [left out: {', '.join(parts)}]" if parts else ""
-
-
-def _words(label: dict[str, Any]) -> str:
-    shown = [
-        str(value)
-        for name, value in label.items()
-        if not name.startswith("n_") and name != "temperature" and value != ""
-    ]
-    # draws at another temperature have another expectation: that has to be seen
-    temperature = label.get("temperature", math.nan)
-    tempered = label.get("method") in ("sample", "chain") and not math.isnan(temperature) and temperature != 1
-    return ", ".join([*shown, f"temperature {temperature:g}"] if tempered else shown)
-
-
-# --- ratings -> scores ------------------------------------------------------------------------------------------
-
-
-def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
-    r"""One score per item, criterion and rater: the expectation of its score distribution.
-
-    Within a draw the reported probabilities are normalised over the scale; draws are
-    averaged. So a sampled judge gets the mean of its draws, token probabilities give
-    the G-Eval expectation, chains the mean of theirs, and a person the label.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-    items : DataFrame, optional
-        Adds `group` and `system` to the scores, where the items have them.
-    pool : {"rater"}, optional
-        Average all raters of an item and criterion, each with equal weight.
-
-    Returns
-    -------
-    DataFrame
-        A table of scores: `score` (expectation; NaN if nothing could be read),
-        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters
-        pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
-        (bounds on the expectation from mass that was not reported or not told apart). For
-        chains also `var_within`, the score's variance within a chain of reasoning, and
-        `var_between`, that of the chains' expectations (needs two or more chains).
-
-    Raises
-    ------
-    TableError
-        If a table breaks its schema, or `items` lacks an item of the ratings.
-
-    References
-    ----------
-    Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.
-
-    Examples
-    --------
-    >>> rows = [("a", 3, 0.42), ("a", 4, 0.40), ("a", 5, 0.10), ("b", 3, 0.10), ("b", 4, 0.55), ("b", 5, 0.25)]
-    >>> ratings = pd.DataFrame(rows, columns=["item", "score", "weight"])
-    >>> ratings = ratings.assign(criterion="coherence", rater="judge", method="logprob", scale="1|2|3|4|5")
-    >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
-    [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
-    """
-    if pool not in (None, "rater"):
-        raise ValueError(f"`pool` must be None or 'rater', but got {pool!r}.")
-    table = check_ratings(ratings)
-    table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
-    scores = _scores(_pooled(table) if pool else table)
-    if items is not None:
-        scores = _with_design(scores, check_items(items))
-    return check_scores(scores)
-
-
-def _pooled(table: pd.DataFrame) -> pd.DataFrame:
-    """Raters as draws of one pooled rater, each with one score however often it rated."""
-    alone = _scores(table).astype({"score": float})
-    names, methods = sorted(alone["rater"].unique()), set(alone["method"])
-    rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
-    method = methods.pop() if len(methods) == 1 else "sample"
-    pooled = alone.assign(
-        rater=rater, prompt="", run="", method=method, temperature=math.nan, draw=np.arange(len(alone))
-    )
-    status = np.where(alone["score"].notna(), "ok", "unread")
-    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
-
-
-def _scores(table: pd.DataFrame) -> pd.DataFrame:
-    key = table.groupby(list(SCORE_KEY), dropna=False, sort=False).ngroup().to_numpy()
-    reply = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup().to_numpy()
-    owner = pd.Series(key).groupby(reply).first().to_numpy()  # the key that each reply belongs to
-    heads = table.groupby(key, sort=True)[[*SCORE_KEY, "scale"]].first()
-    ok = (table["status"] == "ok").to_numpy()
-    weight = table["weight"].to_numpy()
-    mass = np.bincount(reply, np.where(ok, weight, 0.0))
-    draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
-    shares, levels = _dense(
-        key[ok], table["score"].to_numpy()[ok], (weight / np.where(mass > 0, mass, 1.0)[reply])[ok], len(heads)
-    )
-    low, high = _bounds(table, reply, owner)
-    within, between = _chains(table, reply, owner)
-    chains = (heads["method"] == "chain").to_numpy()
-    return heads.reset_index(drop=True).assign(
-        score=stats.expectation(shares, levels),
-        entropy=stats.entropy(shares),
-        sd=np.sqrt(stats.variance(shares, levels)),
-        mode=stats.mode(shares, levels),
-        n=read.astype(int),
-        n_unread=(draws - read).astype(int),
-        mass=np.bincount(owner, mass) / draws,
-        low=low,
-        high=high,
-        var_within=np.where(chains, within, np.nan),
-        var_between=np.where(chains, between, np.nan),
-    )
-
-
-def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
-    """Variance of the score within a chain of reasoning (mean over chains), and of their expectations (ddof 1)."""
-    ok = (table["status"] == "ok").to_numpy()
-    weight, score = np.where(ok, table["weight"], 0.0), table["score"].fillna(0.0).to_numpy()
-    mass = np.bincount(reply, weight)
-    read = mass > 0
-    mean, square = (np.bincount(reply, weight * score**k) / np.where(read, mass, 1.0) for k in (1, 2))
-    within = _mean_by(owner, np.maximum(square - mean**2, 0.0), read)
-    centre = _mean_by(owner, mean, read)
-    n = np.bincount(owner, read)
-    scatter = np.bincount(owner, np.where(read, (mean - np.nan_to_num(centre)[owner]) ** 2, 0.0))
-    return within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
-
-
-def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
-    """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
-    cells = (
-        pd.DataFrame({"key": key, "score": score, "share": share})
-        .groupby(["key", "score"])["share"]
-        .sum()
-        .reset_index()
-    )
-    slot = cells.groupby("key").cumcount().to_numpy()
-    shape = (n, int(slot.max(initial=0)) + 1)
-    shares, levels = np.zeros(shape), np.zeros(shape)
-    shares[cells["key"], slot], levels[cells["key"], slot] = cells["share"], cells["score"]
-    return shares, levels
-
-
-def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
-    """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
-
-    The least mean takes in the pieces in the order of their ends, as long as they lower it.
-    """
-    ok = (table["status"] == "ok").to_numpy()
-    weight, score = table["weight"].to_numpy(), table["score"].fillna(0.0).to_numpy()
-    known, sums = np.bincount(reply, np.where(ok, weight, 0.0)), np.bincount(reply, np.where(ok, weight * score, 0.0))
-    mean = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0)
-    unclear = table["status"].isin(["ambiguous", "unseen"]).to_numpy() & (known > 0)[reply]
-    owners, pieces = reply[unclear], weight[unclear]
-    ends = []
-    for name, sign in (("low", 1.0), ("high", -1.0)):
-        end = table[name].to_numpy()[unclear]
-        order = np.lexsort((sign * end, owners))
-        whose, mass, total = owners[order], pieces[order], (pieces * end)[order]
-        reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
-        best = sign * mean
-        np.minimum.at(best, whose, sign * reached)
-        ends.append(_mean_by(owner, sign * best, known > 0))
-    return ends[0], ends[1]
-
-
-def _running(values: Any, whose: Any) -> Any:
-    """Sums up to each value within its owner; owners stand together."""
-    total = np.cumsum(values)
-    first = np.searchsorted(whose, whose)
-    return total - (total - values)[first]
-
-
-def _mean_by(owner: Any, values: Any, use: Any) -> Any:
-    count = np.bincount(owner, use)
-    total = np.bincount(owner, np.where(use, values, 0.0))
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    strangers = ~scores["item"].isin(items["item"])
-    if strangers.any():
-        row = scores.index[strangers][0]
-        raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
-    names = [name for name in ("group", "system") if name in items]
-    return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
-
-
-def scores_from(
-    frame: pd.DataFrame,
-    *,
-    item: str = "item",
-    score: str = "score",
-    criterion: str | None = None,
-    rater: str | None = None,
-    scale: str = "",
-    group: str | None = None,
-    system: str | None = None,
-) -> pd.DataFrame:
-    """A table of scores from your own columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    item, score : str
-        Names of the columns with the ids and with the scores; an empty score is an
-        item without a label and is left out.
-    criterion, rater : str, optional
-        The name of a column, or, where there is none of that name, a value for all rows.
-        Default: all rows are of criterion "quality" and of rater "human".
-    scale : str, optional
-        ``"1|2|3|4|5"`` or ``"lo..hi"``.
-    group, system : str, optional
-        Names of columns.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    TableError
-        If a named column is missing or a score is not a number on the scale.
-
-    Examples
-    --------
-    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
-    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
-      item  score  rater
-    0    a    4.0  human
-    1    b    2.0  human
-    """
-    taken = {"item": item, "score": score} | {k: v for k, v in (("group", group), ("system", system)) if v}
-    for argument, name in taken.items():
-        if name not in frame:
-            there = ", ".join(repr(str(c)) for c in frame.columns)
-            raise TableError(f"`{argument}` must be a column of the frame, but got {name!r}; there are {there}.")
-    out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
-    for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
-        out[column] = default if given is None else frame.get(given, given)
-    labelled = out["score"].notna() & (out["score"].astype(object) != "")
-    return check_scores(out[labelled].assign(scale=scale))
-
-
-# --- pairs of scores --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Scores of one rater beside another's, aligned by item; NaN where the other has none."""
-
-    label: dict[str, Any]
-    frame: pd.DataFrame
-
-
-def _slices(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    for key, rows in scores.groupby(list(_WHO), observed=True, dropna=False, sort=False):
-        yield dict(zip(_WHO, key, strict=True)), rows
-
-
-def _pairs(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[_Pair]:
-    """Every rater of `scores` beside every other rater of `human` on the same criterion."""
-    first, second = _ready(scores, "scores"), _ready(human, "human")
-    found = False
-    for label, mine in _slices(first):
-        for other, theirs in _slices(second[second["criterion"] == label["criterion"]]):
-            if str(label) == str(other):  # as text, where a missing temperature equals itself
-                continue
-            found = True
-            against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
-            yield _Pair(label | {"against": against}, _aligned(mine, theirs))
-    if not found:
-        raise TableError(
-            f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
-            f"but scores have {_seen(first)} and human {_seen(second)}."
-        )
-
-
-def _seen(scores: pd.DataFrame) -> str:
-    pairs = scores[["criterion", "rater"]].drop_duplicates().astype(str)
-    return "; ".join(f"{c} by {r}" for c, r in pairs.itertuples(index=False)) or "nothing"
-
-
-def _ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Checked scores; ratings are summarised on the way, since that is free."""
-    if isinstance(scores, pd.DataFrame) and "weight" in scores and "draw" in scores:
-        scores = summarize(scores)
-    try:
-        return check_scores(scores)
-    except TableError as error:
-        raise TableError(f"`{name}`: {error}") from None
-
-
-def _aligned(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """All items of both, with `x`, `y`, and group and system from whichever side has them."""
-    sides = []
-    for frame, value in ((mine, "x"), (theirs, "y")):
-        names = [n for n in ("group", "system", "scale") if n in frame]
-        plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
-        sides.append(plain.rename(columns={"score": value}))
-    both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
-    for name in ("group", "system", "scale"):
-        if f"{name}_y" in both:
-            both[name] = both[name].where(both[name].notna(), both[f"{name}_y"])
-    return both
-
-
-def _labels(frame: pd.DataFrame, name: str) -> Any:
-    return frame[name].to_numpy() if name in frame and frame[name].notna().all() and len(frame) else None
-
-
-def agreement(
-    scores: pd.DataFrame,
-    human: pd.DataFrame,
-    *,
-    level: str = "item",
-    method: str = "spearman",
-    interval: str = "auto",
-    constant: str = "skip",
-    confidence_level: float = 0.95,
-) -> Results:
-    """Correlation of every rater in `scores` with every rater in `human`, per criterion.
-
-    Parameters
-    ----------
-    scores, human : DataFrame
-        Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
-        the same: a rater is not compared with itself.
-    level : {"item", "group", "system"}
-    method : {"spearman", "pearson", "kendall", "kendall_c"}
-    interval : {"auto", "none"}
-    constant : {"skip", "zero"}
-    confidence_level : float
-        As for `calib.stats.agreement`, which see for the formulas.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature, `against` (the other
-        rater) and `n_unmatched` (items that only one of the two scored).
-
-    Raises
-    ------
-    TableError
-        If nothing matches, or the level needs a column that is not there.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> pair = calib.agreement(human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"])
-    >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
-    [0.63]
-    """
-    labels, results = [], []
-    for pair in _pairs(scores, human):
-        both = pair.frame[pair.frame["_merge"] == "both"]
-        _need(level, both)
-        result = stats.agreement(
-            both["x"],
-            both["y"],
-            groups=_labels(both, "group"),
-            systems=_labels(both, "system"),
-            level=level,
-            method=method,
-            interval=interval,
-            constant=constant,
-            confidence_level=confidence_level,
-        )
-        labels.append(pair.label | {"n_unmatched": len(pair.frame) - len(both)})
-        results.append(result)
-    return Results(tuple(labels), tuple(results))
-
-
-def _need(level: str, frame: pd.DataFrame) -> None:
-    if not len(frame):
-        raise TableError("scores and human must share items, but no item is in both.")
-    if level in ("group", "system") and _labels(frame, level) is None:
-        raise TableError(
-            f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`."
-        )
-
+from calib.table import TableError, check_ratings, parse_scale
 
 # --- aggregates -------------------------------------------------------------------------------------------------
 
@@ -574,21 +88,19 @@ def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[st
     scales = {f"{scale.low:g} to {scale.high:g}" for text in _scales(judged) if (scale := parse_scale(text))}
     if len(scales) > 1:
         raise TableError(
-            f"{_words(label)}: scores and gold must be on one scale, but are on {' and '.join(sorted(scales))}."
+            f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(sorted(scales))}."
         )
     if method == "judge_only" or (by is not None and by not in judged):
         return
     labelled = judged["y"].notna()
     if not labelled.any():
-        raise TableError(
-            f"{_words(label)}: scores and gold must share items, but no gold item was scored by the judge."
-        )
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
     if by is not None:
         counts = labelled.groupby(judged[by], sort=False).sum()
         short = [f"{name!r} ({n})" for name, n in counts.items() if n < 2]
         if short:
             raise ValueError(
-                f"{_words(label)}: each {by} must have two gold labels at least, but not: {', '.join(short)}."
+                f"{words(label)}: each {by} must have two gold labels at least, but not: {', '.join(short)}."
             )
 
 
@@ -597,16 +109,16 @@ def _scales(judged: pd.DataFrame) -> set[str]:
     return {str(text) for column in columns for text in column.dropna().unique()}
 
 
-def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[_Pair]:
-    people = _ready(gold, "gold")
+def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[Pair]:
+    people = ready(gold, "gold")
     for criterion, rows in people.groupby("criterion", observed=True):
-        raters = [label["rater"] for label, _ in _slices(rows)]
+        raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             known = ", ".join(map(repr, raters))
             raise TableError(
                 f"`gold` must have one rater per criterion, but {criterion!r} has {known}; pool them first."
             )
-    yield from _pairs(scores, people)
+    yield from pairs_of(scores, people)
 
 
 def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -625,14 +137,14 @@ def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any]
 def _mean_of(part: pd.DataFrame, method: str, confidence_level: float, label: dict[str, Any]) -> Result:
     if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
         raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
-    group = _labels(part, "group")
+    group = labels_in(part, "group")
     repeated = group is not None and len(set(group)) < len(group)
     try:
         return stats.ppi_mean(
             part["y"], part["x"], groups=group if repeated else None, method=method, confidence_level=confidence_level
         )
     except ValueError as error:
-        raise ValueError(f"{_words(label)}: {error}") from None
+        raise ValueError(f"{words(label)}: {error}") from None
 
 
 def difference(
@@ -768,11 +280,11 @@ def convergence(
     table = table[table["method"] == "sample"]
     if not len(table):
         raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
-    target = None if exact is None else _ready(exact, "exact")
-    people = None if human is None else _ready(human, "human")
+    target = None if exact is None else ready(exact, "exact")
+    people = None if human is None else ready(human, "human")
     source = np.random.default_rng(rng)
     labels, results = [], []
-    for label, rows in _slices(table):
+    for label, rows in slices(table):
         number = rows.groupby(["run", "draw"], observed=True).ngroup()
         cells = rows.assign(number=number, item=rows["item"].astype(object)).set_index(["item", "number"])
         draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
@@ -838,7 +350,7 @@ def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...],
     rows = _rows_of(scores, label, names)
     if not len(rows):
         wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableError(f"`{argument}` must have scores of {wanted}, but has {_seen(scores)}.")
+        raise TableError(f"`{argument}` must have scores of {wanted}, but has {seen(scores)}.")
     if rows["item"].duplicated().any():
         raise TableError(
             f"`{argument}` must have one score per item of {label['criterion']!r}; pool or select the raters."

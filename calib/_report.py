@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from calib import plot
-from calib._analyze import Results
+from calib._results import Results
 from calib._version import __version__
 from calib.plot import telling, visible
 from calib.stats import Agreement, Convergence, MeanEstimate, Result

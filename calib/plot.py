@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from calib._analyze import Results
+from calib._results import Results
 from calib.stats import Agreement, Convergence, MeanEstimate, Result
 from calib.stats._agreement import METHODS
 

@@ -14,19 +14,31 @@ import calib
 PACKAGE = Path(calib.__file__).parent
 # higher numbers may import lower ones; equal numbers may not, unless they are of one package
 LAYERS = {
-    "calib.cli": 6,
-    "calib._report": 5,
-    "calib.plot": 4,
-    "calib.datasets": 3,
-    "calib._analyze": 2,
-    "calib.judge": 2,
-    "calib._planted": 2,
+    "calib.cli": 8,
+    "calib._report": 7,
+    "calib.plot": 6,
+    "calib.datasets": 5,
+    "calib._agree": 4,
+    "calib._analyze": 4,
+    "calib.judge": 4,
+    "calib._planted": 4,
+    "calib._pairs": 3,
+    "calib._results": 2,
+    "calib._scores": 2,
     "calib.stats": 1,
     "calib.table": 1,
     "calib._version": 0,
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
-DOWNLOADS = {"load_summeval", "load_summeval_judges", "load_topical_chat", "load_llm_rubric", "load_unieval"}
+DOWNLOADS = {
+    "load_summeval",
+    "load_summeval_judges",
+    "load_topical_chat",
+    "load_llm_rubric",
+    "load_unieval",
+    "load_lesion",
+    "load_wax",
+}
 
 
 # --- names ------------------------------------------------------------------------------------------------------

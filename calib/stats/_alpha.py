@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
 from calib.stats import _check
-from calib.stats._check import Codes, Floats
+from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._levels import recoded
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 NO_INTERVAL = Interval(float("nan"), float("nan"))
-Labels = Sequence[Any] | NDArray[Any]
 Totals = Callable[[Floats], Floats]
 
 
@@ -140,8 +140,7 @@ def krippendorff_alpha(
     level = _check.probability(confidence_level, "confidence_level")
     if metric == "ratio" and (table < 0).any():
         raise ValueError(f"`ratings` must not be negative for metric 'ratio', but got {np.nanmin(table):g}.")
-    if n_resamples < 1:
-        raise ValueError(f"`n_resamples` must be at least 1, but got {n_resamples!r}.")
+    _check.whole(n_resamples, "n_resamples", least=1)
     paired = np.isfinite(table).sum(axis=1) > 1
     used = table[paired]
     group = None if groups is None else recoded(_check.codes(groups, "groups")[paired])
@@ -457,7 +456,3 @@ def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
 
 def quantity_row(quantity: str, estimate: float, interval: Interval, n: int) -> dict[str, Any]:
     return {"quantity": quantity, "estimate": estimate, "conf_low": interval.low, "conf_high": interval.high, "n": n}
-
-
-def recoded(codes: Codes) -> Codes:
-    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from calib.stats import _check
 from calib.stats._agreement import agreement
-from calib.stats._check import Codes, Floats
+from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Result, short
 
 SCORES = ("auto", "accuracy", "rmse")
-Labels = Sequence[Any] | NDArray[Any]
 
 _FEW = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
 

@@ -16,21 +16,17 @@ from calib.stats._alpha import (
     ICC,
     NO_INTERVAL,
     Alpha,
-    Labels,
     icc,
     krippendorff_alpha,
     mean_squares,
     quantity_row,
     rating_sums,
     rating_table,
-    recoded,
 )
-from calib.stats._check import Codes, Floats
+from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._ranks import row_correlation, settled, weighted_correlation
-
-_MANY = 3000  # above this many units, leaving them out one by one costs more than it tells
-
+from calib.stats._levels import recoded
+from calib.stats._ranks import cells_of, leave_out, row_correlation, settled, weighted_correlation
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
 
@@ -126,8 +122,8 @@ def human_ceiling(
     both (two-way: the sum of the two variances less that of the cells, at least the smaller
     of the two, with t quantiles of min(m, n) - 1 degrees of freedom, see `agreement`), or
     items. All three numbers are recomputed without each unit, so that the interval of the
-    difference knows that judge and people were compared on the same items. Raters are taken as fixed: three
-    people say little about other people.
+    difference knows that judge and people were compared on the same items. Raters are taken
+    as fixed: three people say little about other people.
 
     Parameters
     ----------
@@ -138,7 +134,7 @@ def human_ceiling(
     groups, systems : sequence, shape (n_items,), optional
     level : {"item", "group", "system"}, default "item"
     method : str, default "spearman"
-        Of `agreement`.
+        Of `agreement`, but not "spa".
     confidence_level : float, default 0.95
 
     Returns
@@ -154,9 +150,7 @@ def human_ceiling(
     Notes
     -----
     The mean of k - 1 people is a noisier yardstick than the mean of all k: both numbers
-    are lower than the judge's agreement with that mean. Above 3,000 items without labels
-    one hundred interleaved blocks are left out in turn; above 3,000 cells at level "item"
-    the cell term is left out, which makes the interval wider.
+    are lower than the judge's agreement with that mean.
 
     Examples
     --------
@@ -168,6 +162,8 @@ def human_ceiling(
     table = rating_table(ratings, judge=judge, groups=groups, systems=systems)
     scores = None if judge is None else _check.array(judge, "judge", ndim=1)
     cl = _check.probability(confidence_level, "confidence_level")
+    if method == "spa":
+        raise ValueError("`method` must not be 'spa', which compares whole samples of systems, not one score of each.")
     keep = np.isfinite(table).sum(axis=1) > 1
     if scores is not None:
         keep &= np.isfinite(scores)
@@ -176,7 +172,7 @@ def human_ceiling(
     values = np.array([pair.estimate() for pair in pairs]).reshape(-1, table.shape[1])
     used = np.isfinite(values[0])
     estimates = _ceiling_row(values[None, :, :], used)[0].tolist()
-    spread = _spread(lambda units: _without(pairs, units, values.shape, used), design, level)
+    spread = _spread(lambda units: _without(pairs, units, values.shape, used), design)
     intervals = [
         spread.interval(v, se, cl, bound) for v, se, bound in zip(estimates, spread.std_error, (1, 1, 2), strict=True)
     ]
@@ -213,10 +209,9 @@ class _Pair(NamedTuple):
     level: str
     method: str
 
-    def estimate(self, keep: NDArray[np.bool_] | slice = slice(None)) -> float:
-        group, system = (None if code is None else code[keep] for code in (self.group, self.system))
-        options: dict[str, Any] = {"groups": group, "systems": system, "level": self.level, "method": self.method}
-        return agreement(self.x[keep], self.y[keep], interval="none", **options).estimate
+    def estimate(self) -> float:
+        design: dict[str, Any] = {"groups": self.group, "systems": self.system, "level": self.level}
+        return agreement(self.x, self.y, method=self.method, interval="none", **design).estimate
 
     def without(self, units: Codes, k: int) -> Floats:
         """The estimate without each of k units, shape (k,)."""
@@ -225,9 +220,9 @@ class _Pair(NamedTuple):
             return self._systems_without(own, k)
         if self.level == "group":
             return self._groups_without(own, k)
-        if len(own) > _MANY:
-            return np.array([self.estimate(own != unit) for unit in range(k)])
-        return weighted_correlation(self.x, self.y, (own != np.arange(k)[:, None]).astype(float), self.method)
+        out = np.full(k, self.estimate())
+        out[np.unique(own)] = leave_out(self.x, self.y, recoded(own), self.method)
+        return out
 
     def _groups_without(self, own: Codes, k: int) -> Floats:
         """A unit changes only the groups that it touches."""
@@ -245,8 +240,8 @@ class _Pair(NamedTuple):
     def _systems_without(self, own: Codes, k: int) -> Floats:
         """A unit changes only the means of the systems that it touches."""
         assert self.system is not None
-        # a large common offset would eat the digits of the means
-        offsets = [v - v.mean() if len(v) else v for v in (self.x, self.y)]
+        # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
+        offsets = [v - self.y.mean() if len(v) else v for v in (self.x, self.y)]
         count, x, y = (_sums_without(v, own, k, self.system) for v in (np.ones_like(self.x), *offsets))
         seen, out = np.round(count) > 0, np.full(k, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -308,9 +303,6 @@ class _Design(NamedTuple):
     def n_systems(self) -> int:
         return 0 if self.system is None else int(self.system.max(initial=-1)) + 1
 
-    def items(self) -> Codes:
-        return np.arange(self.n) % (self.n if self.n <= _MANY else 100)
-
 
 def _design(groups: Labels | None, systems: Labels | None, keep: NDArray[np.bool_]) -> _Design:
     group = None if groups is None else recoded(_check.codes(groups, "groups")[keep])
@@ -330,23 +322,20 @@ class _Spread(NamedTuple):
         return Interval(float(max(estimate - half, -bound)), float(min(estimate + half, bound)))
 
 
-def _spread(without: Callable[[Codes], Floats], design: _Design, level: str = "") -> _Spread:
+def _spread(without: Callable[[Codes], Floats], design: _Design) -> _Spread:
     """Standard errors of several estimates at once; `without(units)` gives them without each unit, shape (k, q)."""
     # one group or one system alone says nothing about others
     group = design.group if design.n_groups > 1 else None
     system = design.system if design.n_systems > 1 else None
     if group is None or system is None:
         name = "item" if group is system else "system" if group is None else "group"
-        return _one_way(without, {"item": design.items(), "group": group, "system": system}[name], name)
+        return _one_way(without, {"item": np.arange(design.n), "group": group, "system": system}[name], name)
     rows, columns, df = (
         _variance(without(system)),
         _variance(without(group)),
         min(design.n_groups, design.n_systems) - 1,
     )
-    cell = recoded(group * design.n_systems + system)
-    if level == "item" and cell.max() >= _MANY:
-        return _Spread("two-way jackknife without cell term", np.sqrt(rows + columns), df)
-    cells = _variance(without(cell))
+    cells = _variance(without(cells_of(group, system)))
     return _Spread("two-way jackknife", np.sqrt(np.maximum(rows + columns - cells, np.minimum(rows, columns))), df)
 
 

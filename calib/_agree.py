@@ -1,0 +1,444 @@
+"""Agreement on tables: judges with people, people with people, judges with each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
+from calib._results import Results
+from calib.table import TableError
+
+Rng = np.random.Generator | int | None
+
+
+def agreement(
+    scores: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    interval: str = "auto",
+    constant: str = "skip",
+    missing: str = "drop",
+    convention: str | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+) -> Results:
+    """Agreement of every rater in `scores` with every rater in `human`, per criterion.
+
+    Parameters
+    ----------
+    scores, human : DataFrame
+        Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
+        the same: a rater is not compared with itself.
+    level : {"item", "group", "system"}
+    method, interval, constant : str
+    confidence_level : float
+    n_resamples : int
+    rng : Generator or int, optional
+        As for `calib.stats.agreement`, which see for the formulas.
+    missing : {"drop", "zero"}
+        Under ``"zero"`` each reply of a judge that could not be read counts as a score of
+        0, also within the mean of several draws, as in some published scripts; an item
+        that the judge was never asked about stays out.
+    convention : {"geval", "unieval", "bartscore", "summeval", "chiang-lee"}, optional
+        All coefficients of a published convention at its level, with its rules for
+        constants and missing scores, in place of the four options above: G-Eval (mean
+        within documents, unread draws as 0), UniEval's dialogue and fact tables (over
+        items), BARTScore (within documents), SummEval (Kendall over systems), and
+        Chiang and Lee (Pearson over items, Kendall within documents).
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `against` (the other
+        rater) and `n_unmatched` (items that only one of the two scored).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the level needs a column that is not there.
+    ValueError
+        If an option is unknown, or `convention` comes with what it sets.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> pair = calib.agreement(human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"])
+    >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
+    [0.63]
+    """
+    rules = {"level": level, "method": method, "constant": constant, "missing": missing}
+    options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options["rng"] = np.random.default_rng(rng)
+    labels, results = [], []
+    for pair in pairs_of(scores, human):
+        for rule in _of_convention(convention, rules):
+            results.append(_agreement(pair, rule, options))
+            name = {} if convention is None else {"convention": convention}
+            labels.append(pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)})
+    return Results(tuple(labels), tuple(results))
+
+
+_DEFAULTS = {"level": "item", "method": "spearman", "constant": "skip", "missing": "drop"}
+
+
+def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[str, str], ...]:
+    if convention is None:
+        return (rules,)
+    if convention not in stats.CONVENTIONS:
+        known = ", ".join(map(repr, stats.CONVENTIONS))
+        raise ValueError(f"`convention` must be one of {known}, but got {convention!r}.")
+    for name, value in rules.items():
+        if value != _DEFAULTS[name]:
+            raise ValueError(f"`{name}` is set by `convention` {convention!r}, but got {value!r} beside it.")
+    return stats.CONVENTIONS[convention]
+
+
+def _agreement(pair: Pair, rules: dict[str, str], options: dict[str, Any]) -> stats.Agreement:
+    """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
+    both = pair.both
+    design = _design(both, rules["level"])
+    if rules["missing"] not in ("drop", "zero"):
+        raise ValueError(f"`missing` must be one of 'drop', 'zero', but got {rules['missing']!r}.")
+    plain = {name: value for name, value in rules.items() if name != "missing"} | design
+    scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
+    other = "drop" if rules["missing"] == "zero" else "zero"
+    found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    if scores["drop"].equals(scores["zero"]):
+        return dataclasses.replace(found, missing=rules["missing"])
+    estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
+    n_missing = int((both["x"].isna() | both["y"].isna()).sum())
+    return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
+
+
+def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
+    """A judge's scores with 0 for each reply that could not be read; people have no replies."""
+    if label["method"] == "human" or "n_unread" not in both:
+        return both["x"]
+    read = both["n"].astype(float)
+    share = read / (read + both["n_unread"].astype(float))
+    return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
+
+
+def _design(frame: pd.DataFrame, level: str) -> dict[str, Any]:
+    """The groups and systems of aligned scores, and the level that they must allow."""
+    if not len(frame):
+        raise TableError("scores and human must share items, but no item is in both.")
+    if level in ("group", "system") and labels_in(frame, level) is None:
+        raise TableError(
+            f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`."
+        )
+    return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
+
+
+# --- one judge against another ----------------------------------------------------------------------------------
+
+
+def compare(
+    scores_a: pd.DataFrame,
+    scores_b: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "jackknife",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+) -> Results:
+    """Which of two judges agrees more with people: the paired difference, per criterion.
+
+    Parameters
+    ----------
+    scores_a, scores_b : DataFrame
+        Scores (or ratings) of the two judges; each may hold several, which are then
+        compared one with one.
+    human : DataFrame
+        Human scores of the same items.
+    level, method, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`.
+
+    Returns
+    -------
+    Results
+        Labelled as for `agreement`, with `versus` (the second judge) and `n_unmatched`
+        (items that one of the three lacks).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the level needs a column that is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> one, two, rest = [human[human["rater"] == f"simulated-{i}"] for i in (1, 2, 3)]
+    >>> result = calib.compare(one, two, rest, level="group").select(criterion="coherence").one()
+    >>> result.names, result.n_groups
+    (('simulated-1', 'simulated-2'), 24)
+    """
+    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
+    options["rng"] = np.random.default_rng(rng)
+    labels, results = [], []
+    for judges, name, against, frame in _judges(scores_a, scores_b, human):
+        both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
+        result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_design(both, level), **options)
+        results.append(result)
+        labels.append(name | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
+    return Results(tuple(labels), tuple(results))
+
+
+def rank_judges(
+    scores: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "jackknife",
+    correction: str = "holm",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+) -> Results:
+    """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores (or ratings) of two judges or more.
+    human : DataFrame
+        Human scores of the same items.
+    level, method, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion and `against`.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the level needs a column that is not there.
+    ValueError
+        If a criterion has fewer than two judges.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> judges, rest = human[human["rater"] != "simulated-3"], human[human["rater"] == "simulated-3"]
+    >>> result = calib.rank_judges(judges, rest, level="group").select(criterion="coherence").one()
+    >>> sorted(result.names)
+    ['simulated-1', 'simulated-2']
+    """
+    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
+    options |= {"correction": correction, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options["rng"] = np.random.default_rng(rng)
+    found: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs_of(scores, human):
+        found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
+    labels, results = [], []
+    for (criterion, against), pairs in found.items():
+        names = _short_names([pair.label for pair in pairs])
+        columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
+        rest = pd.concat([pair.both for pair in pairs]).drop_duplicates("item").set_index("item")
+        frame = rest.join(pd.concat(columns, axis=1))
+        judges = {name: frame[name].to_numpy() for name in names}
+        results.append(stats.rank_judges(judges, frame["y"], **_design(frame, level), **options))
+        labels.append({"criterion": criterion, "against": against})
+    return Results(tuple(labels), tuple(results))
+
+
+def _judges(
+    scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
+    """Each judge of the one table with each of the other, on one human's items."""
+    first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
+    matched = False
+    for a in first:
+        for b in second:
+            same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
+            if not same or str(a.label) == str(b.label):
+                continue
+            matched = True
+            one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
+            rest = pd.concat([a.frame, b.frame]).drop_duplicates("item").set_index("item").drop(columns="x")
+            frame = rest.join(one).join(two)
+            there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
+            names = _short_names([a.label, b.label])
+            yield (names[0], names[1]), a.label, a.label["against"], frame.assign(**there)
+    if not matched:
+        raise TableError(
+            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {seen(ready(scores_a, 'scores_a'))}"
+            f" and {seen(ready(scores_b, 'scores_b'))}."
+        )
+
+
+def _scored(pair: Pair) -> pd.Series:
+    """The items that a judge was asked about, read or not."""
+    return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
+
+
+def _short_names(labels: list[dict[str, Any]]) -> list[str]:
+    """What tells these judges apart: the rater, and as much of prompt, method and temperature as it takes."""
+    names = [str(label["rater"]) for label in labels]
+    for key in ("prompt", "method", "temperature"):
+        if len(set(names)) == len(names):
+            break
+        if len({str(label[key]) for label in labels}) > 1:
+            names = [f"{name} ({label[key]})" for name, label in zip(names, labels, strict=True)]
+    return names
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+def reliability(
+    human: pd.DataFrame,
+    scores: pd.DataFrame | None = None,
+    *,
+    metric: str = "interval",
+    level: str = "item",
+    method: str = "spearman",
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+) -> Results:
+    """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
+
+    Parameters
+    ----------
+    human : DataFrame
+        Scores (or ratings) of two people or more, one by one: not pooled.
+    scores : DataFrame, optional
+        Judges, each set beside the people.
+    metric, level, method, min_reliability, confidence_level, n_resamples, rng
+        As for `calib.stats.reliability`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, and by judge where there are some.
+
+    Raises
+    ------
+    TableError
+        If a criterion has fewer than two raters, or the level needs a column that is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> results = calib.reliability(calib.summarize(people, items), rng=1)
+    >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
+    0.73
+    """
+    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "min_reliability": min_reliability}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
+    options["rng"] = np.random.default_rng(rng)
+    labels, results = [], []
+    for label, people, design, judge in _panels(human, scores, level, least=2):
+        results.append(stats.reliability(people, judge, **design, **options))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def alternative_annotator_test(
+    scores: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    epsilon: float = 0.2,
+    score: str = "auto",
+    clustered: bool = False,
+    q: float = 0.05,
+) -> Results:
+    """Whether a judge may stand in for one of the annotators, per criterion and judge.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Judges.
+    human : DataFrame
+        Scores (or ratings) of three annotators or more, one by one.
+    epsilon, score, q
+        As for `calib.stats.alternative_annotator_test`.
+    clustered : bool, default False
+        Take items of one `group` together; the published test takes them as independent.
+
+    Returns
+    -------
+    Results
+        Each with the same test of the best constant judge and the rank agreement beside it.
+
+    Raises
+    ------
+    TableError
+        If a criterion has fewer than three raters, or `clustered` lacks a column `group`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> result = calib.alternative_annotator_test(calib.summarize(ratings, items), human).one()
+    >>> result.constant_winning_rate  # most of these outputs are good: "5" for all of them passes too
+    1.0
+    """
+    labels, results = [], []
+    for label, people, design, judge in _panels(human, scores, "group" if clustered else "item", least=3):
+        assert judge is not None
+        groups = design["groups"] if clustered else None
+        results.append(
+            stats.alternative_annotator_test(judge, people, epsilon=epsilon, score=score, groups=groups, q=q)
+        )
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def _panels(
+    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, *, least: int
+) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None]]:
+    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
+    people = ready(human, "human")
+    judges = None if scores is None else ready(scores, "scores")
+    for criterion, rows in people.groupby("criterion", observed=True, sort=False):
+        raters = [label["rater"] for label, _ in slices(rows)]
+        if len(raters) < least:
+            raise TableError(f"`human` must have {least} raters of {criterion!r} or more, but has {', '.join(raters)}.")
+        table = rows.astype({"item": object, "rater": object}).pivot_table(
+            index="item", columns="rater", values="score", aggfunc="first", sort=False, dropna=False, observed=True
+        )
+        factors = rows.astype({"item": object}).drop_duplicates("item").set_index("item").reindex(table.index)
+        design = _design(factors, level)
+        label = {"criterion": criterion, "raters": f"{len(raters)} raters"}
+        if judges is None:
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None
+            continue
+        for who, mine in slices(judges[judges["criterion"] == criterion]):
+            judge = mine.astype({"item": object}).set_index("item")["score"]
+            matched = table.index.isin(judge.index)
+            yield (
+                who | label | {"n_unmatched": int((~matched).sum())},
+                table[matched].to_numpy(),
+                {name: None if v is None else v[matched] for name, v in design.items()},
+                judge.reindex(table.index[matched]).to_numpy(),
+            )

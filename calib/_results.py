@@ -1,0 +1,128 @@
+"""Results in a row: what every verb on tables returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import pandas as pd
+
+from calib.stats import Result
+from calib.stats._estimate import short
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results(Sequence[Result]):
+    """Results in a row, one per criterion, rater, prompt, method (and what `by` names).
+
+    Attributes
+    ----------
+    labels : tuple of dict
+        For each result what it is about, and the counts of what did not match.
+    results : tuple of Result
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human, level="group")
+    >>> len(results), len(results.select(criterion="fluency", rater="simulated-1", against="simulated-2"))
+    (24, 1)
+    """
+
+    labels: tuple[dict[str, Any], ...]
+    results: tuple[Result, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> Result: ...
+    @overload
+    def __getitem__(self, place: slice) -> Results: ...
+    def __getitem__(self, place: int | slice) -> Result | Results:
+        if isinstance(place, slice):
+            return Results(self.labels[place], self.results[place])
+        return self.results[place]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __add__(self, other: Results) -> Results:
+        return Results(self.labels + other.labels, self.results + other.results)
+
+    def select(self, **wanted: Any) -> Results:
+        """Those whose labels have these values.
+
+        Raises
+        ------
+        KeyError
+            If no label has that name or that value.
+        """
+        for name, value in wanted.items():
+            there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
+            if not there:
+                raise KeyError(f"no label is called {name!r}; there are {self._names()}")
+            if value not in there:
+                raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
+        keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
+        return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
+
+    def one(self) -> Result:
+        """The single result.
+
+        Raises
+        ------
+        ValueError
+            If there is none or more than one; names what there is.
+        """
+        if len(self) == 1:
+            return self.results[0]
+        there = "; ".join(words(label) for label in self.labels[:12]) or "none"
+        raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
+        pairs = zip(self.labels, self.results, strict=True)
+        frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
+        if not frames:
+            return pd.DataFrame()
+        names = list(dict.fromkeys(name for label in self.labels for name in label))
+        counts = [name for name in names if name.startswith("n_")]
+        first, last = [name for name in names if name not in counts], [*counts, "signature"]
+        frame = pd.concat(frames, ignore_index=True)
+        return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
+
+    def _names(self) -> str:
+        return ", ".join(dict.fromkeys(name for label in self.labels for name in label))
+
+    def __str__(self) -> str:
+        pairs = zip(self.labels, self.results, strict=True)
+        return "\n".join(f"{words(label)}: {result}{_left_out(label)}" for label, result in pairs)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} results>\n{self}"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
+        return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+def _left_out(label: dict[str, Any]) -> str:
+    counts = {"n_unmatched": "unmatched", "n_unread": "unread"}
+    parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
+    return f" [left out: {', '.join(parts)}]" if parts else ""
+
+
+def words(label: dict[str, Any]) -> str:
+    """What a result is about, in words."""
+    shown = [
+        str(value)
+        for name, value in label.items()
+        if not name.startswith("n_") and name != "temperature" and value != ""
+    ]
+    # draws at another temperature have another expectation: that has to be seen
+    temperature = label.get("temperature", math.nan)
+    tempered = label.get("method") in ("sample", "chain") and not math.isnan(temperature) and temperature != 1
+    return ", ".join([*shown, f"temperature {temperature:g}"] if tempered else shown)

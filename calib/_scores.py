@@ -1,0 +1,237 @@
+"""From ratings to scores: one number per item, criterion and rater, with what is known about it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores
+
+
+def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
+    r"""One score per item, criterion and rater: the expectation of its score distribution.
+
+    Within a draw the reported probabilities are normalised over the scale; draws are
+    averaged. So a sampled judge gets the mean of its draws, token probabilities give
+    the G-Eval expectation, chains the mean of theirs, and a person the label.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+    items : DataFrame, optional
+        Adds `group` and `system` to the scores, where the items have them.
+    pool : {"rater"}, optional
+        Average all raters of an item and criterion, each with equal weight.
+
+    Returns
+    -------
+    DataFrame
+        A table of scores: `score` (expectation; NaN if nothing could be read),
+        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters
+        pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
+        (bounds on the expectation from mass that was not reported or not told apart). For
+        chains also `var_within`, the score's variance within a chain of reasoning, and
+        `var_between`, that of the chains' expectations (needs two or more chains).
+
+    Raises
+    ------
+    TableError
+        If a table breaks its schema, or `items` lacks an item of the ratings.
+
+    References
+    ----------
+    Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.
+
+    Examples
+    --------
+    >>> rows = [("a", 3, 0.42), ("a", 4, 0.40), ("a", 5, 0.10), ("b", 3, 0.10), ("b", 4, 0.55), ("b", 5, 0.25)]
+    >>> ratings = pd.DataFrame(rows, columns=["item", "score", "weight"])
+    >>> ratings = ratings.assign(criterion="coherence", rater="judge", method="logprob", scale="1|2|3|4|5")
+    >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
+    [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
+    """
+    if pool not in (None, "rater"):
+        raise ValueError(f"`pool` must be None or 'rater', but got {pool!r}.")
+    table = check_ratings(ratings)
+    table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
+    scores = _scores(_pooled(table) if pool else table)
+    if items is not None:
+        scores = _with_design(scores, check_items(items))
+    return check_scores(scores)
+
+
+def _pooled(table: pd.DataFrame) -> pd.DataFrame:
+    """Raters as draws of one pooled rater, each with one score however often it rated."""
+    alone = _scores(table).astype({"score": float})
+    names, methods = sorted(alone["rater"].unique()), set(alone["method"])
+    rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
+    method = methods.pop() if len(methods) == 1 else "sample"
+    pooled = alone.assign(
+        rater=rater, prompt="", run="", method=method, temperature=math.nan, draw=np.arange(len(alone))
+    )
+    status = np.where(alone["score"].notna(), "ok", "unread")
+    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
+
+
+def _scores(table: pd.DataFrame) -> pd.DataFrame:
+    key = table.groupby(list(SCORE_KEY), dropna=False, sort=False).ngroup().to_numpy()
+    reply = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup().to_numpy()
+    owner = pd.Series(key).groupby(reply).first().to_numpy()  # the key that each reply belongs to
+    heads = table.groupby(key, sort=True)[[*SCORE_KEY, "scale"]].first()
+    ok = (table["status"] == "ok").to_numpy()
+    weight = table["weight"].to_numpy()
+    mass = np.bincount(reply, np.where(ok, weight, 0.0))
+    draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
+    shares, levels = _dense(
+        key[ok], table["score"].to_numpy()[ok], (weight / np.where(mass > 0, mass, 1.0)[reply])[ok], len(heads)
+    )
+    low, high = _bounds(table, reply, owner)
+    within, between = _chains(table, reply, owner)
+    chains = (heads["method"] == "chain").to_numpy()
+    return heads.reset_index(drop=True).assign(
+        score=stats.expectation(shares, levels),
+        entropy=stats.entropy(shares),
+        sd=np.sqrt(stats.variance(shares, levels)),
+        mode=stats.mode(shares, levels),
+        n=read.astype(int),
+        n_unread=(draws - read).astype(int),
+        mass=np.bincount(owner, mass) / draws,
+        low=low,
+        high=high,
+        var_within=np.where(chains, within, np.nan),
+        var_between=np.where(chains, between, np.nan),
+    )
+
+
+def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
+    """Variance of the score within a chain of reasoning (mean over chains), and of their expectations (ddof 1)."""
+    ok = (table["status"] == "ok").to_numpy()
+    weight, score = np.where(ok, table["weight"], 0.0), table["score"].fillna(0.0).to_numpy()
+    mass = np.bincount(reply, weight)
+    read = mass > 0
+    mean, square = (np.bincount(reply, weight * score**k) / np.where(read, mass, 1.0) for k in (1, 2))
+    within = _mean_by(owner, np.maximum(square - mean**2, 0.0), read)
+    centre = _mean_by(owner, mean, read)
+    n = np.bincount(owner, read)
+    scatter = np.bincount(owner, np.where(read, (mean - np.nan_to_num(centre)[owner]) ** 2, 0.0))
+    return within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
+
+
+def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
+    """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
+    cells = (
+        pd.DataFrame({"key": key, "score": score, "share": share})
+        .groupby(["key", "score"])["share"]
+        .sum()
+        .reset_index()
+    )
+    slot = cells.groupby("key").cumcount().to_numpy()
+    shape = (n, int(slot.max(initial=0)) + 1)
+    shares, levels = np.zeros(shape), np.zeros(shape)
+    shares[cells["key"], slot], levels[cells["key"], slot] = cells["share"], cells["score"]
+    return shares, levels
+
+
+def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
+    """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
+
+    The least mean takes in the pieces in the order of their ends, as long as they lower it.
+    """
+    ok = (table["status"] == "ok").to_numpy()
+    weight, score = table["weight"].to_numpy(), table["score"].fillna(0.0).to_numpy()
+    known, sums = np.bincount(reply, np.where(ok, weight, 0.0)), np.bincount(reply, np.where(ok, weight * score, 0.0))
+    mean = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0)
+    unclear = table["status"].isin(["ambiguous", "unseen"]).to_numpy() & (known > 0)[reply]
+    owners, pieces = reply[unclear], weight[unclear]
+    ends = []
+    for name, sign in (("low", 1.0), ("high", -1.0)):
+        end = table[name].to_numpy()[unclear]
+        order = np.lexsort((sign * end, owners))
+        whose, mass, total = owners[order], pieces[order], (pieces * end)[order]
+        reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
+        best = sign * mean
+        np.minimum.at(best, whose, sign * reached)
+        ends.append(_mean_by(owner, sign * best, known > 0))
+    return ends[0], ends[1]
+
+
+def _running(values: Any, whose: Any) -> Any:
+    """Sums up to each value within its owner; owners stand together."""
+    total = np.cumsum(values)
+    first = np.searchsorted(whose, whose)
+    return total - (total - values)[first]
+
+
+def _mean_by(owner: Any, values: Any, use: Any) -> Any:
+    count = np.bincount(owner, use)
+    total = np.bincount(owner, np.where(use, values, 0.0))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
+    strangers = ~scores["item"].isin(items["item"])
+    if strangers.any():
+        row = scores.index[strangers][0]
+        raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
+    names = [name for name in ("group", "system") if name in items]
+    return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
+
+
+def scores_from(
+    frame: pd.DataFrame,
+    *,
+    item: str = "item",
+    score: str = "score",
+    criterion: str | None = None,
+    rater: str | None = None,
+    scale: str = "",
+    group: str | None = None,
+    system: str | None = None,
+) -> pd.DataFrame:
+    """A table of scores from your own columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    item, score : str
+        Names of the columns with the ids and with the scores; an empty score is an
+        item without a label and is left out.
+    criterion, rater : str, optional
+        The name of a column, or, where there is none of that name, a value for all rows.
+        Default: all rows are of criterion "quality" and of rater "human".
+    scale : str, optional
+        ``"1|2|3|4|5"`` or ``"lo..hi"``.
+    group, system : str, optional
+        Names of columns.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        If a named column is missing or a score is not a number on the scale.
+
+    Examples
+    --------
+    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
+    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
+      item  score  rater
+    0    a    4.0  human
+    1    b    2.0  human
+    """
+    taken = {"item": item, "score": score} | {k: v for k, v in (("group", group), ("system", system)) if v}
+    for argument, name in taken.items():
+        if name not in frame:
+            there = ", ".join(repr(str(c)) for c in frame.columns)
+            raise TableError(f"`{argument}` must be a column of the frame, but got {name!r}; there are {there}.")
+    out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
+    for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
+        out[column] = default if given is None else frame.get(given, given)
+    labelled = out["score"].notna() & (out["score"].astype(object) != "")
+    return check_scores(out[labelled].assign(scale=scale))
