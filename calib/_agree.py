@@ -285,9 +285,9 @@ def _judges(
             names = _short_names([a.label, b.label])
             yield (names[0], names[1]), a.label, a.label["against"], frame.assign(**there)
     if not matched:
+        there = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
         raise TableError(
-            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {seen(ready(scores_a, 'scores_a'))}"
-            f" and {seen(ready(scores_b, 'scores_b'))}."
+            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {there[0]} and {there[1]}."
         )
 
 

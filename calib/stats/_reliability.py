@@ -170,9 +170,10 @@ def human_ceiling(
     design = _design(groups, systems, keep)
     pairs = _pairs(table[keep], None if scores is None else scores[keep], design, level, method)
     values = np.array([pair.estimate() for pair in pairs]).reshape(-1, table.shape[1])
-    used = np.isfinite(values[0])
-    estimates = _ceiling_row(values[None, :, :], used)[0].tolist()
-    spread = _spread(lambda units: _without(pairs, units, values.shape, used), design)
+    used = np.isfinite(values[0])  # raters
+    estimates = _ceiling_row(values[None, :, used])[0].tolist()
+    compared = [pair for pair, in_use in zip(pairs, np.tile(used, len(values)), strict=True) if in_use]
+    spread = _spread(lambda units: _without(compared, units, len(values)), design)
     intervals = [
         spread.interval(v, se, cl, bound) for v, se, bound in zip(estimates, spread.std_error, (1, 1, 2), strict=True)
     ]
@@ -273,16 +274,18 @@ def _pairs(table: Floats, scores: Floats | None, design: _Design, level: str, me
     return pairs
 
 
-def _without(pairs: list[_Pair], units: Codes, shape: tuple[int, ...], used: NDArray[np.bool_]) -> Floats:
+def _without(pairs: list[_Pair], units: Codes, n_kinds: int) -> Floats:
+    """Ceiling, judge and difference without each unit, shape (k, 3)."""
     k = int(units.max()) + 1
-    return _ceiling_row(np.array([pair.without(units, k) for pair in pairs]).T.reshape(k, *shape), used)
+    parts = np.array([pair.without(units, k) for pair in pairs]).reshape(n_kinds, -1, k)
+    return _ceiling_row(np.moveaxis(parts, 2, 0))
 
 
-def _ceiling_row(values: Floats, used: NDArray[np.bool_]) -> Floats:
-    """Ceiling, judge and difference, shape (B, 3), of the parts of shape (B, 1 or 2, raters)."""
-    if not used.any():
-        return np.full((len(values), 3), np.nan)
-    means = values[:, :, used].mean(axis=2)
+def _ceiling_row(parts: Floats) -> Floats:
+    """Ceiling, judge and difference, shape (B, 3), of the parts of people and judge, (B, 1 or 2, raters)."""
+    if not parts.size:
+        return np.full((len(parts), 3), np.nan)
+    means = parts.mean(axis=2)
     ceiling, judge = means[:, 0], means[:, 1] if means.shape[1] > 1 else np.full(len(means), np.nan)
     return np.column_stack([ceiling, judge, judge - ceiling])
 
@@ -489,7 +492,7 @@ def disattenuated(
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
     estimates = _disattenuate(sums.sum(axis=0)[None, :], k)[0]
     spread = _spread(lambda units: _disattenuate(sums.sum(axis=0) - _unit_sums(sums, units), k), design)
-    reason = _refusal(float(estimates[1]), float(estimates[2]), least, k)
+    reason = _refusal(float(estimates[1]), float(estimates[2]), least, design.n, k)
     ends = [spread.interval(v, se, cl, b) for v, se, b in zip(estimates, spread.std_error, (np.inf, 1, 1), strict=True)]
     return Disattenuated(
         estimate=float("nan") if reason else float(estimates[0]),
@@ -511,7 +514,9 @@ def disattenuated(
     )
 
 
-def _refusal(correlation: float, reliability: float, least: float, k: int) -> str:
+def _refusal(correlation: float, reliability: float, least: float, n: int, k: int) -> str:
+    if n < 3:
+        return f"only {n} items have the judge and all {k} raters"
     if not np.isfinite(correlation):
         return "the judge or the mean of raters has a single value over the items that all raters rated"
     if not np.isfinite(reliability) or reliability < least:

@@ -43,7 +43,7 @@ def within_documents(
         gaps = product(raters, CRITERIA, ("group",), COEFFICIENTS)
         return pd.DataFrame(gaps, columns=["rater", "criterion", "level", "coefficient"]).assign(note=check.ABSENT)
     scores = calib.summarize(ratings, items)
-    return pd.concat([table(calib.agreement(scores, human, level="group", method=m)) for m in COEFFICIENTS])
+    return table(calib.agreement(scores, human, convention="bartscore"))
 
 
 def table(results: calib.Results) -> pd.DataFrame:

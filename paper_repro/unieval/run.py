@@ -18,15 +18,13 @@ def rows() -> pd.DataFrame:
         (name, calib.summarize(ratings[ratings["item"].isin(part["item"])], part))
         for name, part in items.groupby("set")
     ]
-    return pd.concat(
-        [row(name, scores, method) for name, scores in sets for method in ("pearson", "spearman", "kendall")]
-    )
+    return pd.concat([row(name, scores) for name, scores in sets])
 
 
-def row(name: str, scores: pd.DataFrame, method: str) -> pd.DataFrame:
-    """One set and one coefficient, all its criteria."""
+def row(name: str, scores: pd.DataFrame) -> pd.DataFrame:
+    """One set, all its criteria and coefficients."""
     people = scores["rater"] == "human"
-    results = calib.agreement(scores[~people], scores[people], method=method).to_frame()
+    results = calib.agreement(scores[~people], scores[people], convention="unieval").to_frame()
     names = ["set", "criterion", "level", "coefficient", "estimate", "conf_low", "conf_high"]
     return results.assign(set=name)[names].rename(columns={"estimate": "value"})
 
