@@ -551,6 +551,8 @@ def _p_value(design: Design, found: float, spread: Spread) -> float:
 
 
 def _independent_test(design: Design, found: float) -> float:
+    if not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
+        return float("nan")
     if design.method == "spearman" or (design.method == "pearson" and design.count is not None):
         return _t_test(found, design.n)
     if design.method == "pearson":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -70,14 +70,16 @@ def codes(labels: Labels, name: str) -> Codes:
     if isinstance(labels, str | bytes):
         raise ValueError(f"`{name}` must be a sequence of labels, but got the text {labels!r}.")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    seen: dict[Any, int] = {}
-    for place, label in enumerate(values):
-        if isinstance(label, list):
-            raise ValueError(f"`{name}` must have 1 dimension, but got a list at {place}.")
+    try:
+        place = {label: number for number, label in enumerate(dict.fromkeys(values))}
+    except TypeError:
+        bad = next(i for i, label in enumerate(values) if not isinstance(label, Hashable))
+        raise ValueError(f"`{name}` must have 1 dimension, but got a list at {bad}.") from None
+    for label in place:
         if _is_missing(label):
-            raise ValueError(f"`{name}` must have no missing label, but got one at {place}.")
-        seen.setdefault(label, len(seen))
-    return np.fromiter((seen[label] for label in values), dtype=np.intp, count=len(values))
+            first = next(i for i, other in enumerate(values) if _is_missing(other))
+            raise ValueError(f"`{name}` must have no missing label, but got one at {first}.")
+    return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
 
 
 def _is_missing(label: Any) -> bool:

@@ -26,6 +26,7 @@ from calib.stats._agreement import (
 from calib.stats._check import Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._levels import Design, LeftOut, design_of, draws, estimate, exchanged, left_out, under, within
+from calib.stats._ranks import SHARES
 
 TESTS = {
     "jackknife": "jackknife",
@@ -38,6 +39,7 @@ TESTS = {
     "williams": "Williams test",
 }
 CORRECTIONS = ("holm", "bh", "none")
+_DUST = 1e-12  # differences below it are rounding
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
 
 
@@ -366,7 +368,7 @@ def _bootstrap(one: Design, two: Design, test: str, n_resamples: int, rng: np.ra
     found = np.concatenate(parts)
     found = found[np.isfinite(found)]
     # the level at which the percentile interval just meets 0
-    tail = min((found <= 0).sum(), (found >= 0).sum())
+    tail = min((found <= _DUST).sum(), (found >= -_DUST).sum())
     error = float(found.std(ddof=1)) if len(found) > 1 else float("nan")
     spread = Spread(f"{test} percentile", error, speaks_of=speaks_of, draws=found)
     return spread, float(min(1.0, 2 * (tail + 1) / (len(found) + 1)))
@@ -380,14 +382,15 @@ def _permutation(
     one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
 ) -> float:
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
-    first, second = (_standardised(design) for design in (one, two))
     if one.method == "spa":
         raise ValueError(f"`test` {test!r} must go with another method than 'spa'.")
+    alike = one.method in ("kappa", *SHARES)  # what asks for the human's very scale is exchanged as it is
+    first, second = (one, two) if alike else (_standardised(one), _standardised(two))
     seen, used, step = 0, 0, max(1, 4_000_000 // max(one.n, 1))
     for start in range(0, n_resamples, step):
         masks = _masks(one, test, min(step, n_resamples - start), rng)
         found = exchanged(first, second, masks) - exchanged(first, second, ~masks)
-        seen += int((np.abs(found) >= abs(difference) - 1e-12).sum())
+        seen += int((np.abs(found) >= abs(difference) - _DUST).sum())
         used += int(np.isfinite(found).sum())
     return (seen + 1) / (used + 1)
 

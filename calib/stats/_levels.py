@@ -195,6 +195,7 @@ class _Means:
     x: Floats
     y: Floats
     count: Floats
+    scale: tuple[float, float]
 
     @classmethod
     def of(cls, design: Design) -> _Means:
@@ -202,10 +203,17 @@ class _Means:
         group = np.zeros_like(design.system) if design.group is None else design.group
         shape = design.n_systems, max(design.n_groups, 1)
         cell, size = design.system * shape[1] + group, shape[0] * shape[1]
-        # less the mean, so that a large common offset does not eat the digits of the means
-        x, y = (v - v.mean() if len(v) else v for v in (design.x, design.y))
+        # less a mean, so that a large common offset does not eat the digits of the means; kappa compares the two
+        zero = [v.mean() if len(v) else 0.0 for v in (design.x, design.x if design.method == "kappa" else design.y)]
+        x, y = design.x - zero[0], design.y - zero[1]
         sums = [np.bincount(cell, v, size).reshape(shape).astype(float) for v in (x, y, np.ones_like(x))]
-        return cls(design, sums[0], sums[1], sums[2])
+        # the rounding of scores far from 0 is that of their distance from it
+        scale = [np.abs(v).max(initial=0.0) + abs(z) / 256 for v, z in zip((x, y), zero, strict=True)]
+        return cls(design, sums[0], sums[1], sums[2], (scale[0], scale[1]))
+
+    def settled(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Means of both sides, equal ones tied."""
+        return settled(x, self.scale[0]), settled(y, self.scale[1])
 
     @property
     def cells(self) -> tuple[Floats, Floats]:
@@ -217,7 +225,7 @@ class _Means:
         """Of rows of sums and counts, each (B, systems); a system without items has no weight."""
         there = np.round(count) > 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = settled(x / count), settled(y / count)
+            means = self.settled(x / count, y / count)
         if there.all() and weights is None:
             return row_correlation(*means, self.design.method)
         w = there.astype(float) if weights is None else there * weights
@@ -228,7 +236,7 @@ def system_means(design: Design) -> tuple[Floats, Floats]:
     """The mean scores of the systems, up to a common shift of each rater."""
     means = _Means.of(design)
     count = means.count.sum(axis=1)
-    return settled(means.x.sum(axis=1) / count), settled(means.y.sum(axis=1) / count)
+    return means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
 
 
 def _of_means(means: _Means, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
@@ -473,6 +481,6 @@ def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) 
     count = np.bincount(first.system).astype(float)
     member = np.zeros((len(first.x), first.n_systems))
     member[np.arange(len(first.x)), first.system] = second.x - first.x
-    total = np.bincount(first.system, first.x) + masks @ member
+    total = means.x.sum(axis=1) + masks @ member
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
-    return row_correlation(settled(total / count), settled(y), first.method)
+    return row_correlation(*means.settled(total / count, y), first.method)

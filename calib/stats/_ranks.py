@@ -27,7 +27,7 @@ PAIR_SUMS = {
     "gamma": ("balance", "both"),
     "pairs": ("balance", "x", "y", "both"),
 }
-SHARES = {"exact": 0.0, "adjacent": 1.0}  # how far apart two scores may be
+SHARES = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may be, and a last digit
 METHODS = ("spearman", "pearson", "kappa", *PAIR_SUMS, *SHARES)
 
 CHUNK = 4_000_000  # numbers that a temporary array may hold
@@ -315,7 +315,8 @@ def _rows(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     if method in SHARES:
         return ratio((weights * (np.abs(x - y) <= SHARES[method])).sum(axis=1), n)
     if method in ("pearson", "kappa"):
-        a, b = (np.where(np.ptp(v, axis=1) > 0, (v.T - (weights * v).sum(axis=1) / n), 0.0) for v in (x, y))
+        with np.errstate(invalid="ignore"):  # a resample without items
+            a, b = (np.where(np.ptp(v, axis=1) > 0, v.T - (weights * v).sum(axis=1) / n, 0.0) for v in (x, y))
         shift = ratio((weights * (x - y)).sum(axis=1), n) if method == "kappa" else None
         return product_moment(a, b, weights.T, shift=shift)
     sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
@@ -622,8 +623,10 @@ def _without_each_value(x: Floats, y: Floats) -> Floats:
     return out
 
 
-def settled(means: Floats) -> Floats:
+def settled(means: Floats, scale: float | None = None) -> Floats:
     """Means without the rounding dust of their last digits: equal means that were summed in another order tie.
+
+    `scale` is that of the numbers that were averaged. Default: the largest of the means.
 
     Examples
     --------
@@ -631,5 +634,11 @@ def settled(means: Floats) -> Floats:
     >>> bool(a == b), bool(np.diff(settled(np.array([a, b, 0.5])))[0] == 0)
     (False, True)
     """
-    step = 1e-13 * np.nanmax(np.abs(means), initial=0.0)
-    return np.asarray(np.round(means / step) * step) if step > 0 else means
+    flat = means.ravel()
+    dust = 1e-13 * (np.nanmax(np.abs(flat), initial=0.0) if scale is None else scale)
+    order = np.argsort(flat)
+    ranked = flat[order]
+    new = np.append(True, ~(np.diff(ranked) <= dust))[: len(flat)]
+    out = np.empty_like(flat)
+    out[order] = ranked[np.maximum.accumulate(np.where(new, np.arange(len(flat)), 0))]
+    return np.asarray(out.reshape(means.shape))

@@ -102,7 +102,7 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     """
     rules = {"level": "item" if groups is None else "group", "method": "pairs", "constant": "skip"}
     design, keep = design_of(x, y, groups=groups, systems=None, **rules)
-    distance, tied, concordant, weight = _pairs(design)
+    distance, tied, concordant, weight, share = _pairs(design)
     if not len(distance):
         raise ValueError(f"`x` must hold two scored items in some group, but has no pair among {design.n} items.")
     epsilons, accuracies = _accuracies(distance, tied * weight, concordant * weight)
@@ -117,16 +117,20 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
         ties_uncalibrated=float((distance == 0).mean()),
         n=design.n,
         n_missing=int((~keep).sum()),
-        n_groups=design.n_groups,
+        n_groups=0 if groups is None else round(1 / share),
         curve=np.array([epsilons, accuracies]),
     )
 
 
-def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every pair within a group: the judge's distance, whether the human ties, whether both agree, the weight."""
+def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
+    """Of every pair within a group: the judge's distance, whether the human ties, whether both agree, the weight.
+
+    Last, the weight of a group, which its pairs share.
+    """
     parts = [_pairs_of(x, y) for x, y in _blocks(design)]
     distance, tied, concordant, share = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return settled(distance), tied, concordant, share / max(round(share.sum()), 1)
+    of_group = 1 / max(round(share.sum()), 1)
+    return settled(distance), tied, concordant, share * of_group, of_group
 
 
 def _blocks(design: Design) -> list[tuple[Floats, Floats]]:
