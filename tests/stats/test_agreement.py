@@ -713,11 +713,13 @@ def test_messages():
         "`systems` must be given for level 'system', but got None."
     )
     assert message(agreement, [1, 2], [1, 2], method="tau") == (
-        "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', 'gamma', 'pairs', 'kappa', 'exact', "
+        "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', "
+        "'gamma', 'pairs', 'kappa', 'exact', "
         "'adjacent', 'spa', but got 'tau'."
     )
     assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (
-        "`interval` must be one of 'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', 'boot-items', but got 'bootstrap'."
+        "`interval` must be one of 'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', "
+        "'boot-items', but got 'bootstrap'."
     )
     assert message(agreement, [1, 2], [1, 2], constant="raise") == (
         "`constant` must be one of 'skip', 'zero', but got 'raise'."

@@ -235,7 +235,8 @@ def test_messages():
     assert message(draws, human=[1, 2, 3]) == "`human` must have the length of `samples` (6), but got 3."
     assert message(draws, human=draws) == "`human` must have 1 dimension, but got shape (6, 4)."
     assert message(draws, method="tau") == (
-        "`method` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', 'gamma', 'pairs', 'exact', "
+        "`method` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', "
+        "'gamma', 'pairs', 'exact', "
         "'adjacent', but got 'tau'."
     )
     sizes = "`sizes` must be whole numbers from 1 to 4 (the draws there are), but got "

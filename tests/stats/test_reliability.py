@@ -25,6 +25,10 @@ NAN = math.nan
 METRICS = ("nominal", "ordinal", "interval", "ratio")
 
 
+def bootstrapped(*args, **options):
+    return krippendorff_alpha(*args, interval="bootstrap", **options)
+
+
 def message(function, *args, **options):
     with pytest.raises(ValueError) as caught:
         function(*args, **options)
@@ -92,7 +96,7 @@ def alpha_by_definition(table, metric):
     ],
 )
 def test_alpha_of_the_textbook(metric, published, peer):
-    result = krippendorff_alpha(TEXTBOOK, metric=metric, n_resamples=10, rng=1)
+    result = krippendorff_alpha(TEXTBOOK, metric=metric)
     assert round(result.estimate, 3) == published
     close(result.estimate, peer)
     assert (result.n, result.n_dropped, result.n_ratings, result.n_raters) == (11, 1, 40, 4)
@@ -109,7 +113,7 @@ def test_alpha_of_the_textbook(metric, published, peer):
     ],
 )
 def test_alpha_of_ragged_ratings(metric, peer):
-    close(krippendorff_alpha(ragged(), metric=metric, n_resamples=10, rng=1).estimate, peer)
+    close(krippendorff_alpha(ragged(), metric=metric).estimate, peer)
 
 
 tables = st.integers(2, 4).flatmap(
@@ -122,14 +126,14 @@ tables = st.integers(2, 4).flatmap(
 @quick
 @given(tables, st.sampled_from(METRICS))
 def test_alpha_equals_its_definition(table, metric):
-    found = krippendorff_alpha(table, metric=metric, n_resamples=5, rng=1).estimate
+    found = krippendorff_alpha(table, metric=metric).estimate
     close(found, alpha_by_definition(table, metric), 1e-10)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_alpha_of_continuous_ratings(metric):
     table = np.random.default_rng(5).gamma(3, size=(30, 3))
-    found = krippendorff_alpha(table, metric=metric, n_resamples=5, rng=1).estimate
+    found = krippendorff_alpha(table, metric=metric).estimate
     close(found, alpha_by_definition(table, metric), 1e-10)
 
 
@@ -156,7 +160,7 @@ def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
     draws = list(itertools.product(range(k), repeat=k))
     every = np.array([np.bincount(draw, minlength=k) for draw in draws], dtype=float)
     monkeypatch.setattr(_alpha, "_multiplicities", lambda sizes, k, rng: iter([every]))
-    result = krippendorff_alpha(table, metric=metric, groups=groups if grouped else None, confidence_level=0.8)
+    result = bootstrapped(table, metric=metric, groups=groups if grouped else None, confidence_level=0.8)
     rows = [[i for u in draw for i, g in enumerate(groups) if g == labels[u]] for draw in draws]
     alphas = np.array([alpha_by_definition(table[row], metric) for row in rows])
     close(result.interval, np.nanquantile(alphas, [0.1, 0.9]), 1e-10)
@@ -176,40 +180,42 @@ def test_multiplicities_are_draws_with_replacement():
 
 
 def test_alpha_is_the_same_for_the_same_seed():
-    one, two = (krippendorff_alpha(ragged(), n_resamples=500, rng=7) for _ in range(2))
+    one, two = (bootstrapped(ragged(), n_resamples=500, rng=7) for _ in range(2))
     assert one == two
-    assert krippendorff_alpha(ragged(), n_resamples=500, rng=np.random.default_rng(7)) == one
+    assert bootstrapped(ragged(), n_resamples=500, rng=np.random.default_rng(7)) == one
 
 
 def test_the_order_of_raters_and_items_and_the_unit_do_not_matter():
     table = ragged()
     for metric in METRICS:
-        wanted = krippendorff_alpha(table, metric=metric, n_resamples=2, rng=1).estimate
-        close(krippendorff_alpha(table[::-1, ::-1], metric=metric, n_resamples=2, rng=1).estimate, wanted)
-        close(krippendorff_alpha(10 * table, metric=metric, n_resamples=2, rng=1).estimate, wanted)
-    far = krippendorff_alpha(table + 1e6, n_resamples=2, rng=1).estimate
-    close(far, krippendorff_alpha(table, n_resamples=2, rng=1).estimate)
-    cubes = krippendorff_alpha(table**3, metric="ordinal", n_resamples=2, rng=1).estimate
-    close(cubes, krippendorff_alpha(table, metric="ordinal", n_resamples=2, rng=1).estimate)
+        wanted = krippendorff_alpha(table, metric=metric).estimate
+        close(krippendorff_alpha(table[::-1, ::-1], metric=metric).estimate, wanted)
+        close(krippendorff_alpha(10 * table, metric=metric).estimate, wanted)
+    far = krippendorff_alpha(table + 1e6).estimate
+    close(far, krippendorff_alpha(table).estimate)
+    cubes = krippendorff_alpha(table**3, metric="ordinal").estimate
+    close(cubes, krippendorff_alpha(table, metric="ordinal").estimate)
 
 
 def test_alpha_where_nothing_differs():
     for metric in METRICS:
-        result = krippendorff_alpha([[3, 3], [3, 3], [3, NAN]], metric=metric, n_resamples=9, rng=1)
+        result = bootstrapped([[3, 3], [3, 3], [3, NAN]], metric=metric, n_resamples=9, rng=1)
         assert math.isnan(result.estimate) and math.isnan(result.interval.low)
         assert (result.n, result.n_dropped, result.n_undefined) == (2, 1, 9)
-        nobody = krippendorff_alpha([[3, NAN], [NAN, 1]], metric=metric, n_resamples=9, rng=1)
+        nobody = bootstrapped([[3, NAN], [NAN, 1]], metric=metric, n_resamples=9, rng=1)
         assert math.isnan(nobody.estimate) and nobody.n == 0
-        perfect = krippendorff_alpha([[1, 1], [2, 2], [3, 3]], metric=metric, rng=1)
-        assert perfect.estimate == 1 and math.isnan(perfect.interval.low)
+        for interval in ("jackknife", "bootstrap"):
+            perfect = krippendorff_alpha([[1, 1], [2, 2], [3, 3]], metric=metric, interval=interval, rng=1)
+            assert perfect.estimate == 1 and math.isnan(perfect.interval.low)
+        assert math.isnan(krippendorff_alpha([[3, 3], [3, 3]], metric=metric).interval.low)
     dusty = krippendorff_alpha([[0.1, 0.1], [0.1, 0.1], [0.1, 0.1]], n_resamples=9, rng=1)
     assert math.isnan(dusty.estimate)
 
 
 def test_alpha_says_itself():
-    result = krippendorff_alpha(TEXTBOOK, metric="ordinal", rng=1)
+    result = bootstrapped(TEXTBOOK, metric="ordinal", rng=1)
     assert str(result).startswith("Krippendorff's alpha (ordinal) = 0.8154, 95 % CI [")
-    assert "alpha|metric:ordinal|ci:item-bootstrap|cl:0.95|resamples:9999|n:11|dropped:1|raters:4|" in result.signature
+    assert "alpha|metric:ordinal|ci:item-bootstrap|cl:0.95|n:11|dropped:1|raters:4|resamples:9999|" in result.signature
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.estimate = 1
 
@@ -218,7 +224,7 @@ def test_alpha_says_itself():
 def test_many_resamples_need_little_memory(metric):
     table = np.random.default_rng(1).integers(1, 6, size=(1600, 3)).astype(float)
     tracemalloc.start()
-    krippendorff_alpha(table, metric=metric, rng=1)
+    bootstrapped(table, metric=metric, rng=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150e6  # all multiplicities at once are 128 MB, the draws behind them as much again
@@ -235,24 +241,39 @@ def covers(interval, truth):
 
 def test_coverage_of_alpha_over_items():
     # random effects of variance 1 and .64: alpha of the population is ICC(1) = 1 / 1.64
-    # (in 3,000 other runs it was .941, and .932 with 50 items: a percentile interval is a little short)
     rng = np.random.default_rng(11)
-    drawn = (rng.normal(size=(200, 1)) + 0.8 * rng.normal(size=(200, 3)) for _ in range(400))
-    hits = sum(covers(krippendorff_alpha(x, n_resamples=499, rng=rng).interval, 1 / 1.64) for x in drawn)
-    binomial_verdict(hits, 400)
+    drawn = (rng.normal(size=(50, 1)) + 0.8 * rng.normal(size=(50, 3)) for _ in range(2000))
+    hits = sum(covers(krippendorff_alpha(x).interval, 1 / 1.64) for x in drawn)
+    binomial_verdict(hits, 2000)
 
 
 def test_coverage_of_alpha_over_groups():
-    rng, groups, hits = np.random.default_rng(12), np.repeat(np.arange(100), 8), 0
-    items_alone = 0
-    for _ in range(400):
-        truth = 0.9 * rng.normal(size=100)[groups] + 0.4 * rng.normal(size=800)
-        table = truth[:, None] + 0.8 * rng.normal(size=(800, 3))
-        alpha = 0.97 / (0.97 + 0.64)
-        hits += covers(krippendorff_alpha(table, groups=groups, n_resamples=499, rng=rng).interval, alpha)
-        items_alone += covers(krippendorff_alpha(table, n_resamples=199, rng=rng).interval, alpha)
-    binomial_verdict(hits, 400)
-    assert items_alone < 320  # items of one group are not independent
+    rng, groups = np.random.default_rng(12), np.repeat(np.arange(40), 5)
+    alpha, hits = 0.97 / (0.97 + 0.64), {"jackknife": 0, "bootstrap": 0, "items": 0}
+    for _ in range(1000):
+        truth = 0.9 * rng.normal(size=40)[groups] + 0.4 * rng.normal(size=200)
+        table = truth[:, None] + 0.8 * rng.normal(size=(200, 3))
+        hits["jackknife"] += covers(krippendorff_alpha(table, groups=groups).interval, alpha)
+        drawn = bootstrapped(table, groups=groups, n_resamples=499, rng=rng)
+        hits["bootstrap"] += covers(drawn.interval, alpha)
+        hits["items"] += covers(krippendorff_alpha(table).interval, alpha)
+    binomial_verdict(hits["jackknife"], 1000)
+    assert 880 < hits["bootstrap"] < hits["jackknife"]  # a percentile interval is a little short
+    assert hits["items"] < 900  # items of one group are not independent
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_jackknife_of_alpha_leaves_out_unit_by_unit(metric, grouped):
+    table = ragged()
+    table = table[np.isfinite(table).sum(axis=1) > 1]
+    units = np.arange(len(table)) // 3 if grouped else np.arange(len(table))
+    result = krippendorff_alpha(table, metric=metric, groups=units if grouped else None, confidence_level=0.9)
+    without = np.array([alpha_by_definition(table[units != u], metric) for u in np.unique(units)])
+    k = len(without)
+    half = stats.t.ppf(0.95, k - 1) * math.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum())
+    close(result.interval, [result.estimate - half, min(result.estimate + half, 1)], 1e-9)
+    assert (result.interval_method, result.n_resamples) == ("group jackknife" if grouped else "item jackknife", 0)
 
 
 def test_errors_of_alpha():
@@ -622,7 +643,7 @@ def test_errors_of_the_disattenuated_correlation():
 def test_reliability_is_its_parts():
     ratings, judge, groups, systems = crossed()
     design = {"groups": groups, "systems": systems}
-    result = reliability(ratings, judge, metric="ordinal", method="pearson", n_resamples=99, rng=4, **design)
+    result = reliability(ratings, judge, metric="ordinal", method="pearson", **design)
     assert result.alpha == krippendorff_alpha(ratings, metric="ordinal", groups=groups, n_resamples=99, rng=4)
     assert result.icc == icc(ratings)
     assert result.ceiling == human_ceiling(ratings, judge, method="pearson", **design)
@@ -639,7 +660,7 @@ def test_reliability_is_its_parts():
 
 def test_reliability_without_a_judge():
     ratings, *_ = crossed()
-    result = reliability(ratings, n_resamples=9, rng=1)
+    result = reliability(ratings)
     assert result.disattenuated is None
     assert [row["quantity"] for row in result._rows()][-1] == "ceiling"
     assert "judge" not in str(result)
@@ -648,7 +669,7 @@ def test_reliability_without_a_judge():
 def test_reliability_as_a_frame():
     pytest.importorskip("pandas")
     ratings, judge, *_ = crossed()
-    frame = reliability(ratings, judge, n_resamples=9, rng=1).to_frame()
+    frame = reliability(ratings, judge).to_frame()
     assert list(frame)[:5] == ["quantity", "estimate", "conf_low", "conf_high", "n"]
     assert len(frame) == 12
 
