@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,9 @@ from calib import plot
 from calib._results import Results
 from calib._version import __version__
 from calib.plot import telling, visible
-from calib.stats import Agreement, Convergence, MeanEstimate, Result
-from calib.stats._estimate import short
+from calib.stats import Agreement, AltTest, Comparison, Convergence, MeanEstimate, Ranking, Reliability, Result
+from calib.stats._agreement import METHODS, SHARES
+from calib.stats._estimate import bracket, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,11 @@ _HEADS = {
     "interval_method": "interval", "n_unmatched": "unmatched", "n_unread": "unread", "n_gold": "human labels",
     "lam": "judge's weight", "draws": "draws, N", "rmse": "RMSE", "rmse_predicted": "RMSE predicted",
     "correlation": "with the reference", "human": "with people", "human_low": "2.5\u00a0%",
-    "human_high": "97.5\u00a0%",
+    "human_high": "97.5\u00a0%", "estimate_other_missing": "other rule for missing", "ties_x": "ties, judge",
+    "ties_y": "ties, human", "levels_x": "levels, judge", "levels_y": "levels, human",
+    "agreement_first": "agreement, first", "agreement_second": "agreement, second", "ties_first": "ties, first",
+    "ties_second": "ties, second", "not_distinguishable": "not told apart from", "n_raters": "people",
+    "n_dropped": "dropped", "winning_rate": "winning rate",
 }  # fmt: skip
 _ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
@@ -158,7 +163,7 @@ def _section(heading: str, thing: Thing, *, pictures: bool) -> Section:
     return Section(
         heading,
         _sentences(results),
-        _JUDGE_ALONE if any(getattr(result, "method", "") == "judge_only" for result in results) else "",
+        " ".join(_notes(results)),
         _pictures(results) if pictures else [],
         _table(frame, _interval_head(results)),
         rest,
@@ -189,8 +194,8 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     (['criterion', 'estimate'], {'rater': 'judge'})
     """
     full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
-    if "estimate_other" in full and full["estimate_other"].equals(full["estimate"]):
-        full = full.drop(columns="estimate_other")
+    other = ("estimate_other", "estimate_other_missing")
+    full = full.drop(columns=[name for name in other if name in full and full[name].equals(full["estimate"])])
     stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
@@ -225,10 +230,76 @@ def _empty(values: pd.Series) -> bool:
 def _sentences(results: Results) -> list[str]:
     """The results' own words where a table would not say it all."""
     if len(results) == 1:
-        return [f"{results[0]}."]
-    if not all(isinstance(result, Convergence) for result in results):
+        return [_sentence(results[0])]
+    if not all(isinstance(result, _SPEAKING) for result in results):
         return []
-    return [f"{words}: {result}." for words, result in zip(_words(results), results, strict=True)]
+    return [f"{words}: {_concluded(result)}" for words, result in zip(_words(results), results, strict=True)]
+
+
+_SPEAKING = (Convergence, Comparison, Ranking, AltTest)
+
+
+def _sentence(result: Result) -> str:
+    """A result with what may be concluded from it."""
+    said = str(result)
+    more = f" {result.conclusion}" if isinstance(result, Comparison) else ""
+    return f"{said}{'.' * (said[-1:] != '.')}{more}"
+
+
+def _concluded(result: Result) -> str:
+    if isinstance(result, Comparison | Ranking):
+        return result.conclusion
+    return result.verdict if isinstance(result, AltTest) else f"{result}."
+
+
+def conclusion(results: Results) -> str:
+    """What may be concluded from agreements, in one sentence about the highest of them.
+
+    Examples
+    --------
+    >>> from calib.stats import agreement
+    >>> print(conclusion(Results(({},), (agreement([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], method="pearson"),))))
+    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
+and excludes 0.
+    """
+    names, found = _words(results), [result for result in results if isinstance(result, Agreement)]
+    kinds = [(result.method, result.level) for result in found]
+    known = [i for i, r in enumerate(found) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
+    if not known:
+        return "No coefficient could be computed, so nothing can be concluded."
+    best = max(known, key=lambda i: found[i].estimate)
+    words = f"{METHODS[found[best].method]} = {short(found[best].estimate)}, {_claim(found[best])}"
+    if len(known) == 1:
+        return f"{names[best]}{': ' * bool(names[best])}{words}."
+    return f"The highest of {len(known)} ({names[best]}): {words}; the highest of several looks better than it is."
+
+
+def _claim(result: Agreement) -> str:
+    """What the interval of an agreement says, and no more."""
+    low, high = result.interval
+    words = bracket(result.interval, result.confidence_level)
+    if math.isnan(low):
+        return f"{words}: it says nothing beyond these data"
+    about = f"{words}, which speaks about {result.generalises_to}"
+    if result.method in SHARES:
+        return f"{about}; chance alone gives a share above 0, too"
+    return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+
+
+def _notes(results: Results) -> list[str]:
+    """What a reader has to mind."""
+    alone = any(getattr(result, "method", "") == "judge_only" for result in results)
+    words = _words(results)
+    found: dict[str, list[str]] = {}
+    for name, result in zip(words, results, strict=True):
+        for text in getattr(result, "warnings", ()):
+            found.setdefault(text, []).append(name)
+    return [_JUDGE_ALONE] * alone + [_warned(text, names) for text, names in found.items()]
+
+
+def _warned(text: str, names: Sequence[str]) -> str:
+    named = ", ".join(dict.fromkeys(filter(None, names)))
+    return f"Mind{f' ({named})' * bool(named)}: {text}."
 
 
 def _words(results: Results) -> list[str]:
@@ -333,17 +404,36 @@ def _pictures(results: Results) -> list[Picture]:
 
 def _drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
     """What `calib.plot` has for results of one kind."""
-    means = [result for result in results if isinstance(result, MeanEstimate)]
-    draws = [result for result in results if isinstance(result, Convergence)]
-    if all(isinstance(result, Agreement) for result in results):
-        yield lambda ax: plot.fit(plot.agreement(results, ax=ax))
-    if len(means) == len(results):
-        shown = plot.difference if all("difference" in result.estimand for result in means) else plot.interval
-        yield lambda ax: plot.fit(shown(results, ax=ax))
-    if len(draws) == len(results):
+    kinds = {type(result) for result in results}
+    if len(kinds) > 1:
+        return
+    kind, every = kinds.pop(), cast("Sequence[Any]", results)
+    if kind is Agreement:
+        yield from _agreement_drawings(results)
+    elif kind is Convergence:
         yield lambda ax: plot.convergence(results, ax=ax)
-        if any(math.isfinite(result.human_reference) for result in draws):
+        if any(math.isfinite(result.human_reference) for result in every):
             yield lambda ax: plot.convergence(results, show="human", ax=ax)
+    elif kind is MeanEstimate:
+        shown = plot.difference if all("difference" in result.estimand for result in every) else plot.interval
+        yield lambda ax: plot.fit(shown(results, ax=ax))
+    elif kind in _ROW_PLOTS:
+        yield lambda ax: plot.fit(_ROW_PLOTS[kind](results, ax=ax))
+
+
+_ROW_PLOTS = {Comparison: plot.compare, Ranking: plot.ranking, Reliability: plot.reliability}
+
+
+def _agreement_drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
+    """The pairs of a single result, a map of several judges and criteria, or a row each."""
+    if len(results) == 1:
+        yield lambda ax: plot.scatter(results, ax=ax)
+        if getattr(results[0], "level", "") == "group":
+            yield lambda ax: plot.fit(plot.forest(results, ax=ax))
+    elif all(len({str(label.get(name)) for label in results.labels}) > 1 for name in ("criterion", "rater")):
+        yield lambda ax: plot.fit(plot.heatmap(results, ax=ax), columns=len(ax.get_xticks()))
+    else:
+        yield lambda ax: plot.fit(plot.agreement(results, ax=ax))
 
 
 def _picture(draw: Callable[[Axes], Any]) -> Picture:

@@ -233,7 +233,7 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
 
     At level "system" these are the means of the systems. Scores on few levels are spread a
     little, always in the same way, so that equal ones can be seen; the axis says so. Points
-    are coloured by group where there are few of them, else by system.
+    are coloured by group, or else by system, where these are at most seven.
 
     Parameters
     ----------
@@ -261,25 +261,21 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     """
     label, found = _single(result, Agreement)
     drawn = _axes(ax)
-    human, judge, kinds, unit = _points(found)
+    cloud = _cloud(found)
     rng = np.random.default_rng(0)
-    sides = [_spread_out(values, rng, found.level) for values in (human, judge)]
-    dots = {"markersize": 4 if len(human) > 60 else 6, "linestyle": "", "alpha": 0.3 if len(human) > 400 else 0.75}
-    for place, (kind, rows) in enumerate(kinds.items()):
+    human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
+    alpha, size = (0.3 if len(human) > 400 else 0.75), (4 if len(human) > 60 else 6)
+    for place, (kind, rows) in enumerate(cloud.kinds.items()):
         colour, marker = _look(place)
-        words = _plain(kind, 24) if unit else "_"
-        drawn.plot(sides[0][rows], sides[1][rows], marker, color=colour, mew=0, label=words, **dots)
-    names = [label.get(*pair) for pair in (("against", "human"), ("rater", "judge"))]
-    for write, name, before, after in zip(
-        (drawn.set_xlabel, drawn.set_ylabel), names, (human, judge), sides, strict=True
-    ):
-        write(f"{_plain(name)}{_MEANS * (found.level == 'system')}{_SPREAD * (after is not before)}")
+        name = _plain(kind, 24)
+        drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
+    means = _MEANS if found.level == "system" else ""
+    drawn.set_xlabel(f"{_plain(label.get('against', 'human'))}{means}{_SPREAD * (human is not cloud.human)}")
+    drawn.set_ylabel(f"{_plain(label.get('rater', 'judge'))}{means}{_SPREAD * (judge is not cloud.judge)}")
     _plain_frame(drawn)
     _say_above(drawn, label, found)
-    if unit:
-        legend = {"title": unit, "loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False, "fontsize": "small"}
-        for handle in drawn.legend(**legend).legend_handles:
-            handle.set_alpha(1)
+    if cloud.unit:
+        _legend_beside(drawn, cloud.unit)
     return drawn
 
 
@@ -354,7 +350,7 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        If there is no result, or two for one cell.
+        If there is no result.
     TypeError
         If a result is of another kind.
 
@@ -371,11 +367,9 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     pairs = _checked([results], Agreement)
     facts = [label | _facts(r) for label, r in pairs]
     names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
-    places = [(_joined(_place(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    places = _map_places(facts, names)
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
     cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
-    if len(cells) < len(pairs):
-        raise ValueError(f"`results` must hold one result for each cell, but has {len(pairs)} for {len(cells)}.")
     drawn = _axes(ax)
     table = np.full((len(rows), len(columns)), np.nan)
     for place, r in cells.items():
@@ -385,7 +379,7 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     framed = any(_covers_zero(r) for r in cells.values())
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * framed)
     drawn.set_title(_title(facts, [*names, "criterion"], "against "), loc="left", fontsize="medium")
-    return drawn if ax is not None else fit(drawn, least=2.6 + len(columns))
+    return drawn if ax is not None else fit(drawn, columns=len(columns))
 
 
 def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
@@ -761,7 +755,7 @@ class _End(NamedTuple):
 
 
 _CEILING_STYLES = {
-    "one person": _Style("one person", "#0072B2", "s", hollow=True),
+    "one person": _Style("one person", "#0072B2", "s"),
     "judge": _Style("judge", "#D55E00", "o"),
 }
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
@@ -800,8 +794,8 @@ def _axes(ax: Axes | None) -> Axes:
     return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
 
 
-def fit(ax: Axes, *, least: float = 7) -> Axes:
-    """Give the figure of a plot with rows the room that rows, names and legend need; `least` is its width in inches."""
+def fit(ax: Axes, *, columns: int = 0) -> Axes:
+    """Give the figure of a plot with rows the room that rows (and columns), names and legend need."""
     from matplotlib.figure import Figure
 
     assert isinstance(ax.figure, Figure)
@@ -810,7 +804,7 @@ def fit(ax: Axes, *, least: float = 7) -> Axes:
     lines = len(legend.get_texts()) if legend is not None else 0
     bottom, top = ax.get_ylim()
     ax.figure.set_size_inches(
-        max(least, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
+        max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
     )
     return ax
 
@@ -860,23 +854,40 @@ def _draw(ax: Axes, height: float, result: Any, style: _Style) -> None:
 # --- pairs, groups and cells ------------------------------------------------------------------------------------
 
 _MEANS, _SPREAD = ", means of systems", " (equal scores spread a little)"
-_FEW_GROUPS, _FEW_SYSTEMS, _FEW_LEVELS = 7, 20, 20
+_FEW_SYSTEMS = _FEW_LEVELS = 20
 _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
 
 
-def _points(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
-    """Human and judge; which points are of which kind, in one colour; and what the kinds are, if there are some."""
+class _Cloud(NamedTuple):
+    """The pairs of human and judge; which of them have one colour, and what these kinds are, if they are of some."""
+
+    human: Floats
+    judge: Floats
+    kinds: dict[Any, Any]
+    unit: str
+
+
+def _cloud(result: Agreement) -> _Cloud:
     sample, one = result.sample, {"": slice(None)}
     if result.level == "system":
         systems = _members(sample.system)
-        means = [np.array([values[rows].mean() for rows in systems.values()]) for values in (sample.y, sample.x)]
-        named = len(systems) <= _FEW_SYSTEMS
-        return *means, {name: [i] for i, name in enumerate(systems)} if named else one, "system" * named
-    for labels, unit, most in ((sample.group, "group", _FEW_GROUPS), (sample.system, "system", _FEW_SYSTEMS)):
-        kinds = _members(labels)
-        if 1 < len(kinds) <= most:
-            return sample.y, sample.x, kinds, unit
-    return sample.y, sample.x, one, ""
+        human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
+        kinds = {name: [place] for place, name in enumerate(systems)}
+        return _Cloud(human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else _Cloud(human, judge, one, "")
+    for labels, unit in ((sample.group, "group"), (sample.system, "system")):
+        found = _members(labels)
+        if 1 < len(found) <= len(_COLOURS):
+            return _Cloud(sample.y, sample.x, found, unit)
+    return _Cloud(sample.y, sample.x, one, "")
+
+
+def _legend_beside(ax: Axes, title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    legend = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    for handle in legend.legend_handles:
+        assert isinstance(handle, Line2D)
+        handle.set(alpha=1, markersize=5)
 
 
 def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
@@ -915,6 +926,13 @@ def _rows_look(ax: Axes, end: float) -> None:
     ax.set_ylim(end + 0.2, -0.2)
     ax.tick_params(axis="y", length=0)
     _plain_frame(ax, "x")
+
+
+def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Row and column of each result; another one for the same cell has a row of its own."""
+    places = [(_joined(_place(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    again = [places[:i].count(place) for i, place in enumerate(places)]
+    return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
 
 
 def _covers_zero(result: Agreement) -> bool:

@@ -340,7 +340,7 @@ def main() -> int:
     warnings.filterwarnings("ignore", message=".*resamples had no coefficient")  # few systems and ties: now and then
     path = FOLDER / "results.csv"
     if given.check:
-        return check(path, 150)
+        return check(path, 300)
     if given.fresh:
         path.unlink(missing_ok=True)
     results = study(path, given.sets, given.boot_sets)

@@ -1,0 +1,95 @@
+"""Agreement on recorded judges: what coefficient and tie rule do to the comparison of mean and mode."""
+
+import os
+from statistics import multimode
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.datasets import TOPICAL_CHAT_PROMPTS
+from calib.stats import CalibWarning, agreement, compare, tie_calibration
+
+needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
+CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Mean and mode of 20 draws and the human score, for 7 prompts x 4 criteria."""
+    return [cell for prompt in TOPICAL_CHAT_PROMPTS for cell in cells_of(prompt)]
+
+
+def cells_of(prompt):
+    items, ratings = calib.load_topical_chat(prompt, reading="chiang-lee")
+    people = ratings["method"] == "human"
+    human = calib.summarize(ratings[people], items)
+    for criterion in CRITERIA:
+        low, high = (0, 1) if criterion == "groundedness" else (1, 3)
+        rows = ratings[~people & (ratings["criterion"] == criterion) & ratings["score"].between(low, high)]
+        draws = rows.groupby("item", observed=True)["score"].agg(list)
+        draws = draws[draws.map(len) == 20]
+        wanted = human[human["criterion"] == criterion].set_index("item")["score"].reindex(draws.index)
+        # several modes are averaged
+        yield draws.map(np.mean), draws.map(lambda d: np.mean(multimode(d))), wanted
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("method", "mean", "mode", "wins"),
+    [
+        # an independent computation from the same replies
+        ("pearson", 0.517, 0.459, 0),
+        ("spearman", 0.525, 0.458, 0),
+        ("kendall_a", 0.348, 0.263, 0),
+        ("kendall", 0.408, 0.398, 11),
+        ("kendall_c", 0.419, 0.345, 0),
+        ("gamma", 0.472, 0.584, 28),
+        ("pairs", 0.576, 0.473, 3),
+    ],
+)
+def test_whether_the_mode_beats_the_mean_depends_on_the_coefficient(cells, method, mean, mode, wins):
+    pairs = np.array([[agreement(v, y, method=method, interval="none").estimate for v in two] for *two, y in cells])
+    assert len(pairs) == 28
+    assert pairs.mean(axis=0) == pytest.approx([mean, mode], abs=6e-4)
+    assert (pairs[:, 1] > pairs[:, 0]).sum() == wins
+
+
+@needs_data
+def test_tie_calibration_undoes_the_advantage_of_ties(cells):
+    pairs = np.array([[tie_calibration(v, y).accuracy for v in two] for *two, y in cells])
+    assert pairs.mean(axis=0) == pytest.approx([0.580, 0.473], abs=6e-4)
+    assert (pairs[:, 1] > pairs[:, 0]).sum() == 0
+
+
+@needs_data
+def test_tau_b_of_mean_and_mode_warns(cells):
+    mean, mode, human = cells[0]
+    with pytest.warns(CalibWarning, match="mode ties .* tau-b favours the one that ties more"):
+        result = compare(mean, mode, human, method="kendall", names=("mean", "mode"))
+    assert result.ties_second > 2 * result.ties_first
+    assert result.warnings == compare_quietly(mean, mode, human).warnings
+    assert compare(mean, mode, human, method="spearman").warnings == ()
+
+
+def compare_quietly(mean, mode, human):
+    with pytest.warns(CalibWarning):
+        return compare(mean, mode, human, method="kendall", names=("mean", "mode"), test="jackknife")
+
+
+@needs_data
+def test_the_six_judges_of_summeval_within_documents():
+    items, ratings = calib.load_summeval_judges()
+    people = ratings["method"] == "human"
+    human = calib.summarize(ratings[people], items, pool="rater")
+    ranked = calib.rank_judges(calib.summarize(ratings[~people], items), human, level="group")
+    first = {label["criterion"]: result.names[0] for label, result in zip(ranked.labels, ranked.results, strict=True)}
+    assert first == dict.fromkeys(("coherence", "consistency", "fluency"), "gpt-4o") | {"relevance": "gpt-4o-mini"}
+    assert {result.names[-1] for result in ranked} == {"mistral-v03"}
+    # the same annotations, computed elsewhere: mean over documents of Spearman, documents that count
+    coherence = ranked.select(criterion="coherence").one()
+    assert coherence.agreements[0].estimate == pytest.approx(0.5417, abs=5e-5)
+    consistency = ranked.select(criterion="consistency").one().agreements[0]
+    assert (consistency.n_groups, consistency.n_skipped) == (96, 4)
+    assert isinstance(ranked.to_frame(), pd.DataFrame)
