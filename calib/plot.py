@@ -556,7 +556,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     --------
     >>> import calib
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
-    >>> ax = reliability(calib.stats.reliability(people, [1, 2, 2, 3, 5], rng=1))
+    >>> ax = reliability(calib.stats.reliability(people, [1, 2, 2, 3, 5]))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one person', 'judge']
     """
