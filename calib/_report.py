@@ -38,11 +38,11 @@ _HEADS = {
     "interval_method": "interval", "n_unmatched": "unmatched", "n_unread": "unread", "n_gold": "human labels",
     "lam": "judge's weight", "draws": "draws, N", "rmse": "RMSE", "rmse_predicted": "RMSE predicted",
     "correlation": "with the reference", "human": "with people", "human_low": "2.5\u00a0%",
-    "human_high": "97.5\u00a0%", "estimate_other_missing": "other rule for missing", "ties_x": "ties, judge",
-    "ties_y": "ties, human", "levels_x": "levels, judge", "levels_y": "levels, human",
-    "agreement_first": "agreement, first", "agreement_second": "agreement, second", "ties_first": "ties, first",
-    "ties_second": "ties, second", "not_distinguishable": "not told apart from", "n_raters": "people",
-    "n_dropped": "dropped", "winning_rate": "winning rate",
+    "human_high": "97.5\u00a0%", "estimate_other_missing": "other rule for missing", "ties_x": "judge's ties",
+    "ties_y": "human ties", "levels_x": "judge's levels", "levels_y": "human levels", "n_raters": "people",
+    "agreement_first": "agreement of first", "agreement_second": "agreement of second", "n_dropped": "dropped",
+    "ties_first": "ties of first", "ties_second": "ties of second", "winning_rate": "winning rate",
+    "not_distinguishable": "not told apart from",
 }  # fmt: skip
 _ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
@@ -179,8 +179,9 @@ def together(results: Results) -> Results:
 
 
 def _interval_head(results: Results) -> str:
-    levels = {getattr(result, "confidence_level", math.nan) for result in results}
-    return f"{100 * levels.pop():g} % CI" if len(levels) == 1 else "interval"
+    parts = [result.ceiling if isinstance(result, Reliability) else result for result in results]
+    levels = {getattr(part, "confidence_level", None) for part in parts}
+    return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"
 
 
 def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -212,7 +213,7 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     >>> list(frame), rest[-32:]
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """
-    numbers = results.to_frame().drop(columns="signature").replace({"estimator": _ESTIMATORS})
+    numbers = _once(results.to_frame()).drop(columns="signature").replace({"estimator": _ESTIMATORS})
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
@@ -223,6 +224,13 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in heads.items() if text)
 
 
+def _once(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame of comparisons that does not name a judge both by its label and by its name there."""
+    pairs = (("rater", "first"), ("versus", "second"))
+    twice = [a for a, b in pairs if {a, b} <= set(frame.columns) and (frame[a].astype(str) == frame[b]).all()]
+    return frame.drop(columns=twice)
+
+
 def _empty(values: pd.Series) -> bool:
     return bool((values.isna() | (values.astype(object) == "")).all())
 
@@ -231,12 +239,10 @@ def _sentences(results: Results) -> list[str]:
     """The results' own words where a table would not say it all."""
     if len(results) == 1:
         return [_sentence(results[0])]
-    if not all(isinstance(result, _SPEAKING) for result in results):
-        return []
-    return [f"{words}: {_concluded(result)}" for words, result in zip(_words(results), results, strict=True)]
+    return conclusions(results) if all(isinstance(result, _SPEAKING) for result in results) else []
 
 
-_SPEAKING = (Convergence, Comparison, Ranking, AltTest)
+_SPEAKING = (Convergence, Comparison, Ranking, Reliability, AltTest)
 
 
 def _sentence(result: Result) -> str:
@@ -246,29 +252,48 @@ def _sentence(result: Result) -> str:
     return f"{said}{'.' * (said[-1:] != '.')}{more}"
 
 
+def conclusions(results: Results) -> list[str]:
+    """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
+
+    Examples
+    --------
+    >>> from calib.stats import agreement
+    >>> results = Results(({},), (agreement([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], method="pearson"),))
+    >>> print(*conclusions(results))
+    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
+and excludes 0.
+    """
+    if all(isinstance(result, Agreement) for result in results):
+        return [_highest(_words(results), cast("Sequence[Agreement]", results))]
+    return [f"{names}{': ' * bool(names)}{text}" for text, names in _by_text(results, lambda r: [_concluded(r)])]
+
+
+def _by_text(results: Results, said: Callable[[Any], Sequence[str]]) -> list[tuple[str, str]]:
+    """What results say, each text once, and in words which of them say it."""
+    found: dict[str, list[str]] = {}
+    judges = ("rater", "versus") if all(isinstance(result, Comparison) for result in results) else ()
+    # a comparison names its judges itself
+    labels = [{name: value for name, value in label.items() if name not in judges} for label in results.labels]
+    for name, result in zip(_words(Results(tuple(labels), results.results)), results, strict=True):
+        for text in said(result):
+            found.setdefault(text, []).append(name)
+    return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
+
+
 def _concluded(result: Result) -> str:
     if isinstance(result, Comparison | Ranking):
         return result.conclusion
     return result.verdict if isinstance(result, AltTest) else f"{result}."
 
 
-def conclusion(results: Results) -> str:
-    """What may be concluded from agreements, in one sentence about the highest of them.
-
-    Examples
-    --------
-    >>> from calib.stats import agreement
-    >>> print(conclusion(Results(({},), (agreement([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], method="pearson"),))))
-    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
-and excludes 0.
-    """
-    names, found = _words(results), [result for result in results if isinstance(result, Agreement)]
-    kinds = [(result.method, result.level) for result in found]
-    known = [i for i, r in enumerate(found) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
+def _highest(names: Sequence[str], results: Sequence[Agreement]) -> str:
+    """Of one coefficient only: the highest of unlike ones means nothing."""
+    kinds = [(result.method, result.level) for result in results]
+    known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
     if not known:
         return "No coefficient could be computed, so nothing can be concluded."
-    best = max(known, key=lambda i: found[i].estimate)
-    words = f"{METHODS[found[best].method]} = {short(found[best].estimate)}, {_claim(found[best])}"
+    best = max(known, key=lambda i: results[i].estimate)
+    words = f"{METHODS[results[best].method]} = {short(results[best].estimate)}, {_claim(results[best])}"
     if len(known) == 1:
         return f"{names[best]}{': ' * bool(names[best])}{words}."
     return f"The highest of {len(known)} ({names[best]}): {words}; the highest of several looks better than it is."
@@ -289,17 +314,8 @@ def _claim(result: Agreement) -> str:
 def _notes(results: Results) -> list[str]:
     """What a reader has to mind."""
     alone = any(getattr(result, "method", "") == "judge_only" for result in results)
-    words = _words(results)
-    found: dict[str, list[str]] = {}
-    for name, result in zip(words, results, strict=True):
-        for text in getattr(result, "warnings", ()):
-            found.setdefault(text, []).append(name)
-    return [_JUDGE_ALONE] * alone + [_warned(text, names) for text, names in found.items()]
-
-
-def _warned(text: str, names: Sequence[str]) -> str:
-    named = ", ".join(dict.fromkeys(filter(None, names)))
-    return f"Mind{f' ({named})' * bool(named)}: {text}."
+    warned = _by_text(results, lambda result: getattr(result, "warnings", ()))
+    return [_JUDGE_ALONE] * alone + [f"Mind{f' ({names})' * bool(names)}: {text}." for text, names in warned]
 
 
 def _words(results: Results) -> list[str]:

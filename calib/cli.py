@@ -37,8 +37,15 @@ _ROWS = 20
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    said: set[str] = set()
+
+    def tell(message: object, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            _say(str(message))
+
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: _say(str(message))
+        warnings.showwarning = tell
         sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -100,7 +107,16 @@ Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and
 Scores = Annotated[Path, typer.Argument(help="A judge's scores or ratings.")]
 Human = Annotated[Path, typer.Argument(help="People's scores or ratings, or a file of your own.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Between 0 and 1.")]
-Coefficient = Annotated[str, typer.Option(help="spearman, pearson, kendall or kendall_c.")]
+_COEFFICIENTS = (
+    "spearman, pearson, kendall (tau-b), kendall_a, kendall_c, gamma, pairs (pairwise accuracy with ties), "
+    "kappa (quadratic weights), exact or adjacent"
+)
+Coefficient = Annotated[str, typer.Option(help=f"{_COEFFICIENTS}.")]
+AnyCoefficient = Annotated[str, typer.Option(help=f"{_COEFFICIENTS}; spa (soft pairwise accuracy) at level system.")]
+Level = Annotated[str, typer.Option(help="item, group or system.")]
+Constant = Annotated[str, typer.Option(help="Groups without a coefficient: skip or zero.")]
+Resamples = Annotated[int, typer.Option(help="Draws of a bootstrap or of a permutation test.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of these draws.")]
 
 # how to read a file that is no table of calib's: the arguments of `scores_from`
 OwnItem = Annotated[str | None, typer.Option(help="Your own file: the column of ids.")]
@@ -312,11 +328,23 @@ def agree(
     scores: Scores,
     human: Human,
     items: Items = None,
-    level: Annotated[str, typer.Option(help="item, group or system.")] = "item",
-    method: Coefficient = "spearman",
-    interval: Annotated[str, typer.Option(help="auto or none.")] = "auto",
-    constant: Annotated[str, typer.Option(help="Groups without a correlation: skip or zero.")] = "skip",
+    level: Level = "item",
+    method: AnyCoefficient = "spearman",
+    interval: Annotated[
+        str, typer.Option(help="auto, none, boot-both, boot-groups, boot-systems or boot-items.")
+    ] = "auto",
+    constant: Constant = "skip",
+    missing: Annotated[str, typer.Option(help="Replies that could not be read: drop or zero.")] = "drop",
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            help="As in published tables: geval, unieval, bartscore, summeval or chiang-lee; "
+            "sets level, method, constant and missing."
+        ),
+    ] = None,
     confidence_level: ConfidenceLevel = 0.95,
+    n_resamples: Resamples = 9999,
+    rng: Seed = None,
     item: OwnItem = None,
     score: OwnScore = None,
     human_item: HumanItem = None,
@@ -328,14 +356,120 @@ def agree(
     system: OwnSystem = None,
     out: Out = None,
 ) -> None:
-    """Correlation of a judge with people, per criterion."""
+    """Agreement of a judge with people, per criterion, and what may be concluded from it."""
     import calib
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
-    options = {"interval": interval, "constant": constant, "confidence_level": confidence_level}
-    judged, people = _scores(own, items, scores, human)
-    _show_results(calib.agreement(judged, people, level=level, method=method, **options), out)
+    options: dict[str, Any] = {"interval": interval, "constant": constant, "missing": missing, "convention": convention}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples, "rng": rng}
+    judged, people = _scores(own, items, [scores], human)
+    _show_results(calib.agreement(judged, people, level=level, method=method, **options), out, conclude=True)
+
+
+@app.command()
+def compare(
+    scores: Annotated[
+        list[Path], typer.Argument(help="Two judges' scores or ratings; or one file of several judges, to rank them.")
+    ],
+    human: Human,
+    items: Items = None,
+    level: Level = "item",
+    method: AnyCoefficient = "spearman",
+    test: Annotated[
+        str,
+        typer.Option(
+            help="jackknife, boot-both, boot-groups, boot-systems, boot-items, perm-cells, perm-axes or williams."
+        ),
+    ] = "jackknife",
+    correction: Annotated[
+        str | None, typer.Option(help="For a ranking, whose pairs are many tests: holm (default), bh or none.")
+    ] = None,
+    constant: Constant = "skip",
+    confidence_level: ConfidenceLevel = 0.95,
+    n_resamples: Resamples = 9999,
+    rng: Seed = None,
+    item: OwnItem = None,
+    score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+    out: Out = None,
+) -> None:
+    """Which of two judges agrees more with people; or all judges of one file in order."""
+    import calib
+
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
+    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples, "rng": rng}
+    if len(scores) > 2:
+        raise typer.BadParameter(f"SCORES must be one file or two, but got {len(scores)}.")
+    if len(scores) == 2 and correction is not None:
+        raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
+    *judged, people = _scores(own, items, scores, human)
+    if len(judged) == 2:
+        results = calib.compare(*judged, people, **options)
+    else:
+        results = calib.rank_judges(*judged, people, correction=correction or "holm", **options)
+    _show_results(results, out, conclude=True)
+
+
+@app.command()
+def reliability(
+    human: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
+    scores: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
+    items: Items = None,
+    metric: Annotated[
+        str, typer.Option(help="Of Krippendorff's alpha: interval, nominal, ordinal or ratio.")
+    ] = "interval",
+    level: Level = "item",
+    method: Coefficient = "spearman",
+    min_reliability: Annotated[
+        float, typer.Option(help="Of people; below it no correlation is corrected for their noise.")
+    ] = 0.7,
+    confidence_level: ConfidenceLevel = 0.95,
+    annotator_test: Annotated[
+        bool, typer.Option("--annotator-test", help="Test whether a judge may stand in for one of the people.")
+    ] = False,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of --annotator-test: the handicap of people, default 0.2.")
+    ] = None,
+    item: OwnItem = None,
+    score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+    out: Out = None,
+) -> None:
+    """How far people agree among themselves, and what ceiling that sets a judge."""
+    import calib
+
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
+    if annotator_test and scores is None:
+        raise typer.BadParameter("--annotator-test needs SCORES, those of a judge.")
+    if epsilon is not None and not annotator_test:
+        raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
+    judged, people = _scores(own, items, [scores], human)
+    options: dict[str, Any] = {"metric": metric, "level": level, "method": method}
+    options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
+    results = calib.reliability(people, judged, **options)
+    _show_results(results)
+    if annotator_test:
+        tests = calib.alternative_annotator_test(judged, people, epsilon=0.2 if epsilon is None else epsilon)
+        typer.echo()
+        _show_results(tests, conclude=True)
+        results += tests
+    _write(results.to_frame(), out)
 
 
 @app.command()
@@ -359,7 +493,7 @@ def converge(
     import calib
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
-    expected, people = _scores(own, None, exact, human)
+    expected, people = _scores(own, None, [exact], human)
     draws = calib.table.read(sampled, "ratings")
     options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "unlike": unlike, "rng": rng}
     results = calib.convergence(draws, expected, human=people, **options)
@@ -392,7 +526,7 @@ def interval(
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
-    judged, people = _scores(own, items, scores, gold)
+    judged, people = _scores(own, items, [scores], gold)
     _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out)
 
 
@@ -420,7 +554,7 @@ def report(
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
-    judged, people = _scores(own, items, scores, human)
+    judged, people = _scores(own, items, [scores], human)
     parts: list[Any] = [
         (
             f"Agreement, level {level}",
@@ -460,35 +594,36 @@ def data(
 # --- files in ---------------------------------------------------------------------------------------------------
 
 
-def _scores(own: dict[str, str], items: Path | None, judge: Path | None, human: Path | None) -> list[Any]:
-    """The scores in two files, each of scores, of ratings, or of one's own."""
+def _scores(own: dict[str, str], items: Path | None, judges: Sequence[Path | None], human: Path | None) -> list[Any]:
+    """The scores in the files of judges and people, each of scores, of ratings, or of one's own."""
     import calib
 
     texts = None if items is None else calib.table.read(items, "items")
-    frames = [None if path is None else calib.table.read_frame(path) for path in (judge, human)]
+    paths = [*judges, human]
+    frames = [None if path is None else calib.table.read_frame(path) for path in paths]
     if own and all(frame is None or _is_table(frame) for frame in frames):
         raise typer.BadParameter(
             f"--{next(iter(own))} describes a file of your own, but the files are tables of calib's."
         )
-    # in two files of one's own the raters must differ: the judge is called as its file is
-    first = frames[0] if frames[0] is not None else {}
-    name = {} if judge is None or own.get("rater") in first else {"rater": judge.stem}
-    human_own = {option.removeprefix("human_"): column for option, column in own.items() if option[:6] == "human_"}
-    shared = {option: column for option, column in own.items() if option[:6] != "human_"}
-    options = (_present(shared | name, frames, 0), _present(shared | human_own, frames, 1))
     return [
-        None if frame is None else _scored(path, frame, named, texts)
-        for path, frame, named in zip((judge, human), frames, options, strict=True)
+        None if frame is None else _scored(path, frame, _own_of(own, paths, frames, place), texts)
+        for place, (path, frame) in enumerate(zip(paths, frames, strict=True))
     ]
 
 
-def _present(own: dict[str, str], frames: list[Any], place: int) -> dict[str, str]:
-    """The options without the columns of the design that only the other file has."""
-    mine, other = frames[place], frames[1 - place]
-    if mine is None or other is None:
-        return own
-    elsewhere = [name for name in ("group", "system") if own.get(name, "") in set(other) - set(mine)]
-    return {name: column for name, column in own.items() if name not in elsewhere}
+def _own_of(own: dict[str, str], paths: list[Path | None], frames: list[Any], place: int) -> dict[str, str]:
+    """The options as they go for one file; the last is people's."""
+    path, mine = paths[place], frames[place]
+    named = {option: column for option, column in own.items() if option[:6] != "human_"}
+    if place == len(paths) - 1:
+        named |= {option.removeprefix("human_"): column for option, column in own.items() if option[:6] == "human_"}
+    elif path is not None and own.get("rater") not in (mine if mine is not None else ()):
+        # in two files of one's own the raters must differ: the judge is called as its file is
+        named["rater"] = path.stem
+    others = {name for i, frame in enumerate(frames) if i != place and frame is not None for name in frame}
+    # columns of the design that only another file has
+    elsewhere = [name for name in ("group", "system") if mine is not None and named.get(name, "") in others - set(mine)]
+    return {name: column for name, column in named.items() if name not in elsewhere}
 
 
 def _is_table(frame: pd.DataFrame) -> bool:
@@ -550,8 +685,8 @@ def _text(value: object) -> str:
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
-def _show_results(results: Results, out: Path | None = None) -> None:
-    from calib._report import digest
+def _show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
+    from calib._report import conclusions, digest
 
     kept, rest = digest(results)
     _print(kept)
@@ -561,6 +696,8 @@ def _show_results(results: Results, out: Path | None = None) -> None:
         typer.echo(f"signature: {signatures.pop()}")
     if any(getattr(result, "method", "") == "judge_only" for result in results):
         _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
+    for line in conclusions(results) if conclude else ():
+        _paragraph(line)
     _write(results.to_frame(), out)
 
 

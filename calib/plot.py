@@ -270,11 +270,11 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
         name = _plain(kind, 24)
         drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
     means = _MEANS if found.level == "system" else ""
-    drawn.set_xlabel(f"{_plain(label.get('against', 'human'))}{means}{_SPREAD * (human is not cloud.human)}")
-    drawn.set_ylabel(f"{_plain(label.get('rater', 'judge'))}{means}{_SPREAD * (judge is not cloud.judge)}")
+    drawn.set_xlabel(f"{_plain(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
+    drawn.set_ylabel(f"{_plain(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
     _plain_frame(drawn)
     _say_above(drawn, label, found)
-    if cloud.unit:
+    if cloud.unit and cloud.kinds:
         _legend_beside(drawn, cloud.unit)
     return drawn
 
@@ -375,7 +375,7 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     for place, r in cells.items():
         table[place] = r.estimate
     _cells(drawn, table, cells)
-    _grid_names(drawn, [_plain(name) for name in columns], rows)
+    _grid_names(drawn, columns, rows)
     framed = any(_covers_zero(r) for r in cells.values())
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * framed)
     drawn.set_title(_title(facts, [*names, "criterion"], "against "), loc="left", fontsize="medium")
@@ -480,7 +480,7 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     tests = ", ".join(dict.fromkeys(r.test for _, r in pairs))
     words = _agreement_words([r for _, r in pairs])
     drawn.set_xlabel(f"difference, {words}\nhollow: not told apart ({tests})")
-    drawn.set_title(_title(facts, [*names, "judges", "test"], "against "), loc="left", fontsize="medium")
+    drawn.set_title(_title(facts, [*names, "test"], "against "), loc="left", fontsize="medium")
     return drawn if ax is not None else fit(drawn)
 
 
@@ -703,7 +703,7 @@ def _short(name: str) -> str:
 def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
     """The result in one sentence, with what its axes do not name."""
     head = _title([label], ["rater", "against"])
-    lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 88)
+    lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 72)
     ax.set_title("\n".join(lines), loc="left", fontsize="small")
 
 
@@ -802,6 +802,7 @@ def fit(ax: Axes, *, columns: int = 0) -> Axes:
     longest = max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
     legend = ax.get_legend()
     lines = len(legend.get_texts()) if legend is not None else 0
+    lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
     bottom, top = ax.get_ylim()
     ax.figure.set_size_inches(
         max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
@@ -853,7 +854,7 @@ def _draw(ax: Axes, height: float, result: Any, style: _Style) -> None:
 
 # --- pairs, groups and cells ------------------------------------------------------------------------------------
 
-_MEANS, _SPREAD = ", means of systems", " (equal scores spread a little)"
+_MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
 _FEW_SYSTEMS = _FEW_LEVELS = 20
 _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
 
@@ -976,13 +977,11 @@ def _dark(colour: Floats) -> bool:
 def _grid_names(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     ax.set_ylim(2.0 * len(rows), 0)
     ax.set_yticks([2.0 * place + 1 for place in range(len(rows))], rows)
-    ax.set_xticks([place + 0.5 for place in range(len(columns))], columns)
+    lines = ["\n".join(textwrap.wrap(visible(name, 36), 14)).replace("$", r"\$") for name in columns]
+    ax.set_xticks([place + 0.5 for place in range(len(columns))], lines)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    if max(map(len, columns)) > 14:
-        for name in ax.get_xticklabels():
-            name.set(rotation=20, ha="left")
 
 
 def _tie_curve(ax: Axes, result: TieCalibration) -> Axes:

@@ -11,7 +11,18 @@ from matplotlib.colors import to_hex
 
 import calib
 from calib import Results, plot
-from calib.stats import agreement, convergence, mean_interval, ppi_difference, ppi_mean
+from calib.stats import (
+    CalibWarning,
+    agreement,
+    compare,
+    convergence,
+    mean_interval,
+    ppi_difference,
+    ppi_mean,
+    rank_judges,
+    reliability,
+    tie_calibration,
+)
 
 NAN = float("nan")
 HOSTILE = ("<script>alert(1)</script>", r"$\frac{a}{b}$ costs $5", "_hidden", "two\nlines\x1b[31m", "a" * 90 + "-mini")
@@ -141,6 +152,327 @@ def test_agreement_at_several_levels_names_the_level_in_the_rows(humans, ax):
     plot.agreement(calib.agreement(*raters) + calib.agreement(*raters, level="system"), ax=ax)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["over items", "over systems"]
     assert ax.get_xlabel().endswith("n = 312 items, 13 systems")
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------
+
+
+def designed(n_groups=12, n_systems=5, seed=0, level="group", **options):
+    """Scores from 1 to 5 of a judge and a human on n_groups documents x n_systems systems."""
+    rng = np.random.default_rng(seed)
+    group, system = (v.ravel() for v in np.meshgrid(np.arange(n_groups), np.arange(n_systems), indexing="ij"))
+    truth = rng.normal(3, 1, n_groups * n_systems) + 0.5 * system / n_systems
+    x, y = (np.clip(np.round(truth + rng.normal(0, 0.7, len(truth))), 1, 5) for _ in range(2))
+    names = [f"d{g}" for g in group], [f"M{s}" for s in system]
+    return agreement(x, y, groups=names[0], systems=names[1], level=level, **options)
+
+
+def labelled(*results, **names):
+    """Results with one label each; a name has a value for all or a list."""
+    every = [{k: v[i] if isinstance(v, list) else v for k, v in names.items()} for i in range(len(results))]
+    return Results(tuple(every), results)
+
+
+def dots(ax):
+    """Where markers without a line are, as an array of pairs."""
+    clouds = [np.column_stack(line.get_data()) for line in ax.lines if line.get_linestyle() == "None"]
+    return np.concatenate([*clouds, np.empty((0, 2))])
+
+
+def test_scatter_puts_the_human_across_and_the_judge_up(ax):
+    found = agreement([1.1, 2.7, 3.2, 4.9], [2, 1, 3.5, 4])
+    assert plot.scatter(labelled(found, criterion="fluency", rater="robot", against="ann"), ax=ax) is ax
+    assert dots(ax).tolist() == [[2, 1.1], [1, 2.7], [3.5, 3.2], [4, 4.9]]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("ann", "robot")
+    assert ax.get_title(loc="left").replace("\n", " ") == f"fluency: {found}"
+
+
+def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
+    found = designed()
+    plot.scatter(found, ax=ax)
+    drawn = dots(ax)
+    assert len(np.unique(drawn, axis=0)) == found.n == 60
+    assert sorted(map(tuple, np.round(drawn))) == sorted(zip(found.sample.y, found.sample.x, strict=True))
+    assert 0.2 < np.abs(drawn - np.round(drawn)).max() <= 0.3
+    assert ax.get_xlabel() == "human\n(equal scores spread a little)"
+    fine = plot.scatter(agreement(np.arange(40) % 37 + 0.5, np.repeat([1, 2], 20)))
+    assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
+
+
+def test_scatter_is_the_same_each_time_and_leaves_the_random_state_alone():
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002 - the global state is what must not move
+    first, second = (dots(plot.scatter(designed())).tolist() for _ in range(2))
+    assert first == second
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("shape", "unit", "kinds"),
+    [((4, 9), "group", ["d0", "d1", "d2", "d3"]), ((12, 5), "system", ["M0", "M1", "M2", "M3", "M4"])],
+)
+def test_scatter_is_coloured_by_what_there_is_little_of(shape, unit, kinds):
+    drawn = plot.scatter(designed(*shape))
+    assert drawn.get_legend().get_title().get_text() == unit
+    assert words(drawn) == kinds
+    assert len({to_hex(line.get_color()) for line in drawn.lines}) == len(kinds)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (1, 9)])
+def test_scatter_has_one_colour_where_more_could_not_be_told_apart(shape):
+    drawn = plot.scatter(designed(*shape))
+    assert drawn.get_legend() is None
+    assert len(drawn.lines) == 1
+
+
+def test_scatter_over_systems_shows_their_means(ax):
+    found = designed(level="system")
+    plot.scatter(labelled(found, rater="robot"), ax=ax)
+    table = np.array([found.sample.y, found.sample.x]).reshape(2, 12, 5)
+    assert np.allclose(np.sort(dots(ax), axis=0), np.sort(table.mean(axis=1).T, axis=0))
+    assert ax.get_xlabel() == "human, means of systems"
+    assert ax.get_ylabel() == "robot, means of systems"
+    assert words(ax) == ["M0", "M1", "M2", "M3", "M4"]
+    assert plot.scatter(designed(4, 30, level="system")).get_legend() is None
+
+
+# --- groups -----------------------------------------------------------------------------------------------------
+
+
+def test_forest_draws_each_group_in_order_with_the_mean_as_a_band(ax):
+    found = designed()
+    assert plot.forest(found, ax=ax) is ax
+    drawn = dots(ax)
+    assert drawn[:, 0].tolist() == sorted(found.sample.within.values(), reverse=True)
+    inside = found.sample.within
+    assert [inside[text.get_text()] for text in ax.get_yticklabels()] == drawn[:, 0].tolist()
+    assert ax.get_yticks().tolist() == drawn[:, 1].tolist()
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the highest is above
+    assert [line.get_xdata()[0] for line in ax.lines if line.get_label() == "mean"] == [found.estimate]
+    box = ax.patches[0].get_extents().transformed(ax.transData.inverted())
+    assert (box.x0, box.x1) == pytest.approx(tuple(found.interval))
+    assert words(ax) == ["mean", "95 % CI of the mean"]
+    assert ax.get_xlabel() == "Spearman rho inside each group"
+
+
+@pytest.mark.parametrize(("constant", "said"), [("skip", "left out of the mean"), ("zero", "0 in the mean")])
+def test_forest_says_how_many_groups_had_none(constant, said, ax):
+    x, y = [1, 2, 3, 1, 3, 2, 5, 5, 5, 5, 5, 5], [1, 2, 3] * 4
+    found = agreement(x, y, groups=[*"aaabbbcccddd"], level="group", constant=constant)
+    plot.forest(found, ax=ax)
+    assert ax.get_xlabel().endswith(f"2 of 4 groups have none: a rater gives it a single value; {said}")
+    assert len(dots(ax)) == 2
+
+
+def test_forest_of_many_groups_has_no_names_and_stays_on_a_page():
+    drawn = plot.forest(designed(100, 4))
+    assert len(drawn.get_yticks()) == 0
+    assert drawn.get_ylabel() == f"{len(dots(drawn))} groups, in order"
+    assert drawn.figure.get_size_inches()[1] < 7
+    assert plot.forest(designed(40, 4)).get_ylabel() == ""
+
+
+def test_forest_is_of_groups_only():
+    with pytest.raises(ValueError, match=r"`result` must be of level 'group', but is of level 'item'\."):
+        plot.forest(designed(level="item"))
+
+
+@pytest.mark.parametrize("draw", [plot.scatter, plot.forest])
+def test_some_plots_take_one_result(draw):
+    with pytest.raises(ValueError, match="`result` must hold one result, but has 2"):
+        draw(labelled(designed(), designed(), criterion=["a", "b"]))
+
+
+# --- a map ------------------------------------------------------------------------------------------------------
+
+
+SURE = calib.stats.Interval(0.1, 0.8)
+
+
+def mapped(**options):
+    results = [replace(designed(seed=seed, **options), interval=SURE) for seed in range(6)]
+    return labelled(*results, criterion=["c1", "c2", "c3"] * 2, rater=["a"] * 3 + ["b"] * 3, against="ann")
+
+
+def cell_texts(ax):
+    return [(*np.floor(text.get_position()), text.get_text()) for text in ax.texts]
+
+
+def test_heatmap_writes_estimate_and_interval_into_each_cell(ax):
+    results = mapped()
+    assert plot.heatmap(results, ax=ax) is ax
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["c1", "c2", "c3"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b"]
+    for place, result in enumerate(results):
+        column, row = place % 3, 2 * (place // 3)
+        here = [text for x, y, text in cell_texts(ax) if (x, y // 2 * 2) == (column, row)]
+        assert here == [f"{result.estimate:.3f}", "[0.10, 0.80]"]
+    colours = ax.collections[0].get_array()
+    assert colours.tolist() == np.reshape([result.estimate for result in results], (2, 3)).tolist()
+    assert ax.get_title(loc="left") == "against ann"
+    assert ax.get_xlabel() == "Spearman rho within groups (95 % CI)\nn = 12 groups"
+
+
+def test_heatmap_frames_the_cells_whose_interval_covers_zero(ax):
+    first, *more = mapped()
+    doubtful = replace(first, interval=calib.stats.Interval(-0.1, 0.8))
+    unsaid = replace(first, interval=calib.stats.Interval(NAN, NAN))
+    results = labelled(*more, doubtful, unsaid, criterion=list("abcdefg"), rater="r")
+    plot.heatmap(results, ax=ax)
+    assert [patch.get_x() for patch in ax.patches] == [pytest.approx(5.03)]
+    assert ax.get_xlabel().endswith("\ndashed: the interval covers 0")
+
+
+def test_heatmap_frames_no_share(ax):
+    share = replace(mapped(method="exact")[0], interval=calib.stats.Interval(0.0, 0.8))
+    plot.heatmap(labelled(share, criterion="a"), ax=ax)
+    assert not ax.patches
+    assert "dashed" not in ax.get_xlabel()
+
+
+@pytest.mark.parametrize(("worst", "ends"), [(0.2, (0, 0.8)), (-0.9, (-0.9, 0.9))])
+def test_heatmap_colours_from_zero(worst, ends, ax):
+    best, bad = (replace(designed(), estimate=value) for value in (0.8, worst))
+    plot.heatmap(labelled(best, bad, criterion=["a", "b"]), ax=ax)
+    assert ax.collections[0].get_clim() == ends
+
+
+def test_heatmap_says_where_there_is_no_estimate_and_leaves_other_cells_empty(ax):
+    gone = replace(designed(), estimate=NAN, interval=calib.stats.Interval(NAN, NAN))
+    plot.heatmap(labelled(designed(), gone, criterion=["a", "b"], rater=["x", "y"]), ax=ax)
+    assert (1.0, 3.0, "none") in cell_texts(ax)
+    assert len(ax.texts) == 3
+
+
+def test_heatmap_keeps_two_results_of_one_cell_apart(ax):
+    plot.heatmap(labelled(designed(), designed(seed=1), designed(seed=2), rater="x", criterion=["a", "a", "b"]), ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["x", "x #2"]
+    assert len(ax.texts) == 6
+
+
+def test_heatmap_has_room_for_many_criteria():
+    wide = plot.heatmap(labelled(*[designed()] * 12, criterion=[f"criterion {i}" for i in range(12)]))
+    wide.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in wide.texts]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+# --- ties -------------------------------------------------------------------------------------------------------
+
+
+def test_ties_draws_judge_and_human_in_one_row(ax):
+    results = mapped()
+    plot.ties(results, ax=ax)
+    rows = ax.get_yticks()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["c1", "a", "b", "c2", "a", "b", "c3", "a", "b"]
+    first = {x for x, y in points(ax) if y == rows[1]}
+    assert first == {results[0].ties_x, results[0].ties_y}
+    assert set(segments(ax)[0]) == first
+    assert words(ax) == ["judge", "human"]
+    hollow = {line.get_xdata()[0] for line in ax.lines if line.get_markerfacecolor() == "white"}
+    assert hollow == {result.ties_y for result in results}
+    assert ax.get_xlabel() == "share of tied pairs, within groups\nn = 12 groups"
+    assert ax.get_xlim()[0] <= 0
+
+
+def test_ties_draws_the_curve_of_a_calibration(ax):
+    rng = np.random.default_rng(1)
+    found = tie_calibration(rng.uniform(1, 5, 30), rng.integers(1, 6, 30))
+    plot.ties(found, ax=ax)
+    assert curves(ax)[0] == (tuple(found.curve[0]), tuple(found.curve[1]))
+    assert points(ax) == [(found.epsilon, found.accuracy)]
+    assert ax.get_ylabel() == "pairwise accuracy"
+    assert ax.get_title(loc="left").replace("\n", " ") == str(found)
+
+
+# --- one judge against another ----------------------------------------------------------------------------------
+
+
+def trial(seed=0, spread=(0.4, 1.0), **options):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=80)
+    scores = [y + sd * rng.normal(size=80) for sd in spread]
+    names = [f"judge-{i}" for i in range(len(spread))]
+    return (
+        compare(*scores, y, names=tuple(names), **options)
+        if len(spread) == 2
+        else rank_judges(dict(zip(names, scores, strict=True)), y, **options)
+    )
+
+
+def test_compare_draws_differences_and_hollow_what_is_not_told_apart(ax):
+    apart, alike = trial(), trial(spread=(0.5, 0.5))
+    assert apart.p_value < 0.05 < alike.p_value
+    results = labelled(apart, alike, criterion=["a", "b"], rater="judge-0", versus="judge-1", against="ann")
+    assert plot.compare(results, ax=ax) is ax
+    assert [x for x, _ in points(ax)] == [apart.estimate, alike.estimate]
+    assert segments(ax) == [tuple(apart.interval), tuple(alike.interval)]
+    marks = [line for line in ax.lines if len(line.get_xdata()) == 1]
+    assert [line.get_markerfacecolor() == "white" for line in marks] == [False, True]
+    assert [0, 0] in [list(line.get_xdata()) for line in ax.lines]
+    assert list(ticks(ax)) == ["a", "b"]
+    assert ax.get_title(loc="left") == "against ann, judge-0 minus judge-1"
+    expected = "difference, Spearman rho over items (95 % CI)\nn = 80 items\nhollow: not told apart (jackknife)"
+    assert ax.get_xlabel() == expected
+
+
+def test_compare_goes_by_the_test_and_its_level(ax):
+    result = replace(trial(), p_value=0.08, confidence_level=0.9)
+    solid, hollow = result, replace(result, confidence_level=0.95)
+    plot.compare(labelled(solid, hollow, criterion=["a", "b"]), ax=ax)
+    marks = [line for line in ax.lines if len(line.get_xdata()) == 1]
+    assert [line.get_markerfacecolor() == "white" for line in marks] == [False, True]
+
+
+def test_ranking_draws_judges_in_order_with_their_clusters(ax):
+    result = trial(spread=(2.0, 0.3, 0.31, 0.3), test="jackknife")
+    assert len(set(result.clusters)) > 1
+    assert plot.ranking(labelled(result, criterion="fluency", against="ann"), ax=ax) is ax
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(result.names)
+    assert [x for x, _ in points(ax)] == [one.estimate for one in result.agreements]
+    assert segments(ax) == [tuple(one.interval) for one in result.agreements]
+    colours = [to_hex(line.get_color()) for line in ax.lines if len(line.get_xdata()) == 1]
+    assert [colours.index(c) for c in colours] == [result.clusters.index(c) for c in result.clusters]
+    assert words(ax) == [f"cluster {c}" for c in sorted(set(result.clusters))]
+    assert ax.get_xlabel().endswith("\nclusters are told apart from each other (jackknife, Holm)")
+    assert ax.get_title(loc="left") == "fluency, against ann"
+
+
+def test_rankings_of_several_criteria_have_headings(ax):
+    rankings = [trial(seed, (2.0, 0.3, 0.31), correction="bh") for seed in (1, 2)]
+    plot.ranking(labelled(*rankings, criterion=["a", "b"]), ax=ax)
+    rows = [text.get_text() for text in ax.get_yticklabels()]
+    assert rows == ["a", *rankings[0].names, "b", *rankings[1].names]
+    assert "Benjamini-Hochberg" in ax.get_xlabel()
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+def panel(seed=0, judge=True, **options):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(30, 1))
+    scores = (truth + rng.normal(size=(30, 1)))[:, 0] if judge else None
+    return reliability(truth + rng.normal(size=(30, 3)), scores, **options)
+
+
+def test_reliability_draws_people_and_judge_in_one_row(ax):
+    results = labelled(panel(0), panel(1), criterion=["a", "b"], rater="robot", raters="3 raters")
+    assert plot.reliability(results, ax=ax) is ax
+    assert list(ticks(ax)) == ["a", "b"]
+    row = ticks(ax)["a"]
+    ceiling = results[0].ceiling
+    assert {(x, round(y - row, 6)) for x, y in points(ax)[:2]} == {(ceiling.ceiling, -0.3), (ceiling.judge, 0.3)}
+    assert segments(ax)[:2] == [tuple(ceiling.ceiling_interval), tuple(ceiling.judge_interval)]
+    assert words(ax) == ["one person", "judge"]
+    assert ax.get_xlabel() == "Spearman rho over items, with the mean of the other people (95 % CI)\nn = 30 items"
+    assert ax.get_title(loc="left") == "robot, 3 raters"
+
+
+def test_reliability_without_a_judge_draws_people_alone(ax):
+    plot.reliability(panel(judge=False, method="kendall", confidence_level=0.8), ax=ax)
+    assert words(ax) == ["one person"]
+    assert len(points(ax)) == 1
+    assert ax.get_xlabel().startswith("Kendall tau-b over items, with the mean of the other people (80 % CI)")
 
 
 # --- means and differences --------------------------------------------------------------------------------------
@@ -302,11 +634,15 @@ def test_convergence_cannot_show_people_who_were_not_there(ax):
 # --- all of them ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [plot.agreement, plot.interval, plot.difference, plot.convergence])
+EVERY = [getattr(plot, name) for name in plot.__all__]
+
+
+@pytest.mark.parametrize("draw", EVERY)
 def test_a_plot_refuses_nothing_and_the_wrong_kind(draw):
     with pytest.raises(ValueError, match=r"`results` must hold one result at least, but is empty."):
         draw(Results((), ()))
-    other = mean_interval([1, 2, 3]) if draw in (plot.agreement, plot.convergence) else agreement([1, 2, 3], [1, 3, 2])
+    mean = draw not in (plot.interval, plot.difference)
+    other = mean_interval([1, 2, 3]) if mean else agreement([1, 2, 3], [1, 3, 2])
     with pytest.raises(TypeError, match=f"but got {type(other).__name__}"):
         draw(other)
     assert plt.get_fignums() == []
@@ -353,3 +689,59 @@ def test_infinite_precision_is_not_claimed_for_an_undefined_result(ax):
     result = replace(agreement([1, 2, 3, 4], [1, 3, 2, 4]), estimate=NAN, interval=calib.stats.Interval(NAN, NAN))
     assert "CI" not in plot.agreement(result, ax=ax).get_xlabel()
     ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
+    x, y = np.arange(12.0) % 5, np.arange(12.0) % 7
+    names = [f"{name}{i % 3}" for i in range(12)]
+    grouped = agreement(x, y, groups=names, level="group")
+    over = agreement(x, y, groups=[f"{i % 4}" for i in range(12)], systems=names, level="system")
+    pair = compare(x, -x, y, names=(f"{name}1", f"{name}2"))
+    order = rank_judges({f"{name}1": x, f"{name}2": -x}, y)
+    label = {"criterion": [f"{name}1", f"{name}2"], "rater": name, "against": name}
+    drawn = [
+        plot.scatter(labelled(grouped, **label)),
+        plot.scatter(labelled(over, **label)),
+        plot.forest(labelled(grouped, **label)),
+        plot.heatmap(labelled(grouped, over, **label | {"rater": [f"{name}1", f"{name}2"]})),
+        plot.ties(labelled(grouped, grouped, **label)),
+        plot.compare(labelled(pair, pair, **label, versus=name)),
+        plot.ranking(labelled(order, order, **label)),
+        plot.reliability(labelled(panel(), panel(1), **label)),
+    ]
+    for each in drawn:
+        each.figure.canvas.draw()
+        legend = [] if each.get_legend() is None else each.get_legend().get_texts()
+        ticks_there = [*each.get_yticklabels(), *each.get_xticklabels()]
+        texts = [text.get_text() for text in (*ticks_there, *legend, each._left_title, *each.texts)]
+        texts += [line for label in (each.get_xlabel(), each.get_ylabel()) for line in label.split("\n")]
+        assert not any(cbook.is_math_text(text) or "\x1b" in text for text in texts)
+        start = plot.visible(name)[:6].replace("$", r"\$")
+        assert any(start in text.replace("\n", " ") for text in texts)
+    assert len(words(drawn[0])) == len(words(drawn[1])) == 3
+
+
+def test_what_is_undefined_everywhere_is_drawn_as_nothing():
+    flat = [2.0] * 6
+    none = agreement(flat, [1, 2, 3, 1, 2, 3], groups=[*"aaabbb"], systems=[*"xyzxyz"], level="group")
+    over = agreement(flat, [1, 2, 3, 1, 2, 3], groups=[*"aaabbb"], systems=[*"xyzxyz"], level="system")
+    with pytest.warns(CalibWarning):
+        pair = compare(flat, [1, 2, 3, 3, 2, 1], [1, 2, 3, 1, 2, 3], method="kendall")
+    order = rank_judges({"p": flat, "q": flat}, [1, 2, 3, 1, 2, 3])
+    people = reliability(np.full((6, 3), 2.0), flat)
+    drawn = [plot.scatter(none), plot.scatter(over), plot.forest(none), plot.heatmap(none), plot.ties(none)]
+    drawn += [plot.compare(pair), plot.ranking(order), plot.reliability(people), plot.agreement(none)]
+    for each in drawn:
+        each.figure.canvas.draw()
+        assert "CI" not in each.get_xlabel()
+    assert not len(dots(drawn[2]))
+    assert "2 of 2 groups have none" in drawn[2].get_xlabel()
+    assert cell_texts(drawn[3]) == [(0.0, 1.0, "none")]
+
+
+def test_nothing_at_all_is_drawn_as_nothing():
+    empty = agreement([], [], groups=[], systems=[], level="group")
+    for draw in (plot.scatter, plot.forest, plot.heatmap, plot.ties):
+        draw(empty).figure.canvas.draw()
+    plot.scatter(agreement([], [], systems=[], level="system")).figure.canvas.draw()

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,9 +12,22 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, report
-from calib.stats import agreement, convergence, mean_interval, ppi_mean
+from calib._report import conclusions
+from calib.stats import (
+    CalibWarning,
+    Interval,
+    agreement,
+    alternative_annotator_test,
+    compare,
+    convergence,
+    mean_interval,
+    ppi_mean,
+    rank_judges,
+    reliability,
+)
 
 HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
+NAN = float("nan")
 NOT_VALID = "not an interval for the human mean"
 
 
@@ -71,6 +85,47 @@ def agreed(**options):
 def converged(people=None):
     draws = np.random.default_rng(2).integers(1, 6, size=(9, 5))
     return Results(({"criterion": "a"},), (convergence(draws, human=people, rng=3),))
+
+
+def judges(number=2, seed=4):
+    """Scores of judges from close to the human down, the human, and the design."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=60)
+    scores = {f"judge-{i}": y + (0.3 + i) * rng.normal(size=60) for i in range(number)}
+    return scores, y, {"groups": [*range(12)] * 5, "systems": np.repeat([*"abcde"], 12)}
+
+
+def compared(**options):
+    scores, y, design = judges()
+    one, two = scores.values()
+    found = [
+        compare(a, b, y, names=tuple(scores), **design, **options) for a, b in ((one, two), (one, one), (one, two))
+    ]
+    labels = [{"criterion": c, "rater": "judge-0", "versus": "judge-1", "against": "ann"} for c in "abc"]
+    return Results(tuple(labels), tuple(found))
+
+
+def ranked():
+    scores, y, design = judges(4)
+    return Results(({"criterion": "a"}, {"criterion": "b"}), tuple(rank_judges(scores, y, **design) for _ in range(2)))
+
+
+def panels(n_results=2):
+    rng = np.random.default_rng(6)
+    truth = rng.normal(size=(30, 1))
+    table, judge = np.round(truth + rng.normal(size=(30, 3))), (truth + rng.normal(size=(30, 1)))[:, 0]
+    labels = tuple({"criterion": name, "rater": "robot"} for name in "abcd"[:n_results])
+    return Results(labels, (reliability(table, judge),) * n_results), Results(
+        labels, (alternative_annotator_test(np.round(judge), table),) * n_results
+    )
+
+
+def mapped(**options):
+    """Two judges on two criteria."""
+    rng = np.random.default_rng(8)
+    found = [agreement(*rng.uniform(size=(2, 30)), groups=[*range(6)] * 5, **options) for _ in range(4)]
+    labels = tuple({"criterion": c, "rater": r} for c in "ab" for r in "xy")
+    return Results(labels, tuple(found))
 
 
 # --- what it says -----------------------------------------------------------------------------------------------
@@ -190,6 +245,116 @@ def test_the_frame_keeps_both_methods_apart():
     assert frame["signature"].tolist() == [result.signature for result in results()]
 
 
+# --- what may be concluded --------------------------------------------------------------------------------------
+
+
+def plain(text):
+    return text.replace("\\", "")
+
+
+@pytest.mark.parametrize("thing", [compared(), ranked(), *panels()])
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_every_kind_comes_with_signature_and_sentence(thing, ending, tmp_path):
+    text = report([("Some", thing), ("One", thing[:1])], tmp_path / f"r{ending}")
+    assert all(result.signature in text for result in thing)
+    text = plain(text).replace("&#39;", "'").replace("&lt;", "<")
+    assert str(thing[0]).removesuffix(".") in text
+    for line in conclusions(thing):
+        assert line in text
+        assert not line.endswith("..")
+
+
+def test_a_single_comparison_says_what_may_be_concluded():
+    one = compared()[:1]
+    assert f"{one[0]}. {one[0].conclusion}" in plain(report(one))
+
+
+def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
+    apart, alike = compared()[0].conclusion, compared()[1].conclusion
+    assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}"]
+    assert apart == "judge-0 agrees with the human scores more than judge-1 does (about new groups and new systems)."
+    assert conclusions(compared()[:1]) == [apart]
+
+
+def test_comparisons_name_each_judge_once():
+    head = next(line for line in report(compared()).splitlines() if line.startswith("| #"))
+    assert "versus" not in head
+    rest = next(line for line in report(compared()).splitlines() if line.startswith("The same"))
+    assert "first judge-0, second judge-1" in rest
+    assert "rater" not in rest
+    longer = tuple(label | {"rater": "judge-0 (p-1)"} for label in compared().labels)
+    assert "rater judge-0 (p-1)" in report(Results(longer, compared().results))
+
+
+def test_people_have_their_quantities_in_rows():
+    text = report(panels()[0])
+    assert (
+        "| # | criterion | quantity | estimate | 95 % CI |" in text
+        or "| criterion | quantity | estimate | 95 % CI |" in text
+    )
+    assert "| ceiling |" in text
+    assert "nan" not in text
+
+
+def test_the_alternative_annotator_test_stands_beside_a_judge_that_never_looks():
+    result = panels()[1][0]
+    text = plain(report(panels()[1]))
+    assert result.verdict in text
+    assert f"always {result.constant:g}" in text
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
+    y = np.arange(20.0)
+    with pytest.warns(CalibWarning, match="unlike ties"):
+        pair = compare(y // 10, y // 2, y, names=("coarse", "fine"), method="kendall")
+    results = Results(tuple({"criterion": c} for c in "abc"), (pair, replace(pair, warnings=()), pair))
+    text = plain(report([results], tmp_path / f"r{ending}"))
+    assert text.count(pair.warnings[0]) == 1
+    assert f"Mind (a; c): {pair.warnings[0]}." in text
+    assert "Mind: tau-b" in plain(report([pair], tmp_path / f"s{ending}"))
+    assert "Mind" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}")
+
+
+def known(low=0.2, high=0.6, estimate=0.4, **changes):
+    ends = {"interval": Interval(low, high), "generalises_to": "new groups and new systems"}
+    return replace(agreed()[0], estimate=estimate, **ends | changes)
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (
+            known(),
+            "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0.",
+        ),
+        (known(-0.6, -0.2, -0.4), "[-0.6, -0.2], which speaks about new groups and new systems, and excludes 0."),
+        (known(low=-0.1), "[-0.1, 0.6], which speaks about new groups and new systems, and does not exclude 0."),
+        (known(low=0.0), "and does not exclude 0."),
+        (known(NAN, NAN), "Spearman rho = 0.4, no interval: it says nothing beyond these data."),
+        (known(method="pairs"), "new systems; chance alone gives a share above 0, too."),
+        (known(estimate=NAN), "No coefficient could be computed, so nothing can be concluded."),
+    ],
+)
+def test_an_agreement_claims_what_its_interval_says_and_no_more(result, said):
+    (line,) = conclusions(Results(({},), (result,)))
+    assert line.endswith(said)
+
+
+def test_the_highest_of_several_agreements_is_said_to_be_flattered():
+    results = (known(), known(estimate=0.5, low=-0.1), known(estimate=NAN))
+    labels = tuple({"criterion": name, "rater": "judge"} for name in "abc")
+    (line,) = conclusions(Results(labels, results))
+    assert line.startswith("The highest of 2 (b): Spearman rho = 0.5")
+    assert line.endswith("and does not exclude 0; the highest of several looks better than it is.")
+
+
+def test_unlike_coefficients_are_not_set_against_each_other():
+    results = (known(), known(estimate=0.9, method="pearson"), known(estimate=0.9, level="system"))
+    labels = tuple({"criterion": name} for name in "abc")
+    assert conclusions(Results(labels, results))[0].startswith("a: Spearman rho = 0.4")
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +368,13 @@ def test_the_frame_keeps_both_methods_apart():
         (pd.DataFrame({"x": [1]}), 0),
         ("words", 0),
         (results() + agreed(), 0),
+        (mapped(), 1),
+        (mapped()[0], 1),
+        (mapped(level="group")[:1], 2),
+        (compared(), 1),
+        (ranked(), 1),
+        (panels()[0], 1),
+        (panels()[1], 0),
     ],
 )
 def test_html_has_the_pictures_that_there_are(thing, number, tmp_path):
@@ -212,8 +384,43 @@ def test_html_has_the_pictures_that_there_are(thing, number, tmp_path):
     assert plt.get_fignums() == []
 
 
+def alt(thing, path):
+    return re.findall('alt="([^"]*)"', report([thing], path))
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (agreed(), ["Spearman rho over items (95 % CI), n = 30 items"]),
+        (mapped()[:1], ["judge against human"]),
+        (mapped(level="group")[:1], ["x against human", "Spearman rho inside each group"]),
+        (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
+        (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
+        (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]),
+    ],
+)
+def test_results_have_the_picture_of_their_kind(thing, words, tmp_path):
+    found = alt(thing, tmp_path / "r.html")
+    assert len(found) == len(words)
+    assert all(word.removeprefix("judge ").removeprefix("x ") in one for word, one in zip(words, found, strict=True))
+
+
+def test_several_judges_and_criteria_are_a_map(tmp_path):
+    text = report([mapped()], tmp_path / "r.html")
+    cells = [f"{result.estimate:.3f}" for result in mapped()]
+    # svg text is drawn as paths, each of which has its words as a comment
+    assert all(f"<!-- {cell} -->" in pictures(text)[0] for cell in cells)
+    assert "<!-- x -->" in pictures(text)[0]
+    rows = report([Results(mapped().labels[:2], mapped().results[:2])], tmp_path / "r.html")
+    assert not any(f"<!-- {cell} -->" in pictures(rows)[0] for cell in cells)
+
+
+def test_two_results_for_one_cell_do_not_break_the_page(tmp_path):
+    assert len(pictures(report([mapped() + mapped()], tmp_path / "r.html"))) == 1
+
+
 def test_markdown_has_no_pictures():
-    assert "data:" not in report([results(), agreed(), converged()])
+    assert "data:" not in report([results(), agreed(), converged(), mapped(), compared(), ranked(), *panels()])
 
 
 @pytest.mark.parametrize("things", [[results(), agreed(), converged()], [("Frame", pd.DataFrame({"x": [1]}))]])

@@ -20,6 +20,7 @@ from calib.stats._ranks import (
     leave_out,
     levels_of,
     ratio,
+    replaced_correlation,
     row_correlation,
     settled,
     weighted_correlation,
@@ -340,14 +341,17 @@ def _from_systems(design: Design) -> Parts:
     less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
     by_group = means.correlation(less_x, less_y, count)
     system, group = np.nonzero(means.count)
-    by_cell = []
-    for start in range(0, len(system), max(1, CHUNK // m)):
-        s, j = system[start : start + CHUNK // m], group[start : start + CHUNK // m]
-        rows = [np.tile(t, (len(s), 1)) for t in total]
-        for row, v in zip(rows, tables, strict=True):
-            row[np.arange(len(s)), s] -= v[s, j]
-        by_cell.append(means.correlation(rows[0], rows[1], rows[2]))
-    return by_system, by_group, np.concatenate(by_cell)
+    # without a cell one system has another mean
+    with np.errstate(invalid="ignore", divide="ignore"):
+        count = total[2][system] - means.count[system, group]
+        left = [
+            np.where(count > 0, (t[system] - v[system, group]) / count, np.nan)
+            for t, v in ((total[0], means.x), (total[1], means.y))
+        ]
+        every = [np.append(t / total[2], v) for t, v in zip(total, left, strict=False)]
+    x, y = means.settled(every[0], every[1])
+    new = x[m:], y[m:]
+    return by_system, by_group, replaced_correlation(x[:m], y[:m], system, new, design.method)
 
 
 # --- resamples --------------------------------------------------------------------------------------------------

@@ -329,6 +329,65 @@ def _rows(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     return from_pairs(method, sums, n, distinct)
 
 
+def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], method: str) -> Floats:
+    """The coefficient of (x, y) with one pair replaced at a time.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (m,)
+    place : ndarray of int, shape (B,)
+        Which pair is replaced.
+    new : tuple of ndarray, each shape (B,)
+        By which; NaN: the pair is left out.
+    method : str
+
+    Returns
+    -------
+    ndarray, shape (B,)
+
+    Examples
+    --------
+    >>> x, y = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
+    >>> replaced_correlation(x, y, np.array([1, 1]), (np.array([2.0, np.nan]), np.array([1.5, np.nan])), "kendall")
+    array([1., 1.])
+    """
+    parts = []
+    for start in range(0, len(place), max(1, CHUNK // len(x))):
+        cut = slice(start, start + max(1, CHUNK // len(x)))
+        parts.append(_replaced(x, y, place[cut], (new[0][cut], new[1][cut]), method))
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _replaced(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], method: str) -> Floats:
+    row = np.arange(len(place))
+    gone = ~np.isfinite(new[0])
+    if gone.any() or method in ("pearson", "kappa", "kendall_c", *SHARES):
+        rows = [np.tile(v, (len(place), 1)) for v in (x, y)]
+        for values, other in zip(rows, new, strict=True):
+            values[row, place] = other
+        return row_correlation(rows[0], rows[1], method, np.isfinite(rows[0]).astype(float))
+    signs, fresh = [], []
+    for values, other in ((x, new[0]), (y, new[1])):
+        signs.append(_signs(values, float))
+        fresh.append(np.sign(other[:, None] - values))
+        fresh[-1][row, place] = 0
+    if method == "spearman":
+        a, b = (_moved_ranks(s, f, place) for s, f in zip(signs, fresh, strict=True))
+        return product_moment(a, b, np.ones_like(a))
+    sums = {}
+    for name in PAIR_SUMS[method]:
+        before, after = (_PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
+        sums[name] = before.sum() - 2 * before[place] + 2 * after
+    return from_pairs(method, sums, float(len(x)), None)
+
+
+def _moved_ranks(signs: Floats, fresh: Floats, place: Codes) -> Floats:
+    """Centred midranks, shape (m, B), with one item moved: the others lose its old sign and get its new one."""
+    ranks = (signs.sum(axis=1) + signs[place] - fresh) / 2
+    ranks[np.arange(len(place)), place] = fresh.sum(axis=1) / 2
+    return np.asarray(ranks.T)
+
+
 def column_correlation(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
 
@@ -479,9 +538,10 @@ def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
     k = int(units.max()) + 1
     if method in PAIR_SUMS:
         return _leave_out_pairs(x, y, units, k, method)
-    if k == len(x) and method in ("spearman", "pearson"):
-        drop = _without_each_rank if method == "spearman" else _without_each_value
-        return drop(x, y)[np.argsort(units)]
+    if method == "pearson":
+        return _without_values(x, y, units, k)
+    if k == len(x) and method == "spearman":
+        return _without_each_rank(x, y)[np.argsort(units)]
     step = max(1, CHUNK // len(x))
     rows = [np.arange(start, min(start + step, k))[:, None] for start in range(0, k, step)]
     return np.concatenate([_weighted(x, y, (units != row).astype(float), method) for row in rows])
@@ -611,16 +671,21 @@ def _sum_of_signs(codes: Codes, values: Floats) -> Floats:
     return np.asarray((upper[-1] - upper - lower)[codes])
 
 
-def _without_each_value(x: Floats, y: Floats) -> Floats:
-    """Pearson without each item, by subtraction; an item that held nearly all variance is left out in fact."""
-    n = len(x)
+def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
+    """Pearson without each unit, by subtraction; where the unit held nearly all variance it is left out in fact."""
     a, b = x - x.mean(), y - y.mean()
-    scale = n / (n - 1)
-    cross, square_a, square_b = (u @ v - scale * u * v for u, v in ((a, b), (a, a), (b, b)))
-    out = ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0)))
-    for k in np.flatnonzero((square_a < 1e-4 * (a @ a)) | (square_b < 1e-4 * (b @ b))):
-        out[k] = _weighted(np.delete(x, k), np.delete(y, k), np.ones((1, n - 1)), "pearson")[0]
-    return out
+    n = len(x) - np.bincount(units, minlength=k)
+    gone_a, gone_b = (np.bincount(units, u, k) for u in (a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cross, square_a, square_b = (
+            u @ v - np.bincount(units, u * v, k) - p * q / n
+            for u, v, p, q in ((a, b, gone_a, gone_b), (a, a, gone_a, gone_a), (b, b, gone_b, gone_b))
+        )
+    out = np.clip(ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0))), -1, 1)
+    for unit in np.flatnonzero(~((square_a > 1e-4 * (a @ a)) & (square_b > 1e-4 * (b @ b)))):
+        keep = units != unit
+        out[unit] = coefficient(x[keep], y[keep], "pearson")
+    return np.asarray(out)
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:
