@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
+from calib._pairs import WHO, Pair, labels_in, pairs_of, ready, seen, slices
 from calib._results import Results
 from calib.table import TableError
 
@@ -258,8 +258,7 @@ def rank_judges(
     for (criterion, against), pairs in found.items():
         names = _short_names([pair.label for pair in pairs])
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
-        rest = pd.concat([pair.both for pair in pairs]).drop_duplicates("item").set_index("item")
-        frame = rest.join(pd.concat(columns, axis=1))
+        frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         results.append(stats.rank_judges(judges, frame["y"], **_design(frame, level), **options))
         labels.append({"criterion": criterion, "against": against})
@@ -271,6 +270,8 @@ def _judges(
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
     """Each judge of the one table with each of the other, on one human's items."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
+    everyone = {str(pair.label): pair.label for pair in (*first, *second)}
+    names = dict(zip(everyone, _short_names(list(everyone.values())), strict=True))
     matched = False
     for a in first:
         for b in second:
@@ -279,16 +280,19 @@ def _judges(
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-            rest = pd.concat([a.frame, b.frame]).drop_duplicates("item").set_index("item").drop(columns="x")
-            frame = rest.join(one).join(two)
+            frame = _all_known([a.frame, b.frame]).join(one).join(two)
             there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
-            names = _short_names([a.label, b.label])
-            yield (names[0], names[1]), a.label, a.label["against"], frame.assign(**there)
+            yield (names[str(a.label)], names[str(b.label)]), a.label, a.label["against"], frame.assign(**there)
     if not matched:
         held = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
         raise TableError(
             f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {held[0]} and {held[1]}."
         )
+
+
+def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Each item once, with the human score and the design from whichever frame has them."""
+    return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
 
 
 def _scored(pair: Pair) -> pd.Series:
@@ -417,25 +421,41 @@ def _panels(
     """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
     people = ready(human, "human")
     judges = None if scores is None else ready(scores, "scores")
+    found = False
     for criterion, rows in people.groupby("criterion", observed=True, sort=False):
-        raters = [label["rater"] for label, _ in slices(rows)]
-        if len(raters) < least:
-            raise TableError(f"`human` must have {least} raters of {criterion!r} or more, but has {', '.join(raters)}.")
-        table = rows.astype({"item": object, "rater": object}).pivot_table(
-            index="item", columns="rater", values="score", aggfunc="first", sort=False, dropna=False, observed=True
-        )
-        factors = rows.astype({"item": object}).drop_duplicates("item").set_index("item").reindex(table.index)
-        design = _design(factors, level)
-        label = {"criterion": criterion, "raters": f"{len(raters)} raters"}
+        table, names = _raters(rows)
+        if len(names) < least:
+            raise TableError(f"`human` must have {least} raters of {criterion!r} or more, but has {', '.join(names)}.")
+        label = {"criterion": criterion, "raters": f"{len(names)} raters"}
         if judges is None:
-            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None
+            found = True
+            yield label | {"n_unmatched": 0}, table.to_numpy(), _design(_factors(rows, table.index), level), None
             continue
         for who, mine in slices(judges[judges["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
-            matched = table.index.isin(judge.index)
+            items = table.index[table.index.isin(judge.index)]
+            found = True
             yield (
-                who | label | {"n_unmatched": int((~matched).sum())},
-                table[matched].to_numpy(),
-                {name: None if v is None else v[matched] for name, v in design.items()},
-                judge.reindex(table.index[matched]).to_numpy(),
+                who | label | {"n_unmatched": len(table) - len(items)},
+                table.loc[items].to_numpy(),
+                _design(_factors(pd.concat([rows, mine]), items), level),
+                judge.reindex(items).to_numpy(),
             )
+    if not found:
+        held = "nothing" if judges is None else seen(judges)
+        raise TableError(f"`human` and `scores` must share a criterion, but have {seen(people)} and {held}.")
+
+
+def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The scores of one criterion as items x raters; one rater under two prompts is two."""
+    plain = rows.astype({"item": object})
+    who = plain.groupby(list(WHO), observed=True, dropna=False, sort=False).ngroup()
+    table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
+    return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
+
+
+def _factors(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+    """Group and system of the items, from whichever row has them."""
+    names = [name for name in ("group", "system") if name in rows]
+    plain = rows[["item", *names]].astype(object)
+    return plain.groupby("item", sort=False).first().reindex(items)

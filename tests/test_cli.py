@@ -9,8 +9,10 @@ import sqlite3
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import closing
 
+import numpy as np
 import pandas as pd
 import pytest
 import typer
@@ -43,6 +45,14 @@ def files(tmp_path_factory):
     people = people[people["item"].isin(items["item"]) & people["criterion"].isin(["coherence", "fluency"])]
     prompts = [calib.geval_prompt(name) for name in ("coherence", "fluency")]
     made = {"items": items, "people": people, "human": calib.summarize(people, items, pool="rater")}
+    # two judges: one of the people, and the same with noise
+    first = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    noise = np.random.default_rng(0).integers(-2, 3, len(first))
+    second = first.assign(rater="noisy", score=(first["score"] + noise).clip(1, 5))
+    people_rest = people[people["rater"] != "simulated-1"]
+    made |= {"first": first.assign(rater="close"), "second": second, "rest": calib.summarize(people_rest, items)}
+    made["two"] = pd.concat([made["first"], second], ignore_index=True)
+    made["pooled"] = calib.summarize(people_rest, items, pool="rater")
     for name, judge in {
         "ratings": calib.Judge("offline", method="logprob"),
         "sampled": calib.Judge("offline", method="sample", draws=5),
@@ -74,6 +84,13 @@ def number(text, name, column):
 # --- each command -----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def wide(monkeypatch):
+    """A terminal on which a table is in one piece."""
+    monkeypatch.setenv("COLUMNS", "250")
+
+
+@pytest.mark.usefixtures("wide")
 def test_agree_prints_what_the_function_returns(run, files, tmp_path):
     options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
     code, out, err = run("agree", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
@@ -97,10 +114,11 @@ def test_agree_without_an_interval(run, files):
     assert "estimate" in out
 
 
+@pytest.mark.usefixtures("wide")
 def test_agree_takes_ratings_and_items(run, files):
     code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
     assert code == 0
-    assert out.count("simulated-") == 6
+    assert out.count("simulated-") == 6 + 1  # the rows, and the one in the sentence
     refused = run("agree", files["ratings"], files["people"], "--level", "system")
     assert refused[0] == 2
     assert "level 'system' needs a column `system`" in refused[2]
@@ -138,6 +156,236 @@ def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
     code, _, err = run("agree", files["scores"], files["human"], "--criterion", "fluency")
     assert code == 2
     assert "--criterion describes a file of your own" in err
+
+
+def read(files, *names):
+    return [table.read(files[name], "scores") for name in names]
+
+
+AGREE = {
+    "level": "group", "method": "gamma", "interval": "none", "constant": "zero", "missing": "zero",
+    "confidence_level": 0.8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({name: value} for name, value in AGREE.items() if name not in ("constant", "missing")),
+        {"level": "group", "constant": "zero"},
+        {"interval": "boot-groups", "n_resamples": 50, "rng": 1},
+        {"interval": "boot-groups", "n_resamples": 50, "rng": 2},
+        {"interval": "boot-groups", "n_resamples": 60, "rng": 1},
+        {"convention": "bartscore"},
+        *({"method": name} for name in ("kendall", "kendall_a", "kendall_c", "pairs", "kappa", "exact", "adjacent")),
+        {"method": "spa", "level": "system"},
+    ],
+)
+def test_each_option_of_agree_changes_what_it_writes(run, files, tmp_path, options):
+    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    code, _, err = run("agree", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
+    assert (code, err) == (0, "")
+    expected = calib.agreement(*read(files, "second", "pooled"), **options)
+    written = table.read_frame(tmp_path / "a.jsonl")
+    assert written["signature"].tolist() == [result.signature for result in expected]
+    for name in ("estimate", "conf_low", "estimate_other"):
+        wanted = expected.to_frame()[name].tolist()
+        assert pd.to_numeric(written[name]).tolist() == pytest.approx(wanted, rel=1e-12, nan_ok=True)
+    plain = calib.agreement(*read(files, "second", "pooled")).to_frame()
+    assert not expected.to_frame().equals(plain)
+
+
+def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
+    scores = table.read(files["second"], "scores")
+    gaps = scores.assign(
+        score=scores["score"].where(scores.index % 5 > 0), n_unread=(scores.index % 5 == 0).astype(int)
+    )
+    path = table.write(gaps, tmp_path / "gaps.csv")
+    said = {}
+    for rule in ("drop", "zero"):
+        code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
+        assert (code, err) == (0, "")
+        said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
+    assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
+    assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
+    assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
+
+
+def folded(out):
+    return " ".join(out.split())
+
+
+def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run, files):
+    results = calib.agreement(*read(files, "second", "pooled"), level="group")
+    best = max(results, key=lambda result: result.estimate)
+    _, out, _ = run("agree", files["second"], files["pooled"], "--level", "group")
+    sentence = folded(out).partition("The highest of 2 ")[2]
+    assert (
+        f"Spearman rho = {best.estimate:.4g}, 95 % CI [{best.interval.low:.4g}, {best.interval.high:.4g}]" in sentence
+    )
+    assert best.interval.low < 0
+    assert "which speaks about new groups and new systems, and does not exclude 0; the highest of several" in sentence
+    _, out, _ = run("agree", files["second"], files["pooled"], "--interval", "none")
+    assert "no interval: it says nothing beyond these data" in folded(out)
+
+
+@pytest.mark.usefixtures("wide")
+def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run, files, tmp_path):
+    path = tmp_path / "c.csv"
+    code, out, err = run("compare", files["first"], files["second"], files["pooled"], "--level", "group", "--out", path)
+    expected = calib.compare(*read(files, "first", "second", "pooled"), level="group")
+    assert (code, err) == (0, "")
+    written = table.read_frame(path)
+    assert written["estimate"].tolist() == [result.estimate for result in expected]
+    assert written["p_value"].tolist() == [result.p_value for result in expected]
+    for result in expected:
+        assert result.conclusion in folded(out)
+    assert number(out, "fluency", "estimate") == pytest.approx(
+        expected.select(criterion="fluency")[0].estimate, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": "group"},
+        {"method": "pairs"},
+        {"level": "group", "constant": "zero"},
+        {"confidence_level": 0.8},
+        {"test": "perm-cells", "n_resamples": 50, "rng": 1},
+        {"test": "perm-cells", "n_resamples": 60, "rng": 1},
+        {"test": "boot-both", "n_resamples": 50, "rng": 1},
+        {"test": "boot-both", "n_resamples": 50, "rng": 2},
+    ],
+)
+@pytest.mark.parametrize("ranked", [False, True])
+def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, options, ranked):
+    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    given = [files["two"]] if ranked else [files["first"], files["second"]]
+    code, out, err = run("compare", *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
+    assert (code, err) == (0, "")
+    frames = read(files, *(("two", "pooled") if ranked else ("first", "second", "pooled")))
+    expected = (calib.rank_judges if ranked else calib.compare)(*frames, **options)
+    written = table.read_frame(tmp_path / "c.jsonl")
+    assert set(written["signature"]) == {result.signature for result in expected}
+    assert written["estimate"].tolist() == pytest.approx(expected.to_frame()["estimate"].tolist(), rel=1e-12)
+    assert all(result.conclusion in folded(out) for result in expected)
+    if not ranked:
+        assert written["p_value"].tolist() == pytest.approx(expected.to_frame()["p_value"].tolist(), rel=1e-12)
+        assert not expected.to_frame().equals(calib.compare(*frames).to_frame())
+
+
+def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
+    adjusted = {}
+    for name in (None, "bh", "none"):
+        options = () if name is None else ("--correction", name)
+        code, out, err = run("compare", files["two"], files["pooled"], *options, "--out", tmp_path / "r.csv")
+        assert (code, err) == (0, "")
+        adjusted[name] = table.read_frame(tmp_path / "r.csv")
+        assert f"correction:{name or 'holm'}" in out
+    assert adjusted[None]["judge"].tolist()[:2] == ["close", "noisy"]
+    assert adjusted[None]["cluster"].tolist()[:2] == [1, 2]
+    assert "close is ahead of all others; 1 of 1 pairs are told apart (not adjusted)." in folded(out)
+
+
+def test_compare_takes_files_of_ones_own(run, own, tmp_path):
+    frame = table.read_frame(own)
+    one, two, people = (tmp_path / f"{name}.csv" for name in ("one", "two", "people"))
+    frame.to_csv(one, index=False)
+    frame.assign(rating=(frame["rating"] * 7) % 5).to_csv(two, index=False)
+    frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
+    options = ("--item", "id", "--score", "rating", "--human-item", "key", "--human-score", "label")
+    code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
+    assert (code, err) == (0, "")
+    assert "first one, second two" in folded(out)
+    assert "against human" in folded(out)
+    assert "one agrees with the human scores more than two does" in folded(out)
+
+
+def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
+    scores = table.read(files["first"], "scores")
+    coarse = scores.assign(rater="coarse", score=1 + (scores["score"] > 3).astype(float))
+    fine = scores.assign(rater="fine", score=0.9 * scores["score"] + 0.1 + np.arange(len(scores)) / 1000)
+    paths = [table.write(frame, tmp_path / f"{frame['rater'].iloc[0]}.csv") for frame in (coarse, fine)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, out, err = run("compare", *paths, files["pooled"], "--method", "kendall")
+    assert code == 0
+    lines = err.splitlines()
+    assert lines
+    assert all(line.startswith("calib: tau-b compares judges with unlike ties: coarse ties") for line in lines)
+    assert len(lines) == len(set(lines))
+    assert "tau-b compares" not in out
+
+
+def test_reliability_prints_people_and_judges(run, files, tmp_path):
+    path = tmp_path / "r.csv"
+    code, out, err = run("reliability", files["rest"], "--out", path)
+    expected = calib.reliability(*read(files, "rest"))
+    assert (code, err) == (0, "")
+    written = table.read_frame(path)
+    assert written["estimate"].tolist() == expected.to_frame()["estimate"].tolist()
+    assert "alpha (interval)" in out
+    assert "difference" not in out
+    code, out, err = run("reliability", files["rest"], files["second"], "--out", path)
+    expected = calib.reliability(*read(files, "rest", "second"))
+    assert (code, err) == (0, "")
+    assert table.read_frame(path)["estimate"].tolist() == pytest.approx(
+        expected.to_frame()["estimate"].tolist(), nan_ok=True
+    )
+    assert "difference" in out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "ordinal"},
+        {"level": "group"},
+        {"method": "kendall"},
+        {"min_reliability": 0.99},
+        {"confidence_level": 0.8},
+    ],
+)
+def test_each_option_of_reliability_changes_what_it_writes(run, files, tmp_path, options):
+    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    code, _, err = run("reliability", files["rest"], files["second"], *said, "--out", tmp_path / "r.jsonl")
+    assert (code, err) == (0, "")
+    expected = calib.reliability(*read(files, "rest", "second"), **options).to_frame()
+    written = table.read_frame(tmp_path / "r.jsonl")
+    assert written["signature"].tolist() == expected["signature"].tolist()
+    assert written["conf_low"].tolist() == pytest.approx(expected["conf_low"].tolist(), nan_ok=True)
+    assert not expected.equals(calib.reliability(*read(files, "rest", "second")).to_frame())
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.3])
+def test_reliability_tests_whether_a_judge_may_stand_in(run, files, tmp_path, epsilon):
+    options = () if epsilon is None else ("--epsilon", epsilon)
+    path = tmp_path / "t.csv"
+    people = calib.summarize(table.read(files["people"], "ratings"))
+    people_path = table.write(people, tmp_path / "people.csv")
+    code, out, err = run("reliability", people_path, files["second"], "--annotator-test", *options, "--out", path)
+    assert (code, err) == (0, "")
+    expected = calib.alternative_annotator_test(
+        table.read(files["second"], "scores"), people, epsilon=0.2 if epsilon is None else epsilon
+    )
+    assert all(result.verdict in folded(out) for result in expected)
+    assert f"epsilon:{0.2 if epsilon is None else epsilon:g}" in out
+    written = table.read_frame(path)
+    rates = written["winning_rate"].dropna().tolist()
+    assert rates == expected.to_frame()["winning_rate"].tolist()
+    assert set(written["quantity"].dropna()) >= {"ceiling", "judge"}
+
+
+def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
+    frame = table.read_frame(own)
+    both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--score", "rating", "--rater", "who")
+    assert (code, err) == (0, "")
+    assert "raters 2 raters" in folded(out)
+    code, _, err = run("reliability", own, "--item", "id", "--score", "rating")
+    assert code == 2
+    one_line(err, "must have 2 raters")
 
 
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
@@ -409,6 +657,25 @@ def one_line(err, words):
         ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
         ("agree {scores}", "Missing argument"),
         ("nonsense", "No such command 'nonsense'."),
+        ("agree {scores} {human} --convention word", "`convention` must be one of"),
+        ("agree {scores} {human} --convention geval --level group", "`level` is set by `convention` 'geval'"),
+        ("agree {scores} {human} --missing word", "`missing` must be one of"),
+        ("agree {scores} {human} --interval word", "`interval` must be one of"),
+        ("agree {scores} {human} --interval boot-both --n-resamples 0", "`n_resamples` must be"),
+        ("agree {scores} {human} --rng x", "Invalid value for '--rng'"),
+        ("compare {first} {second} {pooled} --test word", "`test` must be one of"),
+        ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
+        ("compare {two} {pooled} --correction word", "`correction` must be one of"),
+        ("compare {first} {second} {two} {pooled}", "SCORES must be one file or two, but got 3."),
+        ("compare {first} {pooled}", "`judges` must hold two judges or more"),
+        ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
+        ("compare {first}", "Missing argument"),
+        ("reliability {rest} --annotator-test", "--annotator-test needs SCORES"),
+        ("reliability {rest} {second} --epsilon 0.1", "--epsilon is for --annotator-test"),
+        ("reliability {rest} {second} --annotator-test", "must have 3 raters"),
+        ("reliability {human}", "must have 2 raters"),
+        ("reliability {rest} --metric word", "`metric` must be one of"),
+        ("reliability {rest} --min-reliability 2", "`min_reliability` must be"),
         (
             "interval {scores} {gold} --by nothing",
             "`by` must be a column of the scores, but got 'nothing'",
@@ -421,7 +688,7 @@ def one_line(err, words):
         ("summarize {items}", "ratings: column `criterion` is missing"),
         ("summarize {people} --pool all", "`pool` must be None or 'rater', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "`path` must end in .md or .html, but got 'r.pdf'."),
-        ("data nothing", "NAME must be one of llm_rubric, planted, summeval,"),
+        ("data nothing", "NAME must be one of lesion, llm_rubric, planted,"),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "`criterion` must be one of 'coherence'"),
         ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "`method` must be one of auto"),
@@ -599,8 +866,6 @@ def test_an_interrupt_that_the_parser_lets_through_ends_with_130(run, monkeypatc
 
 
 def test_warnings_are_one_line_each(run, files, monkeypatch):
-    import warnings
-
     def warn(*_, **__):
         warnings.warn("mind\nthis", stacklevel=2)
         raise ValueError("done")
@@ -617,7 +882,13 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     first, second = (
         table.write(pd.DataFrame({**rows, "rater": f"\x1b[2J{name}"}), tmp_path / f"{name}.csv") for name in ("x", "y")
     )
-    for command in (["agree", first, second], ["agree", first, second, "--level", "\x1b[2J"]):
+    third = table.write(pd.DataFrame({**rows, "rater": "\x1b[2Jz", "score": [1, 3, 2]}), tmp_path / "w.csv")
+    for command in (
+        ["agree", first, second],
+        ["agree", first, second, "--level", "\x1b[2J"],
+        ["compare", first, third, second],
+        ["compare", first, second, third, "--test", "\x1b[2J"],
+    ):
         _, out, err = run(*command)
         assert "[2J" in out + err
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
@@ -640,17 +911,23 @@ def test_help_lists_the_commands_and_is_quick(run):
     for arguments in ((), ("--help",)):
         code, out, _ = run(*arguments)
         assert code == 0
-        for name in ("demo", "rate", "summarize", "agree", "converge", "interval", "report", "data"):
+        for name in (
+            *("demo", "rate", "summarize", "agree", "compare", "reliability"),
+            *("converge", "interval", "report", "data"),
+        ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize("verb", ["agreement", "convergence", "interval", "summarize", "rate"])
+@pytest.mark.parametrize(
+    "verb",
+    ["agreement", "compare", "rank_judges", "reliability", "convergence", "interval", "summarize", "rate"],
+)
 def test_commands_have_the_options_of_their_functions(verb):
     import inspect
 
-    command = {"agreement": "agree", "convergence": "converge"}.get(verb, verb)
+    command = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
     options = set(inspect.signature(getattr(cli, command)).parameters)
     function = inspect.signature(getattr(calib, verb)).parameters
     wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - {"complete", "progress"}

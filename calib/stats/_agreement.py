@@ -437,7 +437,7 @@ class Spread:
 
     def p_value(self, estimate: float) -> float:
         """Of the test of 0 that the interval is made of."""
-        nothing = not self.df >= 1 or not self.std_error > 0 or (self.fisher and abs(estimate) == 1)
+        nothing = not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
         if self.draws is not None or nothing:
             return float("nan")
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
@@ -465,19 +465,32 @@ def _spread(
 def _bootstrapped(
     design: Design, interval: str, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Spread, tuple[str, ...]]:
-    factors, speaks_of = BOOTSTRAPS[interval]
-    warned = warnings_of_bootstrap(design, interval)
-    draws = resampled(design, factors, n_resamples, rng)
-    defined = draws[np.isfinite(draws)]
-    if len(defined) < len(draws):
-        warned += (f"{len(draws) - len(defined)} of {len(draws)} resamples had no coefficient and were left out",)
+    warned = warnings_of_bootstrap(design, interval, "interval")
+    if not several(design, interval):
+        return NO_SPREAD, warned
+    spread, undefined = percentile_spread(resampled(design, BOOTSTRAPS[interval][0], n_resamples, rng), interval)
+    warned += undefined
     for text in warned:
         _check.warn(text)
+    return spread, warned
+
+
+def several(design: Design, interval: str) -> bool:
+    """Whether a bootstrap has units to draw from: one group says nothing about others."""
+    units = {"groups": design.n_groups, "systems": design.n_systems, "items": design.n}
+    return all(units[factor] > 1 for factor in BOOTSTRAPS[interval][0])
+
+
+def percentile_spread(draws: Floats, interval: str) -> tuple[Spread, tuple[str, ...]]:
+    """The spread of resampled estimates, and a warning where some of them are not defined."""
+    defined = draws[np.isfinite(draws)]
+    lost = len(draws) - len(defined)
+    warned = (f"{lost} of {len(draws)} resamples had no coefficient and were left out",) if lost else ()
     error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
-    return Spread(f"{interval} percentile", error, speaks_of=speaks_of, draws=defined), warned
+    return Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], draws=defined), warned
 
 
-def warnings_of_bootstrap(design: Design, interval: str) -> tuple[str, ...]:
+def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if name in BOOTSTRAPS[interval][0] and codes is None:
@@ -485,7 +498,7 @@ def warnings_of_bootstrap(design: Design, interval: str) -> tuple[str, ...]:
     if interval != "boot-items":
         return ()
     if design.level != "item":
-        raise ValueError(f"`interval` 'boot-items' must go with level 'item', but got {design.level!r}.")
+        raise ValueError(f"`{argument}` 'boot-items' must go with level 'item', but got {design.level!r}.")
     repeated = [
         name
         for name, codes, k in (("groups", design.group, design.n_groups), ("systems", design.system, design.n_systems))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Hashable, Sequence
 from numbers import Integral
@@ -139,8 +140,11 @@ class CalibWarning(UserWarning):
 
 
 def warn(message: str) -> None:
-    """Warn where the public function was called."""
-    warnings.warn(message, CalibWarning, stacklevel=4)
+    """Warn where calib was called."""
+    level, frame = 1, sys._getframe()  # noqa: SLF001 - `warnings` has no other way before Python 3.12
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calib."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CalibWarning, stacklevel=level)
 
 
 def _glimpse(value: Any) -> str:

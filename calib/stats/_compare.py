@@ -15,11 +15,14 @@ from calib.stats import _check
 from calib.stats._agreement import (
     BOOTSTRAPS,
     METHODS,
+    NO_SPREAD,
     Agreement,
     Spread,
     agreement,
     check_method,
     jackknife_variance,
+    percentile_spread,
+    several,
     tie_rates,
     warnings_of_bootstrap,
 )
@@ -119,6 +122,8 @@ class Comparison(Result):
         terms |= {"missing": self.n_missing, "groups": self.n_groups or None, "systems": self.n_systems or None}
         if self.level == "group":
             terms |= {"constant": self.constant, "skipped": self.n_skipped}
+        if self.missing == "zero":
+            terms["rule"] = "missing-as-zero"
         return terms | {"draws": self.n_resamples or None}
 
     def __str__(self) -> str:
@@ -234,15 +239,18 @@ def compare(
     _check.choice(missing, "missing", ("drop", "zero"))
     level_wanted = _check.probability(confidence_level, "confidence_level")
     _check.whole(n_resamples, "n_resamples", least=1)
+    if isinstance(names, str) or len(names) != 2:
+        raise ValueError(f"`names` must be two, but got {names!r}.")
     rules = {"level": level, "method": method, "constant": constant}
     one, two, n_missing = _both(x1, x2, y, groups, systems, missing, rules)
     one, two, n_skipped = _common(one, two)
     first, second = estimate(one), estimate(two)
     ties = tie_rates(one)[0], tie_rates(two)[0], tie_rates(one)[1]
     warned = _tie_warning(method, ties[0], ties[1], names) + _test_warnings(one, test)
+    spread, p_value, undefined = _tested(one, two, first - second, test, n_resamples, np.random.default_rng(rng))
+    warned += undefined
     for text in warned:
         _check.warn(text)
-    spread, p_value = _tested(one, two, first - second, test, n_resamples, np.random.default_rng(rng))
     return Comparison(
         estimate=first - second,
         std_error=spread.std_error,
@@ -256,7 +264,7 @@ def compare(
         method=method,
         test=test,
         interval_method=spread.name,
-        generalises_to="these groups and systems" if test.startswith("perm") else spread.speaks_of,
+        generalises_to=_exchanged(one) if test.startswith("perm") else spread.speaks_of,
         df=spread.df,
         n=one.n,
         n_missing=n_missing,
@@ -303,6 +311,12 @@ def _common(one: Design, two: Design) -> tuple[Design, Design, int]:
     return one.only(keep), two.only(keep), int((~defined).sum())
 
 
+def _exchanged(design: Design) -> str:
+    """What a permutation test speaks about: the scores at hand."""
+    factors = [name for name, k in (("groups", design.n_groups), ("systems", design.n_systems)) if k]
+    return "these " + (" and ".join(factors) or "items")
+
+
 def _tie_warning(method: str, first: float, second: float, names: tuple[str, str]) -> tuple[str, ...]:
     low, high = sorted((first, second))
     if method != "kendall" or not high > 2 * low or high < _FEW_TIES:
@@ -316,7 +330,7 @@ def _tie_warning(method: str, first: float, second: float, names: tuple[str, str
 
 def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
     if test in BOOTSTRAPS:
-        return warnings_of_bootstrap(design, test)
+        return warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
             raise ValueError(f"`{name}` must be given for 'perm-axes', but got None.")
@@ -332,26 +346,31 @@ def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
 
 # --- the tests --------------------------------------------------------------------------------------------------
 
+Tested = tuple[Spread, float, tuple[str, ...]]
+
 
 def _tested(
     one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
-) -> tuple[Spread, float]:
-    if not np.isfinite(difference):
-        return Spread("none", float("nan")), float("nan")
+) -> Tested:
+    """What the interval is made of, the p-value, and what there is to warn of."""
+    if not np.isfinite(difference) or (test in BOOTSTRAPS and not several(one, test)):
+        return NO_SPREAD, float("nan"), ()
     if test in BOOTSTRAPS:
         return _bootstrap(one, two, test, n_resamples, rng)
     spread = _jackknife(one, two)
     if test == "williams":
-        return spread, _williams(one.x, two.x, one.y)
+        return spread, _williams(one.x, two.x, one.y), ()
     if test == "jackknife":
-        return spread, spread.p_value(difference)
-    return spread, _permutation(one, two, difference, test, n_resamples, rng)
+        return spread, spread.p_value(difference), ()
+    return spread, _permutation(one, two, difference, test, n_resamples, rng), ()
 
 
 def _jackknife(one: Design, two: Design) -> Spread:
     parts = (left_out(design) for design in (one, two))
     difference = LeftOut(*(None if a is None else a - b for a, b in zip(*map(_parts, parts), strict=True)))
     variance, df, name, speaks_of = jackknife_variance(one, difference)
+    if not np.isfinite(variance):
+        return NO_SPREAD
     return Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0))
 
 
@@ -359,19 +378,19 @@ def _parts(left: LeftOut) -> tuple[Floats | None, ...]:
     return left.system, left.group, left.cell, left.item
 
 
-def _bootstrap(one: Design, two: Design, test: str, n_resamples: int, rng: np.random.Generator) -> tuple[Spread, float]:
-    factors, speaks_of = BOOTSTRAPS[test]
+def _bootstrap(one: Design, two: Design, test: str, n_resamples: int, rng: np.random.Generator) -> Tested:
+    factors = BOOTSTRAPS[test][0]
     if test == "boot-items":
         one, two = (_items_as_groups(design) for design in (one, two))
         factors = ("groups",)
     parts = [under(one, *drawn) - under(two, *drawn) for drawn in draws(one, factors, n_resamples, rng)]
-    found = np.concatenate(parts)
-    found = found[np.isfinite(found)]
+    spread, warned = percentile_spread(np.concatenate(parts), test)
+    found = spread.draws
+    if found is None or not len(found):
+        return NO_SPREAD, float("nan"), warned
     # the level at which the percentile interval just meets 0
     tail = min((found <= _DUST).sum(), (found >= -_DUST).sum())
-    error = float(found.std(ddof=1)) if len(found) > 1 else float("nan")
-    spread = Spread(f"{test} percentile", error, speaks_of=speaks_of, draws=found)
-    return spread, float(min(1.0, 2 * (tail + 1) / (len(found) + 1)))
+    return spread, float(min(1.0, 2 * (tail + 1) / (len(found) + 1))), warned
 
 
 def _items_as_groups(design: Design) -> Design:
@@ -417,7 +436,7 @@ def _williams(x1: Floats, x2: Floats, y: Floats) -> float:
     r12, r1, r2 = r[0, 1], r[0, 2], r[1, 2]
     determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
     bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
-    if not bottom > 0:
+    if not bottom > _DUST:  # judges that are the same but for their scale
         return float("nan")
     return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))
 
@@ -434,15 +453,17 @@ class Ranking(Result):
     names : tuple of str
         From the highest agreement down.
     agreements : tuple of Agreement
-        Each judge with its own interval, on all that it scored.
+        Each judge with its own interval, on the items that all of them scored.
     comparisons : tuple of Comparison
-        Each pair, the higher one first, on what both scored, in the order (0, 1), (0, 2), ...
+        Each pair, the higher one first, on the groups that both have, in the order (0, 1), (0, 2), ...
     p_values : ndarray, shape (judges, judges)
         Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
     distinct : ndarray of bool, shape (judges, judges)
         Pairs that can be told apart: adjusted p at most 1 - confidence_level.
     clusters : tuple of int
-        1, 2, ...: every judge of one cluster can be told apart from every judge of another.
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it.
+    n_missing : int
+        Items that the human scored and not all of the judges did.
     correction : str
     level, method, test : str
     confidence_level : float
@@ -455,6 +476,7 @@ class Ranking(Result):
     p_values: Floats = field(repr=False, compare=False)
     distinct: NDArray[np.bool_] = field(repr=False, compare=False)
     clusters: tuple[int, ...]
+    n_missing: int
     correction: str
     level: str
     method: str
@@ -469,7 +491,8 @@ class Ranking(Result):
             row |= {"estimate": result.estimate, "std_error": result.std_error}
             row |= {"conf_low": result.interval.low, "conf_high": result.interval.high, "cluster": self.clusters[i]}
             row["not_distinguishable"] = ", ".join(self.like(i))
-            rows.append(row | {"n": result.n, "n_groups": result.n_groups, "n_systems": result.n_systems})
+            row |= {"n": result.n, "n_missing": self.n_missing, "n_groups": result.n_groups}
+            rows.append(row | {"n_systems": result.n_systems})
         return rows
 
     def like(self, place: int) -> list[str]:
@@ -478,18 +501,29 @@ class Ranking(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "ranking": True, "level": self.level, "judges": len(self.names)}
-        return terms | {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
+        terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
+        pair, judge = self.comparisons[0], self.agreements[0]
+        terms |= {"n": judge.n, "missing": self.n_missing, "groups": pair.n_groups or None}
+        terms |= {"systems": pair.n_systems or None, "constant": judge.constant}
+        if pair.missing == "zero":
+            terms["rule"] = "missing-as-zero"
+        return terms | {"draws": pair.n_resamples or None}
 
     def __str__(self) -> str:
         listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
         return f"{METHODS[self.method]} {_WHERE[self.level]}: {', '.join(listed)}. {self.conclusion}"
+
+    def _ahead(self, pair: Comparison) -> bool:
+        place = [self.names.index(name) for name in pair.names]
+        return bool(self.distinct[place[0], place[1]]) and pair.estimate > 0
 
     @property
     def conclusion(self) -> str:
         """What may be concluded, in one sentence."""
         pairs = len(self.comparisons)
         apart = int(self.distinct.sum()) // 2
-        alike = self.like(0)
+        # one that is told apart the other way round, on the groups that both have, is not behind either
+        alike = [pair.names[1] for pair in self.comparisons if pair.names[0] == self.names[0] and not self._ahead(pair)]
         adjusted = {"holm": " (Holm)", "bh": " (Benjamini-Hochberg)", "none": " (not adjusted)"}[self.correction]
         first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
         return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart{adjusted}."
@@ -512,6 +546,9 @@ def rank_judges(
     rng: np.random.Generator | int | None = None,
 ) -> Ranking:
     """Judges in the order of their agreement with one human, every pair tested.
+
+    All of them are taken on the items that all have scored: agreement on other items is
+    another quantity.
 
     Parameters
     ----------
@@ -555,12 +592,18 @@ def rank_judges(
         raise ValueError(f"`judges` must hold two judges or more, but got {len(judges)}.")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
     rules |= {"constant": constant, "missing": missing, "confidence_level": confidence_level}
-    alone = {name: agreement(x, y, **rules) for name, x in judges.items()}
+    target = _check.array(y, "y", ndim=1)
+    columns = {name: _check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
+    _check.same_length(y=target, **columns)
+    all_scored = np.isfinite(sum(columns.values()))
+    n_missing = int((np.isfinite(target) & ~all_scored).sum())
+    shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
+    alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
     names = sorted(judges, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
     source = np.random.default_rng(rng)
     pairs = [
-        compare(judges[a], judges[b], y, test=test, names=(a, b), n_resamples=n_resamples, rng=source, **rules)
+        compare(columns[a], columns[b], shared, test=test, names=(a, b), n_resamples=n_resamples, rng=source, **rules)
         for a, b in combinations(names, 2)
     ]
     p_values = _square(adjusted([pair.p_value for pair in pairs], correction), len(names))
@@ -571,7 +614,8 @@ def rank_judges(
         comparisons=tuple(pairs),
         p_values=p_values,
         distinct=distinct,
-        clusters=_clusters(distinct),
+        clusters=_clusters(distinct & (_square([pair.estimate for pair in pairs], len(names)) > 0)),
+        n_missing=n_missing,
         correction=correction,
         level=level,
         method=method,
@@ -602,13 +646,13 @@ def adjusted(p_values: ArrayLike, correction: str) -> Floats:
     return np.asarray(np.minimum(out, 1.0))
 
 
-def _square(upper: Floats, k: int) -> Floats:
+def _square(upper: ArrayLike, k: int) -> Floats:
     table = np.full((k, k), np.nan)
     table[np.triu_indices(k, 1)] = upper
     return np.where(np.isnan(table), table.T, table)
 
 
-def _clusters(distinct: NDArray[np.bool_]) -> tuple[int, ...]:
-    """A new cluster begins where all above can be told apart from all below."""
-    cuts = [bool(distinct[:i, i:].all()) for i in range(1, len(distinct))]
+def _clusters(ahead: NDArray[np.bool_]) -> tuple[int, ...]:
+    """A new cluster begins where all above are ahead of all below; only the upper triangle is looked at."""
+    cuts = [bool(ahead[:i, i:].all()) for i in range(1, len(ahead))]
     return tuple(int(c) for c in 1 + np.concatenate([[0], np.cumsum(cuts)]))

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from calib.stats._check import Floats, Labels
 from calib.stats._estimate import Result, short
 from calib.stats._levels import Design, design_of, members_of, table_of
-from calib.stats._ranks import ratio, settled
+from calib.stats._ranks import ratio
+
+_MOST = 20_000_000  # pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,8 @@ class TieCalibration(Result):
     Attributes
     ----------
     epsilon : float
-        Scores of the judge that differ by at most this count as tied.
+        Scores of the judge that differ by at most this count as tied: the largest distance
+        that does, where several are equal up to rounding.
     accuracy : float
         Share of pairs that judge and human order alike or both tie, at `epsilon`; the
         mean over groups where groups were given. It is the best on these very data.
@@ -87,7 +90,7 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     Raises
     ------
     ValueError
-        If lengths differ, or no group has two items.
+        If lengths differ, no group has two items, or there are more than 20 million pairs.
 
     References
     ----------
@@ -102,6 +105,7 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     """
     rules = {"level": "item" if groups is None else "group", "method": "pairs", "constant": "skip"}
     design, keep = design_of(x, y, groups=groups, systems=None, **rules)
+    _check_size(design)
     distance, tied, concordant, weight, share = _pairs(design)
     if not len(distance):
         raise ValueError(f"`x` must hold two scored items in some group, but has no pair among {design.n} items.")
@@ -122,6 +126,13 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     )
 
 
+def _check_size(design: Design) -> None:
+    sizes = np.array([design.n]) if design.group is None else np.bincount(design.group)
+    pairs = int((sizes * (sizes - 1)).sum()) // 2
+    if pairs > _MOST:
+        raise ValueError(f"`x` must have at most {_MOST:,} pairs (within `groups`), but has {pairs:,}.")
+
+
 def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
     """Of every pair within a group: the judge's distance, whether the human ties, whether both agree, the weight.
 
@@ -130,7 +141,7 @@ def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
     parts = [_pairs_of(x, y) for x, y in _blocks(design)]
     distance, tied, concordant, share = (np.concatenate(part) for part in zip(*parts, strict=True))
     of_group = 1 / max(round(share.sum()), 1)
-    return settled(distance), tied, concordant, share * of_group, of_group
+    return distance, tied, concordant, share * of_group, of_group
 
 
 def _blocks(design: Design) -> list[tuple[Floats, Floats]]:
@@ -158,7 +169,8 @@ def _accuracies(distance: Floats, tied: Floats, concordant: Floats) -> tuple[Flo
     order = np.argsort(distance)
     ranked = distance[order]
     reached = concordant.sum() + np.cumsum((tied - concordant)[order])
-    last = np.flatnonzero(np.append(np.diff(ranked) > 0, True))
+    # distances that differ by rounding alone are one; the largest of them stands for all
+    last = np.flatnonzero(np.append(np.diff(ranked) > 1e-13 * ranked[-1], True))
     epsilons, accuracies = ranked[last], reached[last]
     if epsilons[0] == 0:
         return epsilons, accuracies
