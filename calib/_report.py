@@ -163,7 +163,7 @@ def _section(heading: str, thing: Thing, *, pictures: bool) -> Section:
     return Section(
         heading,
         _sentences(results),
-        " ".join(_notes(results)),
+        visible(" ".join(_notes(results))),
         _pictures(results) if pictures else [],
         _table(frame, _interval_head(results)),
         rest,
@@ -265,7 +265,9 @@ and excludes 0.
     """
     if all(isinstance(result, Agreement) for result in results):
         return [_highest(_words(results), cast("Sequence[Agreement]", results))]
-    return [f"{names}{': ' * bool(names)}{text}" for text, names in _by_text(results, lambda r: [_concluded(r)])]
+    said = [f"{names}{': ' * bool(names)}{text}" for text, names in _by_text(results, lambda r: [_concluded(r)])]
+    tests = sum(isinstance(result, Comparison) for result in results)
+    return said + [f"These are {tests} tests; their p-values are not adjusted for that number."] * (tests > 1)
 
 
 def _by_text(results: Results, said: Callable[[Any], Sequence[str]]) -> list[tuple[str, str]]:

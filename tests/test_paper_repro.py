@@ -143,8 +143,8 @@ def test_geval_rows_come_from_the_replies_or_are_absent(summeval):
     people = ratings.assign(rater="expert_mean", score=[1.0, 2, 3, 2])
     ratings, people = (pd.concat([r.assign(criterion=c) for c in summeval.CRITERIA]) for r in (ratings, people))
     human = summeval.calib.summarize(people, items)
-    rows = summeval.within_documents(ratings, items, human, ("G-Eval-4",))
-    gaps = summeval.within_documents(None, items, human, ("G-Eval-4",))
+    rows = summeval.within_documents(ratings, items, human, ("G-Eval-4",), "geval")
+    gaps = summeval.within_documents(None, items, human, ("G-Eval-4",), "geval")
     key = ["rater", "criterion", "level", "coefficient"]
     assert rows["value"].eq(0).all() and len(rows) == 8  # +1 within group 1, -1 within group 2
     assert set(gaps["note"]) == {"not available here"}

@@ -271,6 +271,15 @@ def test_forest_of_many_groups_has_no_names_and_stays_on_a_page():
     assert plot.forest(designed(40, 4)).get_ylabel() == ""
 
 
+def test_forest_of_one_group(ax):
+    plot.forest(agreement([1, 2, 3], [1, 3, 2], groups=[7, 7, 7], level="group"), ax=ax)
+    assert dots(ax).tolist() == [[0.5, 0.5]]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["7"]
+    assert words(ax) == ["mean"]  # one group says nothing about others
+    gone = plot.forest(agreement([1, 1, 1], [1, 3, 2], groups=[7, 7, 7], level="group"))
+    assert "1 of 1 group has none" in gone.get_xlabel()
+
+
 def test_forest_is_of_groups_only():
     with pytest.raises(ValueError, match=r"`result` must be of level 'group', but is of level 'item'\."):
         plot.forest(designed(level="item"))

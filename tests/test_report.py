@@ -271,7 +271,8 @@ def test_a_single_comparison_says_what_may_be_concluded():
 
 def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
     apart, alike = compared()[0].conclusion, compared()[1].conclusion
-    assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}"]
+    number = "These are 3 tests; their p-values are not adjusted for that number."
+    assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}", number]
     assert apart == "judge-0 agrees with the human scores more than judge-1 does (about new groups and new systems)."
     assert conclusions(compared()[:1]) == [apart]
 
@@ -475,6 +476,26 @@ def test_hostile_texts_are_text_in_markdown(tmp_path):
     outside = re.sub(r"`[^`]*`", "", text.replace(r"\`", ""))
     assert not re.search(r"(?<!\\)[<\[`]", outside)
     assert text.count("\n# ") == 0
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_hostile_names_of_judges_are_text_in_both(ending, tmp_path):
+    y = np.arange(20.0)
+    names = (f"{HOSTILE}1", f"{HOSTILE}2")
+    with pytest.warns(CalibWarning, match="unlike ties"):
+        pair = compare(y // 10, y // 2, y, names=names, method="kendall")
+    order = rank_judges({names[0]: y // 2, names[1]: -y}, y)
+    tied = Results(tuple({"criterion": f"{HOSTILE}{i}", "rater": HOSTILE} for i in range(2)), (pair, pair))
+    mapped_there = tuple({"criterion": f"{HOSTILE}{i % 2}", "rater": f"{HOSTILE}{i // 2}"} for i in range(4))
+    text = report([pair, tied, order, Results(mapped_there, mapped().results)], tmp_path / f"r{ending}")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "Mind" in text
+    if ending == ".html":
+        assert "script" not in Page(text).tags
+        assert all("<script>" not in picture for picture in pictures(text))
+        assert len(pictures(text)) == 4
+    else:
+        assert not re.search(r"(?<!\\)[<\[`]", re.sub(r"`[^`]*`", "", text.replace(r"\`", "")))
 
 
 @pytest.mark.parametrize("start", ["# head", "- item", "+ item", "1. item", "12) item", "> quote", "---", "    code"])

@@ -161,7 +161,7 @@ class Agreement(Result):
         row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
         row |= {"estimate_other": self.estimate_other, "estimate_other_missing": self.estimate_other_missing}
         row |= {"ties_x": self.ties_x, "ties_y": self.ties_y, "levels_x": self.levels_x, "levels_y": self.levels_y}
-        return [row | {"interval_method": self.interval_method}]
+        return [row | {"interval_method": self.interval_method, "generalises_to": self.generalises_to}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "level": self.level, "ci": self.interval_method.replace(" ", "-")}

@@ -114,7 +114,8 @@ class Comparison(Result):
         row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
         row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
         row |= {"ties_first": self.ties_first, "ties_second": self.ties_second, "ties_y": self.ties_y}
-        return [row | {"test": self.test, "interval_method": self.interval_method}]
+        row |= {"test": self.test, "interval_method": self.interval_method}
+        return [row | {"generalises_to": self.generalises_to}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "difference": True, "level": self.level, "test": self.test}
@@ -161,7 +162,7 @@ def compare(
     systems: Labels | None = None,
     level: str = "item",
     method: str = "spearman",
-    test: str = "jackknife",
+    test: str = "auto",
     constant: str = "skip",
     missing: str = "drop",
     names: tuple[str, str] = ("first", "second"),
@@ -180,8 +181,8 @@ def compare(
         Scores of the two judges and of the human.
     groups, systems, level, method, constant, missing
         As for `agreement`.
-    test : str, default "jackknife"
-        ``"jackknife"``: the t test of the jackknife that goes with the design, of the
+    test : str, default "auto"
+        ``"auto"`` is ``"jackknife"``: the t test of the jackknife that goes with the design, of the
         difference itself; it speaks about new groups and new systems where both are given.
         ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``,
         ``"boot-items"``: percentile interval, and the p-value that inverts it.
@@ -233,7 +234,8 @@ def compare(
     >>> print(result.conclusion)
     close agrees with the human scores more than far does (about new items, each independent of the others).
     """
-    _check.choice(test, "test", tuple(TESTS))
+    _check.choice(test, "test", ("auto", *TESTS))
+    test = "jackknife" if test == "auto" else test
     _check.choice(method, "method", tuple(METHODS))
     _check.choice(constant, "constant", ("skip", "zero"))
     _check.choice(missing, "missing", ("drop", "zero"))
@@ -537,7 +539,7 @@ def rank_judges(
     systems: Labels | None = None,
     level: str = "item",
     method: str = "spearman",
-    test: str = "jackknife",
+    test: str = "auto",
     correction: str = "holm",
     constant: str = "skip",
     missing: str = "drop",
@@ -619,7 +621,7 @@ def rank_judges(
         correction=correction,
         level=level,
         method=method,
-        test=test,
+        test=pairs[0].test,
         confidence_level=confidence_level,
         warnings=tuple(dict.fromkeys(text for pair in pairs for text in pair.warnings)),
     )

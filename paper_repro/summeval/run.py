@@ -28,22 +28,23 @@ def rows(replies: Path | None) -> pd.DataFrame:
     rouge = rouge_ratings(items) if "references" in items else None
     geval = None if replies is None else load_geval_replies(replies)
     found = [
-        within_documents(rouge, items, human, tuple(ROUGE.values())),
+        within_documents(rouge, items, human, tuple(ROUGE.values()), "bartscore"),
         judges(),
-        within_documents(geval, items, human, ("G-Eval-4",)),
+        within_documents(geval, items, human, ("G-Eval-4",), "geval"),
     ]
     return pd.concat(found, ignore_index=True)
 
 
 def within_documents(
-    ratings: pd.DataFrame | None, items: pd.DataFrame, human: pd.DataFrame, raters: tuple[str, ...]
+    ratings: pd.DataFrame | None, items: pd.DataFrame, human: pd.DataFrame, raters: tuple[str, ...], convention: str
 ) -> pd.DataFrame:
-    """Level "group" of some raters, or notes that their ratings are not here."""
+    """The published convention of some raters, or notes that their ratings are not here."""
     if ratings is None:
         gaps = product(raters, CRITERIA, ("group",), COEFFICIENTS)
         return pd.DataFrame(gaps, columns=["rater", "criterion", "level", "coefficient"]).assign(note=check.ABSENT)
     scores = calib.summarize(ratings, items)
-    return table(calib.agreement(scores, human, convention="bartscore"))
+    found = table(calib.agreement(scores, human, convention=convention))
+    return found[found["coefficient"].isin(COEFFICIENTS)]
 
 
 def table(results: calib.Results) -> pd.DataFrame:
@@ -95,11 +96,12 @@ def judges() -> pd.DataFrame:
     people = ratings["method"] == "human"
     human = calib.summarize(ratings[people], items, pool="rater")
     scores = calib.summarize(ratings[~people], items)
-    ways = product(("item", "group", "system"), COEFFICIENTS)
-    results = {way: calib.agreement(scores, human, level=way[0], method=way[1]) for way in ways}
-    documents = results["group", "spearman"].to_frame().assign(coefficient="n_groups")
+    results = [calib.agreement(scores, human, method=method) for method in COEFFICIENTS]
+    results += [calib.agreement(scores, human, convention="bartscore")]
+    results += [calib.agreement(scores, human, level="system"), calib.agreement(scores, human, convention="summeval")]
+    documents = results[2].to_frame()[lambda rows: rows["coefficient"] == "spearman"].assign(coefficient="n_groups")
     counts = documents[["rater", "criterion", "level", "coefficient", "n_groups"]].rename(columns={"n_groups": "value"})
-    return pd.concat([*map(table, results.values()), counts])
+    return pd.concat([*map(table, results), counts])
 
 
 # --- (c) G-Eval from its replies --------------------------------------------------------------------------------

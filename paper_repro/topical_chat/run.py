@@ -30,7 +30,9 @@ def tables() -> pd.DataFrame:
         for table, row, prompt, level, missing in ROWS
     ]
     meant = [
-        cells(scores[prompt], "item", "drop").assign(table=2, row=f"{prompt} (recomputed)", prompt=prompt, missing="drop")
+        cells(scores[prompt], "item", "drop").assign(
+            table=2, row=f"{prompt} (recomputed)", prompt=prompt, missing="drop"
+        )
         for prompt in ("rate_explain", "analyze_rate")
     ]
     return pd.concat(told + meant, ignore_index=True)

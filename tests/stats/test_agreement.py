@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -691,6 +692,30 @@ def test_the_cell_term_of_many_cells(method):
     assert (m, n, result.df) == (7, 450, 6)
     close(result.std_error, math.sqrt(together(by_system, by_group, by_cell, "item")), 1e-9)
     assert result.interval_method == "two-way jackknife"
+
+
+def test_memory_of_many_systems_and_groups_is_bounded():
+    rng, m, g = np.random.default_rng(17), 200, 2000
+    systems, groups = np.repeat(np.arange(m), g), np.tile(np.arange(g), m)
+    y = np.round(rng.normal(size=m * g) + rng.normal(size=m)[systems])
+    x = y + rng.normal(size=m * g)
+    tracemalloc.start()
+    result = agreement(
+        x,
+        y,
+        groups=groups,
+        systems=systems,
+        level="group",
+        method="kendall",
+        interval="boot-both",
+        n_resamples=20,
+        rng=1,
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.interval.low < result.estimate < result.interval.high
+    # the signs of all pairs of systems in all groups would be 80 million numbers for each of three sums
+    assert peak < 200e6
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
