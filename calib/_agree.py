@@ -198,7 +198,8 @@ def compare(
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_design(both, level), **options)
         results.append(result)
-        labels.append(name | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
+        who = {key: value for key, value in name.items() if key != "against"}
+        labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
     return Results(tuple(labels), tuple(results))
 
 
@@ -426,7 +427,7 @@ def _panels(
         table, names = _raters(rows)
         if len(names) < least:
             raise TableError(f"`human` must have {least} raters of {criterion!r} or more, but has {', '.join(names)}.")
-        label = {"criterion": criterion, "raters": f"{len(names)} raters"}
+        label = {"criterion": criterion, "n_raters": len(names)}
         if judges is None:
             found = True
             yield label | {"n_unmatched": 0}, table.to_numpy(), _design(_factors(rows, table.index), level), None

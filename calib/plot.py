@@ -264,7 +264,7 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     cloud = _cloud(found)
     rng = np.random.default_rng(0)
     human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
-    alpha, size = (0.3 if len(human) > 400 else 0.75), (4 if len(human) > 60 else 6)
+    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
     for place, (kind, rows) in enumerate(cloud.kinds.items()):
         colour, marker = _look(place)
         name = _plain(kind, 24)
@@ -955,7 +955,7 @@ def _cells(ax: Axes, table: Floats, cells: Mapping[tuple[int, int], Agreement]) 
         _cell_words(ax, (column + 0.5, 2.0 * row + 1), result, ink)
         if _covers_zero(result):
             look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
-            ax.add_patch(Rectangle((column + 0.03, 2 * row + 0.12), 0.94, 1.76, **look))
+            ax.add_patch(Rectangle((column + 0.05, 2 * row + 0.2), 0.9, 1.6, **look))
     ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
 
 
