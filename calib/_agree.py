@@ -271,8 +271,7 @@ def _judges(
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
     """Each judge of the one table with each of the other, on one human's items."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
-    everyone = {str(pair.label): pair.label for pair in (*first, *second)}
-    names = dict(zip(everyone, _short_names(list(everyone.values())), strict=True))
+    names = _names([pair.label for pair in (*first, *second)])
     matched = False
     for a in first:
         for b in second:
@@ -299,6 +298,15 @@ def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
 def _scored(pair: Pair) -> pd.Series:
     """The items that a judge was asked about, read or not."""
     return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
+
+
+def _names(labels: list[dict[str, Any]]) -> dict[str, str]:
+    """A name for each label, which tells it from all others of its criterion."""
+    names: dict[str, str] = {}
+    for key in {(label["criterion"], label["against"]) for label in labels}:
+        those = {str(label): label for label in labels if (label["criterion"], label["against"]) == key}
+        names |= dict(zip(those, _short_names(list(those.values())), strict=True))
+    return names
 
 
 def _short_names(labels: list[dict[str, Any]]) -> list[str]:
