@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
+from calib.stats._leave_out import leave_out
 from calib.stats._ranks import (
     CHUNK,
     cells_of,
     coefficient,
     column_correlation,
     exchanged_pairs,
-    leave_out,
     levels_of,
     ratio,
     replaced_correlation,

@@ -68,7 +68,7 @@ def coefficient(x: Floats, y: Floats, method: str) -> float:
     if method not in PAIR_SUMS:
         return float(_weighted(x, y, np.ones((1, len(x))), method)[0])
     first, second = levels_of(x), levels_of(y)
-    sums = {name: np.array(rows.sum()) for name, rows in _pair_rows(first, second).items()}
+    sums = {name: np.array(rows.sum()) for name, rows in pair_rows(first, second).items()}
     distinct = min(int(codes.max()) + 1 for codes in (first, second))
     return float(from_pairs(method, sums, float(len(x)), distinct))
 
@@ -80,7 +80,7 @@ def _weighted(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
         hit = (np.abs(x - y) <= SHARES[method]).astype(float)
         return ratio(hit @ w, n)
     if method not in PAIR_SUMS:
-        deviations = _midranks if method == "spearman" else _deviations
+        deviations = midranks if method == "spearman" else _deviations
         shift = ratio((x - y) @ w, n) if method == "kappa" else None
         return product_moment(deviations(x, w), deviations(y, w), w, shift=shift)
     first, second = levels_of(x), levels_of(y)
@@ -135,7 +135,7 @@ def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats
     return np.asarray(np.clip(r, -1, 1))  # a last digit above 1 has no Fisher z
 
 
-def _midranks(values: Floats, w: Floats) -> Floats:
+def midranks(values: Floats, w: Floats) -> Floats:
     """Centred midranks of every item under each column of weights, shape (n, B)."""
     codes = levels_of(values)
     share = _by_level(w, codes)
@@ -324,7 +324,7 @@ def _rows(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
         a, b = ((weights[:, None, :] * s).sum(axis=2).T / 2 for s in (sx, sy))
         return product_moment(a, b, weights.T)
     both: Any = weights[:, :, None] * weights[:, None, :]
-    sums = {name: np.einsum("bij,bij->b", both, _PRODUCTS[name](sx, sy)) for name in PAIR_SUMS[method]}
+    sums = {name: np.einsum("bij,bij->b", both, PRODUCTS[name](sx, sy)) for name in PAIR_SUMS[method]}
     distinct = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
     return from_pairs(method, sums, n, distinct)
 
@@ -376,7 +376,7 @@ def _replaced(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], me
         return product_moment(a, b, np.ones_like(a))
     sums = {}
     for name in PAIR_SUMS[method]:
-        before, after = (_PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
+        before, after = (PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
         sums[name] = before.sum() - 2 * before[place] + 2 * after
     return from_pairs(method, sums, float(len(x)), None)
 
@@ -459,7 +459,7 @@ def _column_pairs(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     first, second = np.triu_indices(len(x), 1)
     dtype = _exact(weights.sum(axis=1).max(initial=0) ** 2)
     sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
-    pairs = {name: _PRODUCTS[name](sx, sy) for name in PAIR_SUMS[method]}
+    pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[method]}
     w, parts = weights.astype(dtype), []
     for part in _chunks(w, max(len(first), 1)):
         both = part[:, first] * part[:, second]
@@ -482,7 +482,7 @@ def _column_distinct(values: Floats, weights: Any) -> Floats:
     return count
 
 
-_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
     "balance": lambda sx, sy: sx * sy,
     "x": lambda sx, _: np.abs(sx),
     "y": lambda _, sy: np.abs(sy),
@@ -502,90 +502,22 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
     sx, sy = _signs(np.append(x1, x2), dtype), np.tile(_signs(y, dtype), (2, 2))
     sums: Sums = {}
     for name in PAIR_SUMS[method]:
-        form = _PRODUCTS[name](sx, sy)
+        form = PRODUCTS[name](sx, sy)
         neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
         linear = 2 * (one - neither).sum(axis=1)
         sums[name] = neither.sum() + np.einsum("bi,bi->b", z, z @ (neither - one - one.T + both) + linear)
     return from_pairs(method, sums, float(n), None)
 
 
-# --- leaving out ------------------------------------------------------------------------------------------------
+# --- what each item adds ----------------------------------------------------------------------------------------
 
 
-def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
-    """The coefficient over all items without each unit in turn.
-
-    Pair sums are additive over pairs: without the unit D they are the whole less twice the
-    sums of its members' rows, plus the pairs inside D. Items one by one are the case where
-    there are no pairs inside. For midranks one item less moves each rank by half a sign.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-    units : ndarray of int, shape (n,)
-        0..k-1, as `calib.stats._check.codes` gives them.
-    method : str
-
-    Returns
-    -------
-    ndarray, shape (k,)
-
-    Examples
-    --------
-    >>> leave_out(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2]), "spearman")
-    array([1. , 1. , 0.5])
-    """
-    k = int(units.max()) + 1
-    if method in PAIR_SUMS:
-        return _leave_out_pairs(x, y, units, k, method)
-    if method == "pearson":
-        return _without_values(x, y, units, k)
-    if k == len(x) and method == "spearman":
-        return _without_each_rank(x, y)[np.argsort(units)]
-    step = max(1, CHUNK // len(x))
-    rows = [np.arange(start, min(start + step, k))[:, None] for start in range(0, k, step)]
-    return np.concatenate([_weighted(x, y, (units != row).astype(float), method) for row in rows])
-
-
-def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, method: str) -> Floats:
-    first, second = levels_of(x), levels_of(y)
-    rows = _pair_rows(first, second)
-    inside = _inside(first, second, units, k)
-    sums = {
-        name: rows[name].sum() - 2.0 * np.bincount(units, rows[name], k) + inside[name] for name in PAIR_SUMS[method]
-    }
-    n = len(x) - np.bincount(units, minlength=k).astype(float)
-    distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
-    return from_pairs(method, sums, n, distinct)
-
-
-def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
-    """Levels that remain without each unit: those not wholly inside it."""
-    low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
-    np.minimum.at(low, codes, units)
-    np.maximum.at(high, codes, units)
-    return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
-
-
-def _inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
-    """Pair sums among the members of each unit alone."""
-    out = {name: np.zeros(k) for name in _PRODUCTS}
-    if k == len(first):
-        return out
-    order = np.argsort(units, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(units[order])) + 1):
-        rows = _pair_rows(levels_of(first[members].astype(float)), levels_of(second[members].astype(float)))
-        for name, values in rows.items():
-            out[name][units[members[0]]] = values.sum()
-    return out
-
-
-def _pair_rows(first: Codes, second: Codes) -> Sums:
+def pair_rows(first: Codes, second: Codes) -> Sums:
     """What each item adds to the sums: its pairs with all others, shape (n,) each."""
     n = len(first)
     if n <= _DIRECT:
         sx, sy = _signs(first, np.int64), _signs(second, np.int64)
-        return {name: product(sx, sy).sum(axis=1) for name, product in _PRODUCTS.items()}
+        return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
@@ -647,45 +579,6 @@ def _moved(values: Codes, spot: Codes) -> Codes:
     out = np.empty_like(values)
     out[spot] = values
     return out
-
-
-def _without_each_rank(x: Floats, y: Floats) -> Floats:
-    """Spearman without each item: a centred midrank is half the sum of its signs, and loses half of one."""
-    first, second = levels_of(x), levels_of(y)
-    rows = _pair_rows(first, second)
-    a, b = (_midranks(v, np.ones((len(x), 1)))[:, 0] for v in (x, y))
-
-    def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
-        moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
-        return np.asarray(u @ v - u * v - moved / 2 + signs / 4)
-
-    cross = left(first, a, b, second, rows["balance"])
-    square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
-    return ratio(cross, np.sqrt(square_a * square_b))
-
-
-def _sum_of_signs(codes: Codes, values: Floats) -> Floats:
-    """Sum over i of sign(i - k) values_i, for each k."""
-    upper = np.cumsum(np.bincount(codes, values))
-    lower = np.concatenate([[0.0], upper[:-1]])
-    return np.asarray((upper[-1] - upper - lower)[codes])
-
-
-def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
-    """Pearson without each unit, by subtraction; where the unit held nearly all variance it is left out in fact."""
-    a, b = x - x.mean(), y - y.mean()
-    n = len(x) - np.bincount(units, minlength=k)
-    gone_a, gone_b = (np.bincount(units, u, k) for u in (a, b))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        cross, square_a, square_b = (
-            u @ v - np.bincount(units, u * v, k) - p * q / n
-            for u, v, p, q in ((a, b, gone_a, gone_b), (a, a, gone_a, gone_a), (b, b, gone_b, gone_b))
-        )
-    out = np.clip(ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0))), -1, 1)
-    for unit in np.flatnonzero(~((square_a > 1e-4 * (a @ a)) & (square_b > 1e-4 * (b @ b)))):
-        keep = units != unit
-        out[unit] = coefficient(x[keep], y[keep], "pearson")
-    return np.asarray(out)
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:

@@ -25,8 +25,9 @@ from calib.stats._alpha import (
 )
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._leave_out import leave_out
 from calib.stats._levels import recoded
-from calib.stats._ranks import cells_of, leave_out, row_correlation, settled, weighted_correlation
+from calib.stats._ranks import cells_of, row_correlation, settled, weighted_correlation
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
 
