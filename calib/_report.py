@@ -42,7 +42,7 @@ _HEADS = {
     "ties_y": "human ties", "levels_x": "judge's levels", "levels_y": "human levels", "n_raters": "people",
     "agreement_first": "agreement of first", "agreement_second": "agreement of second", "n_dropped": "dropped",
     "ties_first": "ties of first", "ties_second": "ties of second", "winning_rate": "winning rate",
-    "not_distinguishable": "not told apart from",
+    "not_distinguishable": "not told apart from", "generalises_to": "about",
 }  # fmt: skip
 _ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")

@@ -379,9 +379,9 @@ def compare(
     test: Annotated[
         str,
         typer.Option(
-            help="jackknife, boot-both, boot-groups, boot-systems, boot-items, perm-cells, perm-axes or williams."
+            help="auto (jackknife), boot-both, boot-groups, boot-systems, boot-items, perm-cells, perm-axes, williams."
         ),
-    ] = "jackknife",
+    ] = "auto",
     correction: Annotated[
         str | None, typer.Option(help="For a ranking, whose pairs are many tests: holm (default), bh or none.")
     ] = None,

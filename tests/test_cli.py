@@ -323,6 +323,14 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
     assert "tau-b compares" not in out
 
 
+def test_the_same_warning_is_said_once(run, files):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, _, err = run("agree", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+    assert code == 0
+    assert err.count("boot-items takes items as independent") == err.count("\n") == 1
+
+
 def test_reliability_prints_people_and_judges(run, files, tmp_path):
     path = tmp_path / "r.csv"
     code, out, err = run("reliability", files["rest"], "--out", path)
@@ -387,7 +395,7 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     both.to_csv(tmp_path / "both.csv", index=False)
     code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--score", "rating", "--rater", "who")
     assert (code, err) == (0, "")
-    assert "raters 2 raters" in folded(out)
+    assert "raters:2|" in out
     code, _, err = run("reliability", own, "--item", "id", "--score", "rating")
     assert code == 2
     one_line(err, "must have 2 raters")
@@ -939,6 +947,12 @@ def test_commands_have_the_options_of_their_functions(verb):
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)
     assert wanted <= options
+    if verb == "rate":
+        return
+    own = inspect.signature(getattr(cli, command)).parameters
+    # of two files there is no ranking to correct
+    same = wanted - {"correction"}
+    assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
 
 
 def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path):

@@ -177,7 +177,7 @@ class Agreement(Result):
         where = {"item": "over items", "group": "within groups", "system": "over systems"}[self.level]
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
         skipped = (
-            f", {self.n_skipped} groups without a correlation left out"
+            f", {self.n_skipped} group{'s' * (self.n_skipped != 1)} without a correlation left out"
             if self.n_skipped and self.constant == "skip"
             else ""
         )

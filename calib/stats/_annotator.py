@@ -312,8 +312,9 @@ def _verdict(found: _Outcome, constant: _Outcome, label: float | str) -> str:
     passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
     if constant.advantage < found.advantage:
         return f"The judge {passes} {numbers(found)}; always {_said(label)} does worse {numbers(constant)}."
+    joined = "but" if found.winning_rate >= 0.5 else "and"
     return (
-        f"The judge {passes} {numbers(found)}, but a judge that always says {_said(label)} does as well or better "
+        f"The judge {passes} {numbers(found)}, {joined} a judge that always says {_said(label)} does as well or better "
         f"{numbers(constant)}: the test says nothing for this judge."
     )
 

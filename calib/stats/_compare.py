@@ -505,7 +505,8 @@ class Ranking(Result):
         terms: dict[str, Any] = {self.method: True, "ranking": True, "level": self.level, "judges": len(self.names)}
         terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
         pair, judge = self.comparisons[0], self.agreements[0]
-        terms |= {"n": judge.n, "missing": self.n_missing, "groups": pair.n_groups or None}
+        groups = max(result.n_groups for result in self.agreements)
+        terms |= {"n": judge.n, "missing": self.n_missing, "groups": groups or None}
         terms |= {"systems": pair.n_systems or None, "constant": judge.constant}
         if pair.missing == "zero":
             terms["rule"] = "missing-as-zero"

@@ -637,7 +637,7 @@ def reliability(
     """
     design: dict[str, Any] = {"groups": groups, "systems": systems, "confidence_level": confidence_level}
     cl: dict[str, Any] = {"confidence_level": confidence_level}
-    least: dict[str, Any] = {"min_reliability": min_reliability}
+    least: dict[str, Any] = {"min_reliability": _check.probability(min_reliability, "min_reliability")}
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, **cl),
         icc=icc(ratings, **cl),
