@@ -434,7 +434,7 @@ def test_repeats_are_not_independent(test, says):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"test": "t"}, "`test` must be one of 'jackknife'"),
+        ({"test": "t"}, "`test` must be one of 'auto', 'jackknife'"),
         ({"method": "rho"}, "`method` must be one of"),
         ({"level": "summary"}, "`level` must be one of"),
         ({"constant": "one"}, "`constant` must be one of"),
@@ -475,6 +475,12 @@ def test_messages_name_the_argument(place, name):
     assert message(compare, *scores).startswith(f"`{name}` must be finite")
     scores[place] = [1, 2, 3]
     assert "length" in message(compare, *scores)
+
+
+def test_the_default_is_the_jackknife():
+    found = compare(*nasty().scores(), **nasty().labels())
+    assert found == compare(*nasty().scores(), **nasty().labels(), test="auto")
+    assert found == compare(*nasty().scores(), **nasty().labels(), test="jackknife")
 
 
 def test_every_option_changes_the_answer():
@@ -539,6 +545,77 @@ def test_the_input_is_left_as_it_was():
 
 def assert_array_same(one, other):
     assert pd.Series(one).equals(pd.Series(other))
+
+
+# --- soft pairwise accuracy -------------------------------------------------------------------------------------
+
+
+def soft_p(scores, i, j):
+    """One-sided p over all exchanges of two systems in the groups that both have, equal sums by half."""
+    apart = scores[i] - scores[j]
+    apart = apart[np.isfinite(apart)]
+    flipped = [
+        round(float(np.dot(signs, apart) - apart.sum()), 9) for signs in itertools.product([1, -1], repeat=len(apart))
+    ]
+    return (np.mean([f > 0 for f in flipped]) + np.mean([f >= 0 for f in flipped])) / 2
+
+
+def soft_accuracy(x, y):
+    pairs = list(itertools.combinations(range(len(x)), 2))
+    return 1 - float(np.mean([abs(soft_p(x, i, j) - soft_p(y, i, j)) for i, j in pairs])) if pairs else NAN
+
+
+def soft_tables(*, gaps):
+    rng = np.random.default_rng(9)
+    y = rng.integers(1, 6, (4, 6)).astype(float)
+    x = np.round(y + rng.normal(0, 1.5, y.shape))
+    if gaps:
+        x[0, 1] = x[2, 5] = x[2, 1] = NAN
+        y[np.isnan(x)] = NAN
+    return x, y
+
+
+def without(table, rows=(), columns=(), cells=()):
+    out = table.copy()
+    for cell in cells:
+        out[cell] = NAN
+    return np.delete(np.delete(out, rows, axis=0), columns, axis=1)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_soft_accuracy_and_its_jackknife(gaps):
+    x, y = soft_tables(gaps=gaps)
+    systems, groups = np.indices(x.shape).reshape(2, -1)
+    found = agreement(x.ravel(), y.ravel(), groups=groups, systems=systems, level="system", method="spa")
+    close(found.estimate, soft_accuracy(x, y))
+    cells = list(zip(*np.nonzero(np.isfinite(x)), strict=True))
+    parts = [
+        [soft_accuracy(*(without(v, rows=[i]) for v in (x, y))) for i in range(4)],
+        [soft_accuracy(*(without(v, columns=[j]) for v in (x, y))) for j in range(6)],
+        [soft_accuracy(*(without(v, cells=[c]) for v in (x, y))) for c in cells],
+    ]
+    rows, columns, both = ((len(p) - 1) / len(p) * np.sum((np.array(p) - np.mean(p)) ** 2) for p in parts)
+    close(found.std_error**2, max(rows + columns - both, rows))
+    assert found.interval.high <= 1
+    assert math.isnan(found.p_value)
+
+
+def test_soft_accuracy_does_not_depend_on_rows():
+    x, y = (v.ravel() for v in soft_tables(gaps=True))
+    systems, groups = np.indices((4, 6)).reshape(2, -1)
+    values = []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(24)
+        labels = {"groups": groups[order], "systems": systems[order], "level": "system", "method": "spa"}
+        values.append(agreement(x[order], y[order], **labels).estimate)
+    close(values, values[0])
+
+
+def test_soft_accuracy_of_two_judges():
+    x, y = soft_tables(gaps=False)
+    labels = dict(zip(("systems", "groups"), np.indices(x.shape).reshape(2, -1), strict=True))
+    found = compare(y.ravel(), x.ravel(), y.ravel(), **labels, level="system", method="spa")
+    close([found.first, found.second], [1, soft_accuracy(x, y)])
 
 
 # --- how a result shows itself ----------------------------------------------------------------------------------
