@@ -427,7 +427,11 @@ class Spread:
             return Interval(*(float(end) for end in np.quantile(self.draws, [tail, 1 - tail])))
         if not self.df >= 1 or self.std_error < 1e-12 or (self.fisher and abs(estimate) == 1):
             return nothing
-        half = stats.t.ppf((1 + confidence_level) / 2, self.df) * self.std_error
+        return self.ends(estimate, float(stats.t.ppf((1 + confidence_level) / 2, self.df)))
+
+    def ends(self, estimate: float, t: float) -> Interval:
+        """The estimate less and plus t standard errors, on its scale."""
+        half = t * self.std_error
         if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
             centre, half = np.arctanh(estimate), half / (1 - estimate**2)
