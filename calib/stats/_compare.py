@@ -44,6 +44,8 @@ TESTS = {
 }
 CORRECTIONS = ("holm", "bh", "none")
 _DUST = 1e-12  # differences below it are rounding
+_ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
+_CIRCLE = np.cos(_ANGLES), np.sin(_ANGLES)
 _FAR = 100.0  # standard errors; what is further away has p = 0 for all purposes
 _MANY_LACK = 0.2  # share of the items that some judge lacks, from which a ranking warns
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
@@ -188,8 +190,9 @@ def compare(
         ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the
         difference itself; it speaks about new groups and new systems where both are given.
         For Pearson, Spearman and kappa, which are skewed where systems are few, the interval
-        of the difference is made of the two judges' own and of the correlation of the two
-        estimates (MOVER), and the p-value inverts it.
+        is made on Fisher's z scale of both: the least and the largest difference of all pairs
+        of values within t standard errors, given how the two estimates vary together; the
+        p-value inverts it.
         ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``,
         ``"boot-items"``: percentile interval, and the p-value that inverts it.
         ``"perm-cells"``: the judges' standardised scores of each item change places or not
@@ -231,9 +234,9 @@ def compare(
 
     References
     ----------
-    Deutsch, Dror and Roth (2021), TACL 9:1132-1146. Zou (2007), Toward using confidence
-    intervals to compare correlations, Psychological Methods 12:399-413. Williams (1959),
-    Regression Analysis.
+    Deutsch, Dror and Roth (2021), TACL 9:1132-1146. Williams (1959), Regression Analysis.
+    The interval on the z scale has the form of a profile likelihood's (Venzon and Moolgavkar
+    1988, Applied Statistics 37:87-94).
 
     Examples
     --------
@@ -404,31 +407,30 @@ def _jackknife(one: Design, two: Design, found: tuple[float, float], confidence_
     if not all(part.fisher and part.std_error >= _DUST for part in parts) or max(map(abs, found)) >= 1 - _DUST:
         difference = found[0] - found[1]
         return _Outcome(whole, whole.interval(difference, confidence_level), whole.p_value(difference))
-    return _of_parts(whole, (parts[0], parts[1]), found, confidence_level)
+    return _on_z(whole, (parts[0], parts[1]), found, confidence_level)
 
 
-def _of_parts(
-    whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, float], confidence_level: float
-) -> _Outcome:
-    """The interval of a difference of skewed estimates from the intervals of both (MOVER, Zou 2007).
+def _on_z(whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, float], confidence_level: float) -> _Outcome:
+    """The interval of a difference of skewed estimates, from both on Fisher's z scale.
 
-    Each end recovers the variance from the distances of the estimates to the ends that face
-    it. On a plain scale it would be the t interval of the difference.
+    There the two are taken as normal, with their jackknife variances and the covariance
+    that the variance of the difference implies. All pairs within t standard errors form an
+    ellipse; the interval has the least and the largest difference on it, as a profile
+    likelihood has.
     """
-    v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
-    shared = float(np.clip((v1 + v2 - v) / (2 * np.sqrt(v1 * v2)), -1, 1))  # correlation of the two estimates
-    (r1, r2), difference = found, found[0] - found[1]
-
-    def ends(t: float) -> Interval:
-        (low1, high1), (low2, high2) = (part.ends(r, t) for part, r in zip(parts, found, strict=True))
-        below, above = ((r1 - low1, high2 - r2), (high1 - r1, r2 - low2))
-        reach = [np.sqrt(max(a * a + b * b - 2 * shared * a * b, 0.0)) for a, b in (below, above)]
-        return Interval(float(difference - reach[0]), float(difference + reach[1]))
-
     if not whole.std_error >= _DUST or not whole.df >= 1:
         return _NOTHING
+    v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
+    shared = float(np.clip((v1 + v2 - v) / (2 * np.sqrt(v1 * v2)), -1, 1))  # correlation of the two estimates
+    (z1, z2), (e1, e2) = np.arctanh(found), [p.std_error / (1 - r**2) for p, r in zip(parts, found, strict=True)]
+    across, along = e1 * _CIRCLE[0], e2 * (shared * _CIRCLE[0] + np.sqrt(1 - shared**2) * _CIRCLE[1])
+
+    def ends(t: float) -> Interval:
+        differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
+        return Interval(float(differences.min()), float(differences.max()))
+
     interval = ends(float(stats.t.ppf((1 + confidence_level) / 2, whole.df)))
-    return _Outcome(whole, interval, _p_value(difference, ends, whole.df))
+    return _Outcome(whole, interval, _p_value(found[0] - found[1], ends, whole.df))
 
 
 def _p_value(difference: float, ends: Callable[[float], Interval], df: float) -> float:
