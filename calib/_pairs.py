@@ -57,7 +57,7 @@ def seen(scores: pd.DataFrame) -> str:
 
 def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     """Checked scores; ratings are summarised on the way, since that is free."""
-    if isinstance(scores, pd.DataFrame) and "weight" in scores and "draw" in scores:
+    if isinstance(scores, pd.DataFrame) and ("weight" in scores or "draw" in scores):  # no column of scores
         scores = summarize(scores)
     try:
         return check_scores(scores)
