@@ -31,6 +31,7 @@ SHARES = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may b
 METHODS = ("spearman", "pearson", "kappa", *PAIR_SUMS, *SHARES)
 
 CHUNK = 4_000_000  # numbers that a temporary array may hold
+_CACHE = 16_000  # numbers that stay near the processor
 _DIRECT = 128  # up to this many items all pairs are taken one by one
 Sums = dict[str, Floats]
 
@@ -89,8 +90,8 @@ def _weighted(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     return from_pairs(method, sums, n, distinct)
 
 
-def _chunks(rows: Floats, width: int) -> Iterator[Floats]:
-    step = max(1, CHUNK // max(width, 1))
+def _chunks(rows: Floats, width: int, most: int = CHUNK) -> Iterator[Floats]:
+    step = max(1, most // max(width, 1))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
 
@@ -461,7 +462,8 @@ def _column_pairs(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
     pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[method]}
     w, parts = weights.astype(dtype), []
-    for part in _chunks(w, max(len(first), 1)):
+    # 64 rows or more at a time, so that products are products of matrices, and no more than the cache holds
+    for part in _chunks(w, len(first), most=max(_CACHE, 64 * len(first))):
         both = part[:, first] * part[:, second]
         sums = {name: 2.0 * (both @ signs) for name, signs in pairs.items()}
         distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if method == "kendall_c" else None
