@@ -42,7 +42,7 @@ def test_text_of_agreement():
     assert str(result) == f"Kendall tau-c over items = 0.6667, 95 % CI [{low}, {high}] (n = 6)"
     text = str(agreement(X, Y, groups=GROUPS, level="group", confidence_level=0.9))
     assert text.startswith("Spearman rho within groups = 0.75, 90 % CI [")
-    assert text.endswith("] (n = 2, 1 groups without a correlation left out)")
+    assert text.endswith("] (n = 2, 1 group without a correlation left out)")
     text = str(agreement(X, Y, groups=GROUPS, level="group", constant="zero", method="kendall"))
     assert text.startswith("Kendall tau-b within groups = 0.4444, 95 % CI [")
     assert text.endswith("] (n = 3)")
