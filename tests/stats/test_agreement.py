@@ -501,7 +501,8 @@ def test_the_p_value_is_that_of_the_interval(level, given):
     p_value = agreement(x, y, level=level, method="pearson", **labels).p_value
     assert 1e-6 < p_value < 0.5
     ends = agreement(x, y, level=level, method="pearson", confidence_level=1 - p_value, **labels).interval
-    assert_allclose(np.abs(ends).min(), 0, atol=1e-9)
+    # 1 - p holds p to some ten digits only
+    assert_allclose(np.abs(ends).min(), 0, atol=1e-8)
 
 
 def test_over_groups_without_constants_it_is_the_t_interval_of_the_mean_correlation():

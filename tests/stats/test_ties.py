@@ -10,14 +10,14 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from calib.stats import agreement, tie_calibration
 
 NAN = math.nan
-quick = settings(deadline=None, derandomize=True, max_examples=150)
+quick = settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def sign(value):
