@@ -115,8 +115,7 @@ def _agreement(pair: Pair, rules: dict[str, str], options: dict[str, Any]) -> st
     other = "drop" if rules["missing"] == "zero" else "zero"
     found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
-        missing = "drop" if both["x"].isna().any() else rules["missing"]
-        return dataclasses.replace(found, missing=missing, estimate_other_missing=found.estimate)
+        return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
     n_missing = int((both["x"].isna() | both["y"].isna()).sum())
     return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)

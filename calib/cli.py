@@ -408,7 +408,9 @@ def compare(
     options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
     options |= {"confidence_level": confidence_level, "n_resamples": n_resamples, "rng": rng}
     if len(scores) > 2:
-        raise typer.BadParameter(f"SCORES must be one file or two, but got {len(scores)}.")
+        raise typer.BadParameter(
+            f"SCORES must be one file or two, but got {len(scores)}: for a ranking put all judges into one."
+        )
     if len(scores) == 2 and correction is not None:
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
     *judged, people = _scores(own, items, scores, human)
@@ -698,6 +700,8 @@ def _show_results(results: Results, out: Path | None = None, *, conclude: bool =
         _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
     for line in conclusions(results) if conclude else ():
         _paragraph(line)
+    for text in dict.fromkeys(text for result in results for text in getattr(result, "warnings", ())):
+        warnings.warn(text, stacklevel=1)  # each is said once, whoever says it
     _write(results.to_frame(), out)
 
 

@@ -679,7 +679,10 @@ def one_line(err, words):
         ("compare {first} {second} {pooled} --test word", "`test` must be one of"),
         ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
         ("compare {two} {pooled} --correction word", "`correction` must be one of"),
-        ("compare {first} {second} {two} {pooled}", "SCORES must be one file or two, but got 3."),
+        (
+            "compare {first} {second} {two} {pooled}",
+            "SCORES must be one file or two, but got 3: for a ranking put all judges into one.",
+        ),
         ("compare {first} {pooled}", "`judges` must hold two judges or more"),
         ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
         ("compare {first}", "Missing argument"),

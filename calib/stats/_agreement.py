@@ -24,7 +24,7 @@ from calib.stats._levels import (
     system_means,
     within,
 )
-from calib.stats._ranks import levels_of, ratio, weighted_correlation
+from calib.stats._ranks import PAIR_SUMS, levels_of, ratio, weighted_correlation
 
 METHODS = {
     "spearman": "Spearman rho",
@@ -42,6 +42,7 @@ METHODS = {
 PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
 SHARES = ("pairs", "exact", "adjacent", "spa")  # from 0 to 1; nothing in them is "no correlation"
 NOT_OF_MEANS = ("exact", "adjacent")
+_FEW_SYSTEMS = 10  # in simulations the interval of ranks covers 97 % and more below it
 BOOTSTRAPS = {
     "boot-both": (("groups", "systems"), "new groups and new systems"),
     "boot-groups": (("groups",), "new groups, these systems"),
@@ -122,6 +123,8 @@ class Agreement(Result):
     levels_x, levels_y : int
         Distinct scores.
     warnings : tuple of str
+        What to know before trusting the number: few groups with a coefficient, ranks of few
+        systems, resamples that are not what they seem.
     sample : Sample
         The pairs themselves.
     """
@@ -297,12 +300,14 @@ def agreement(
     found = average(correlations, constant) if level == "group" else estimate(design)
     used = informative(design, correlations)
     spread, warned = _spread(used, found, interval, n_resamples, rng)
+    ends = spread.interval(found, level_wanted)
+    warned += _cautions(design, correlations, jackknifed=spread.draws is None and bool(np.isfinite(ends.low)))
     other = _average_other(correlations, constant) if level == "group" else found
     ties_x, ties_y, levels_x, levels_y = tie_rates(design)
     return Agreement(
         estimate=found,
         std_error=spread.std_error,
-        interval=spread.interval(found, level_wanted),
+        interval=ends,
         p_value=_p_value(used, found, spread),
         confidence_level=level_wanted,
         level=level,
@@ -337,6 +342,24 @@ def check_method(design: Design) -> None:
         raise ValueError(f"`method` 'spa' must go with level 'system' and `groups`, but got {given}.")
     if design.method in NOT_OF_MEANS and design.level == "system":
         raise ValueError(f"`method` {design.method!r} compares single scores, but got level 'system', that of means.")
+
+
+def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+    """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
+    skipped, k = int(np.isnan(correlations).sum()), len(correlations)
+    if design.level == "group" and 2 * skipped > k:
+        judge, human = (_constant_groups(v, design) for v in (design.x, design.y))
+        return (
+            f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
+            f"the human in {human}",
+        )
+    ranks = design.method in ("spearman", *PAIR_SUMS)
+    if jackknifed and design.level == "system" and ranks and design.n_systems < _FEW_SYSTEMS:
+        return (
+            f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
+            f"see that of Pearson, or boot-systems",
+        )
+    return ()
 
 
 def informative(design: Design, correlations: Floats) -> Design:

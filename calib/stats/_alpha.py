@@ -374,7 +374,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     Notes
     -----
     The F intervals take items as independent and effects as normal. Where items share a
-    document they are too short: there the group bootstrap of `krippendorff_alpha`, which for
+    document they are too short: there `krippendorff_alpha` with `groups`, which for
     many items is close to ICC(1) with the interval metric, gives the honest width.
 
     References

@@ -310,6 +310,11 @@ def _verdict(found: _Outcome, constant: _Outcome, label: float | str) -> str:
         return f"(winning rate {short(outcome.winning_rate)}, advantage {short(outcome.advantage)})"
 
     passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
+    if constant.advantage < found.advantage and constant.winning_rate >= 0.5:
+        return (
+            f"The judge {passes} {numbers(found)}, and so does always {_said(label)} {numbers(constant)}: "
+            "to pass says little here."
+        )
     if constant.advantage < found.advantage:
         return f"The judge {passes} {numbers(found)}; always {_said(label)} does worse {numbers(constant)}."
     joined = "but" if found.winning_rate >= 0.5 else "and"

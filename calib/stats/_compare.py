@@ -47,7 +47,7 @@ _DUST = 1e-12  # differences below it are rounding
 _ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
 _CIRCLE = np.cos(_ANGLES), np.sin(_ANGLES)
 _FAR = 100.0  # standard errors; what is further away has p = 0 for all purposes
-_MANY_LACK = 0.2  # share of the items that some judge lacks, from which a ranking warns
+_MANY_LACK = 0.05  # share of the items that some judge lacks, from which a ranking warns
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
 
 
@@ -664,6 +664,8 @@ def rank_judges(
     (1, 1, 2)
     """
     _check.choice(correction, "correction", CORRECTIONS)
+    if not isinstance(judges, Mapping):
+        raise ValueError(f"`judges` must be a mapping of names to scores, but got {type(judges).__name__}.")
     if len(judges) < 2:
         raise ValueError(f"`judges` must hold two judges or more, but got {len(judges)}.")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
