@@ -13,7 +13,7 @@ from scipy import sparse, stats
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._levels import recoded
+from calib.stats._levels import multiplicities, recoded
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 NO_INTERVAL = Interval(float("nan"), float("nan"))
@@ -284,8 +284,7 @@ def _resampled(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng
 def _multiplicities(sizes: list[int], k: int, rng: np.random.Generator) -> Iterator[Floats]:
     """How often each of k units is drawn, shape (size, k), with replacement."""
     for size in sizes:
-        drawn = rng.integers(k, size=(size, k)) + k * np.arange(size)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=size * k).reshape(size, k).astype(float)
+        yield multiplicities(k, size, rng)
 
 
 def _percentiles(resampled: Floats, confidence_level: float) -> Interval:

@@ -32,16 +32,9 @@ from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._levels import Design, LeftOut, design_of, draws, estimate, exchanged, left_out, under, within
 from calib.stats._ranks import SHARES
 
-TESTS = {
-    "jackknife": "jackknife",
-    "boot-both": "bootstrap of groups and systems",
-    "boot-groups": "bootstrap of groups",
-    "boot-systems": "bootstrap of systems",
-    "boot-items": "bootstrap of items",
-    "perm-cells": "permutation test, each score exchanged for itself (PERM-BOTH of Deutsch et al. 2021)",
-    "perm-axes": "permutation test, whole systems and whole groups exchanged (PERM-BOTH of nlpstats)",
-    "williams": "Williams test",
-}
+TESTS = (
+    "jackknife", "boot-both", "boot-groups", "boot-systems", "boot-items", "perm-cells", "perm-axes", "williams"
+)  # fmt: skip
 CORRECTIONS = ("holm", "bh", "none")
 _DUST = 1e-12  # differences below it are rounding
 _ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)

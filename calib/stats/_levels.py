@@ -379,13 +379,11 @@ def draws(
     step = max(1, CHUNK // max(width, 1))
     for start in range(0, n_resamples, step):
         b = min(step, n_resamples - start)
-        groups, systems = (
-            _multiplicities(sizes[name], b, streams[name]) if name in factors else None for name in sizes
-        )
+        groups, systems = (multiplicities(sizes[name], b, streams[name]) if name in factors else None for name in sizes)
         yield groups, systems
 
 
-def _multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
+def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
     """How often each of k units is drawn in each resample, shape (n_resamples, k)."""
     picks = rng.integers(k, size=(n_resamples, k)) + k * np.arange(n_resamples)[:, None]
     return np.bincount(picks.ravel(), minlength=n_resamples * k).reshape(n_resamples, k).astype(float)
@@ -441,7 +439,7 @@ def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator)
         return weighted_correlation(design.x, design.y, drawn, design.method)
     step = max(1, CHUNK // len(design.x))
     sizes = [min(step, n_resamples - start) for start in range(0, n_resamples, step)]
-    parts = (_multiplicities(len(design.x), size, rng) for size in sizes)
+    parts = (multiplicities(len(design.x), size, rng) for size in sizes)
     return np.concatenate([weighted_correlation(design.x, design.y, w, design.method) for w in parts])
 
 
