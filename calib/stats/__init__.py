@@ -12,6 +12,7 @@ from calib.stats._convergence import Convergence, convergence
 from calib.stats._distribution import entropy, expectation, expectation_bounds, mode, variance
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
+from calib.stats._moments import Moments
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
 from calib.stats._ties import TieCalibration, tie_calibration
 
@@ -28,6 +29,7 @@ __all__ = [
     "Disattenuated",
     "Interval",
     "MeanEstimate",
+    "Moments",
     "Ranking",
     "Reliability",
     "Result",

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from calib.stats import _check
+from calib.stats import _check, _proportion
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._gold import Gold, gold_of
+from calib.stats._laws import ALTERNATIVES, Law, Numeric, Score, Student, interval_of, p_value_of
+from calib.stats._moments import Moments, moments_of
+from calib.stats._published import GROUPED, METHODS, centred, published
+from calib.stats._ridge import Parts, Rule, Sample, clustered, ridge
 
-METHODS = ("auto", "classical", "judge_only", "ppi", "ppi++")
+_ALL_METHODS = ("auto", "regression", *METHODS, "judge_only")
+TARGETS = ("population", "benchmark")
+_CUT = 0.5  # a judge's probability from which on it says yes
 _WORDS = {
+    "wilson-ppi": "people and judge",
+    "t-ppi": "people and judge",
+    "mover-jeffreys": "people and judge",
+    "mover-clopper-pearson": "people and judge, conservative",
+    "wilson-t": "people alone",
+    "t": "people alone",
+    "jeffreys": "people alone",
+    "clopper-pearson": "people alone, conservative",
+    "regression": "regression estimator",
     "classical": "people alone",
     "judge_only": "judge alone: not an interval for the human mean",
     "ppi": "PPI",
     "ppi++": "PPI++",
+    "ppi_py": "PPI++ as in ppi_py",
+    "ares": "PPI as in ARES",
+    "glide": "PPI++ as in glide",
 }
+_ALONE = {"wilson-ppi": "wilson-t", "t-ppi": "t", "mover-jeffreys": "jeffreys"}
+_ALONE |= {"mover-clopper-pearson": "clopper-pearson"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,73 +51,143 @@ class MeanEstimate(Result):
     estimate, std_error : float
         In score points.
     interval : Interval
-        NaN ends where the labels do not vary, so that no spread can be estimated.
+        A one-sided one ends where the scale does. NaN ends where the labels do not
+        vary and no scale is known, so that no spread can be estimated.
     confidence_level : float
+    alternative : str
     method : str
-        "classical" (gold labels alone), "judge_only", "ppi" or "ppi++".
+        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi"
+        (no bounds), "mover-jeffreys" or "mover-clopper-pearson" (yes or no), or, with
+        labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
     estimand : str
         What the interval is for: "human mean", "judge mean" (the judge's own
         average, whatever people think) or the difference of either.
+    target : str
+        "population" (items to come) or "benchmark" (exactly these items).
     df : float
-        Degrees of freedom of the t quantile.
-    p_value : float
-        Two-sided, of "the mean is 0"; of interest for differences.
+        Degrees of freedom of the t quantile; NaN where there is none.
+    null, p_value : float
+        P-value of the mean `null` by inverting the interval: an end of it has 1 less
+        the confidence level. NaN unless asked for; a difference is compared with 0.
     lam : float
-        Weight of the judge; 0 means that only the labels speak.
+        Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
+    width_ratio : float
+        Width over that of the same kind of interval from the labels alone.
+    effective_n, labels_saved : float
+        Labels that alone would give this width, n_gold / width_ratio**2; and how many
+        more than `n_gold` these are (negative if the judge costs more than it gives).
     n_gold, n : int
         Items with a human label; items in all.
     n_groups : int
         Independent groups among the labelled items (= n_gold without groups).
+    design : str
+        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted".
+    warnings : tuple of str
+        What a reader should know first, each as "name: text".
     """
 
     estimate: float
     std_error: float
     interval: Interval
     confidence_level: float
+    alternative: str
     method: str
     estimand: str
+    target: str
     df: float
+    null: float
     p_value: float
     lam: float
+    width_ratio: float
+    effective_n: float
+    labels_saved: float
     n_gold: int
     n: int
     n_groups: int
+    design: str
+    warnings: tuple[str, ...]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be true for the interval to hold, in words."""
+        return _assumptions(self)
 
     def _rows(self) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"estimator": self.method, "estimand": self.estimand, "estimate": self.estimate}
         row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"p_value": self.p_value} if "difference" in self.estimand else {}
-        return [row | {"lam": self.lam, "n_gold": self.n_gold, "n": self.n, "n_groups": self.n_groups, "df": self.df}]
+        row |= {} if np.isnan(self.null) else {"null": self.null, "p_value": self.p_value}
+        row |= {"lam": self.lam, "n_gold": self.n_gold, "n": self.n, "n_groups": self.n_groups, "df": self.df}
+        row |= {"width_ratio": self.width_ratio, "effective_n": self.effective_n, "labels_saved": self.labels_saved}
+        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "loo": True if self.method == "ppi++" else None}
-        terms |= {"of": self.estimand.replace(" ", "-"), "alt": "two-sided", "cl": self.confidence_level}
-        terms |= {"gold": self.n_gold, "n": self.n, "lam": round(self.lam, 4)}
+        terms |= {"of": self.estimand.replace(" ", "-"), "alt": self.alternative, "cl": self.confidence_level}
+        terms |= {"gold": self.n_gold, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
+        terms |= {"target": self.target if self.target != "population" else None}
+        terms |= {"design": self.design if self.design != "items" else None}
         return terms | {"groups": self.n_groups if self.n_groups != self.n_gold else None}
 
     def __str__(self) -> str:
         labels = f"{self.n_gold} human labels" if self.method != "judge_only" else "no human labels"
-        scores = f" and {self.n} judge scores" if self.method != "classical" else ""
+        judged = self.method not in {"classical", *_ALONE.values()}
+        scores = f" and {self.n} judge scores" if judged else ""
+        names = ", ".join(text.partition(":")[0] for text in self.warnings)
         return (
             f"{self.estimand} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
-            f"from {labels}{scores} ({_WORDS[self.method]})"
+            f"from {labels}{scores} ({_WORDS[self.method]})" + (f" [warnings: {names}]" if names else "")
         )
 
 
-def mean_interval(y: ArrayLike, *, groups: Labels | None = None, confidence_level: float = 0.95) -> MeanEstimate:
-    r"""Mean of human labels alone, with a t interval.
+def _assumptions(result: MeanEstimate) -> tuple[str, ...]:
+    if result.method == "judge_only":
+        return ("It is about the judge's own mean: what people would say is not in it.",)
+    drawn = {
+        "items": "The labelled items are a simple random sample of all items.",
+        "groups": "The labelled groups are a random sample of all groups; groups are independent of each other.",
+        "strata": "Within each stratum the labelled items are a simple random sample.",
+        "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
+    }[result.design]
+    fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
+    items = "These items are a random sample of the items that are meant."
+    alone = "Items are independent of each other." if result.design == "items" else ""
+    judged = () if result.method in {"classical", *_ALONE.values()} else (fixed,)
+    return tuple(filter(None, (drawn, *judged, items if result.target == "population" else "", alone)))
+
+
+def mean_interval(
+    y: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    groups: Labels | None = None,
+    method: str = "auto",
+    conservative: bool = False,
+    alternative: str = "two-sided",
+    null: float | None = None,
+    confidence_level: float = 0.95,
+) -> MeanEstimate:
+    r"""Mean of human labels alone, with an interval that fits their scale.
+
+    Without bounds the t interval
 
     .. math:: \bar y \pm t_{G-1} \sqrt{V}, \qquad
               V = \frac{G}{G-1} \sum_g \Big(\sum_{i \in g} \frac{y_i - \bar y}{n}\Big)^2
 
-    over G groups; without groups each item is its own and V is the usual variance of a mean.
+    over G groups; without groups each item is its own and V is the usual variance of a mean. On a
+    scale with `bounds`, Wilson's interval with that variance (see `ppi_mean`), which stays on the
+    scale and holds where labels crowd at one end; for labels 0 and 1 Jeffreys' interval.
 
     Parameters
     ----------
     y : array_like, shape (n,)
         Labels; NaN is left out.
+    bounds, step, conservative, alternative, null
+        As for `ppi_mean`.
     groups : sequence, shape (n,), optional
         Items of one group are not independent.
+    method : {"auto", "classical"}
+        "classical" is the t interval, whatever the scale.
     confidence_level : float, default 0.95
 
     Returns
@@ -111,55 +201,124 @@ def mean_interval(y: ArrayLike, *, groups: Labels | None = None, confidence_leve
 
     References
     ----------
-    Miller (2024), Adding error bars to evals, arXiv:2411.00640, for the clustered form.
+    Miller (2024), Adding error bars to evals, arXiv:2411.00640, for the clustered form; Brown, Cai
+    and DasGupta (2001), Statistical Science 16:101-133, for Jeffreys' and Wilson's.
 
     Examples
     --------
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
+    >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
+    human mean = 4, 95 % CI [2.942, 4.62], from 5 human labels (people alone)
     """
     labels = _check.array(y, "y", ndim=1)
-    return ppi_mean(labels, np.zeros_like(labels), groups=groups, method="classical", confidence_level=confidence_level)
+    keep = ~np.isnan(labels)
+    known = None if groups is None else _check.codes(groups, "groups")
+    _check.same_length(y=labels, groups=known)
+    labels, known = labels[keep], None if known is None else known[keep]
+    data = Gold(labels, np.zeros_like(labels), moments_of([], "y"), np.empty(0), known)
+    data = data if known is None else replace(data, group_rest=np.empty(0, dtype=np.intp))
+    how = _check.choice(method, "method", ("auto", "classical"))
+    asked = _asked(
+        data, bounds, step, None, None, conservative, "population", how, alternative, null, 2, confidence_level
+    )
+    return _estimate(data, replace(asked, warnings=()), "mean")
 
 
 def ppi_mean(
     y: ArrayLike,
     f: ArrayLike,
-    f_unlabeled: ArrayLike | None = None,
+    f_unlabeled: ArrayLike | Moments | None = None,
     *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    same_scale: bool | None = None,
+    binary: bool | None = None,
+    conservative: bool = False,
     groups: Labels | None = None,
     groups_unlabeled: Labels | None = None,
+    strata: Labels | None = None,
+    strata_unlabeled: Labels | None = None,
+    weights: ArrayLike | None = None,
+    weights_unlabeled: ArrayLike | None = None,
+    inclusion: ArrayLike | None = None,
+    folds: Labels | None = None,
+    items: Labels | None = None,
+    items_unlabeled: Labels | None = None,
+    tuned_on_gold: bool = False,
+    target: str = "population",
     method: str = "auto",
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_gold: int = 10,
     confidence_level: float = 0.95,
 ) -> MeanEstimate:
-    r"""Mean human score from a few gold labels and many judge scores.
+    r"""Mean human score from a few gold labels and many judge scores, with an interval that holds.
 
-    .. math:: \hat\theta = \frac1n \sum_{i \in gold} (y_i - \lambda f_i) + \lambda \bar f_{rest}
+    The judge's mean over all items, less what the labels show it to be wrong by, with the
+    judge's scores weighted by a regression slope b:
 
-    The judge's mean over the unlabelled items, less its error measured on the gold
-    items: unbiased for every fixed lambda, however wrong the judge. ``"ppi"`` has
-    lambda = 1; ``"ppi++"`` tunes it for the smallest variance,
-    lambda = cov(y, f) / ((1 + n/N) var f) (with groups: the minimum of the grouped
-    variance), for each gold item from the other ones, so that the choice does not use
-    the label that it corrects. It is kept within [0, 1]: put a judge with a much
-    smaller scale than people's on theirs first. The interval takes t
-    quantiles with Satterthwaite's degrees of freedom. Gold must be a random sample
-    of the items, drawn before the judge was tuned on any of them.
+    .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
+              b = \frac{S_{fy} + b_0 k s_f^2}{S_{ff} + k s_f^2}
+
+    (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a
+    good judge makes it precise. `method="auto"` chooses by the data:
+
+    - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
+      usual and the HC3 variance, with one unseen label a `step` off; t quantiles by Satterthwaite;
+      Wilson's interval mapped to the scale;
+    - no bounds: the same without the unseen label, plus and minus t standard errors;
+    - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
+      at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
+      put together by the method of variance estimates recovery;
+    - `groups`: errors summed over groups (CR1), t with G - 1 degrees of freedom;
+    - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
+      than 10 labels, Satterthwaite over strata.
 
     Parameters
     ----------
     y, f : array_like, shape (n,)
         Human labels and judge scores of the gold items; or, without `f_unlabeled`,
         of all items, with NaN in `y` where there is no label.
-    f_unlabeled : array_like, shape (N,), optional
+    f_unlabeled : array_like, shape (N,), or Moments, optional
         Judge scores of the items without a label.
+    bounds : (float, float), optional
+        Smallest and largest score of people's scale.
+    step : float, optional
+        Distance of neighbouring scale values; a quarter of the scale if not given.
+    same_scale : bool, optional
+        Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
+    binary : bool, optional
+        Whether labels are yes or no. Default: whether they look so.
+    conservative : bool, default False
+        For yes or no: Clopper and Pearson's interval instead of Jeffreys'.
     groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
-        Items of one group (the source document) are not independent: their errors are
-        summed before they are squared, and left out together when lambda is tuned.
-    method : {"auto", "classical", "judge_only", "ppi", "ppi++"}
-        "classical" uses the labels alone; "judge_only" the judge alone, with an
-        interval for the judge's own mean, which is not one for the human mean. "auto"
-        is "ppi++", or "classical" where every item has a label.
+        Items of one group (the source document) are not independent.
+    strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
+        Gold items were drawn within these.
+    weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
+        How often each item counts in the population that is meant, as against here (`shift_weights`).
+    inclusion : array_like, shape (n,), optional
+        Probabilities with which the gold items were chosen for labelling (`choose_items`).
+    folds : sequence, shape (n,), optional
+        The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
+        item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
+    items, items_unlabeled : sequence, shape (n,) and (N,), optional
+        Ids, to find items that are on both sides.
+    tuned_on_gold : bool, default False
+        Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
+    target : {"population", "benchmark"}
+        The mean over items to come, or over exactly these n + N items (shorter).
+    method : str
+        "auto"; "classical" (labels alone, t); "judge_only" (its interval is for the judge's own mean);
+        "regression" (k = 0, usual variance, t); "ppi" (lambda = 1, t), "ppi++" (lambda tuned without the
+        item that it corrects, t); and as other programs compute them "ppi_py", "ares", "glide".
+    alternative : {"two-sided", "greater", "less"}
+        "greater" gives a lower bound, "less" an upper one.
+    null : float, optional
+        Gives `p_value`.
+    min_gold : int, default 10
+        "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
     confidence_level : float, default 0.95
 
     Returns
@@ -169,30 +328,51 @@ def ppi_mean(
     Raises
     ------
     ValueError
-        If a judge score is missing, fewer than two gold items (or groups) are there,
-        "ppi" or "ppi++" have nothing unlabelled to work with, or lengths differ.
-
-    Notes
-    -----
-    Below some 30 gold items intervals of this kind are a little short on skewed
-    1-to-5 scores; the coverage measured for them is in the tests.
+        If a judge score is missing, labels are too few or off the scale, lengths differ, or a method
+        does not go with a design.
 
     References
     ----------
-    Angelopoulos et al. (2023), Science 382:669-674; Angelopoulos, Duchi and Zrnic
-    (2023), PPI++, arXiv:2311.01453, section 6 for lambda.
+    Angelopoulos et al. (2023), Science 382:669-674, and (2023) PPI++, arXiv:2311.01453; Mani et al.
+    (2025), arXiv:2505.20178, and Eyre and Madras (2025), arXiv:2411.12665, for few labels; Zou and
+    Donner (2008), Statistics in Medicine 27:1693-1702, for variance estimates recovery.
 
     Examples
     --------
-    >>> y = [4, 3, 5, 4, 2, 4]
-    >>> result = ppi_mean(y, [4.2, 3.1, 4.9, 4.4, 2.3, 3.8], [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3])
-    >>> round(result.estimate, 3), result.n_gold, result.n
-    (3.613, 6, 14)
+    >>> y = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4]
+    >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
+    >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
+    >>> print(result)
+    human mean = 3.713, 95 % CI [3.261, 4.095], from 10 human labels and 22 judge scores (people and judge)
+    >>> round(result.width_ratio, 3), result.warnings
+    (0.672, ())
     """
-    data = _gold(y, f, f_unlabeled, groups, groups_unlabeled)
-    how = _check.choice(method, "method", METHODS)
-    level = _check.probability(confidence_level, "confidence_level")
-    return _mean(data, how, level, "mean")
+    data = gold_of(
+        y,
+        f,
+        f_unlabeled,
+        groups=(groups, groups_unlabeled),
+        strata=(strata, strata_unlabeled),
+        weights=(weights, weights_unlabeled),
+        inclusion=inclusion,
+        folds=folds,
+    )
+    asked = _asked(
+        data,
+        bounds,
+        step,
+        same_scale,
+        binary,
+        conservative,
+        target,
+        _check.choice(method, "method", _ALL_METHODS),
+        alternative,
+        null,
+        min_gold,
+        confidence_level,
+    )
+    said = _tuned(tuned_on_gold) + _overlap(items, items_unlabeled)
+    return _estimate(data, replace(asked, warnings=said + asked.warnings), "mean")
 
 
 def ppi_difference(
@@ -201,7 +381,14 @@ def ppi_difference(
     f_a: ArrayLike,
     f_b: ArrayLike,
     *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    groups: Labels | None = None,
+    target: str = "population",
     method: str = "auto",
+    alternative: str = "two-sided",
+    null: float = 0.0,
+    min_gold: int = 10,
     confidence_level: float = 0.95,
 ) -> MeanEstimate:
     """Mean human score of A less that of B, paired on what both answered.
@@ -212,17 +399,21 @@ def ppi_difference(
     Parameters
     ----------
     y_a, y_b : array_like, shape (n,)
-        Human labels of the two systems on the same n groups, NaN where unlabelled; a
-        pair counts as gold where both have a label.
+        Human labels of the two systems (or versions) on the same n inputs, NaN where
+        unlabelled; a pair counts as gold where both have a label.
     f_a, f_b : array_like, shape (n,)
         Judge scores of the same.
-    method, confidence_level
+    bounds, step
+        Of one score, as for `ppi_mean`; differences then lie within plus and minus their distance.
+    groups : sequence, shape (n,), optional
+    target, method, alternative, min_gold, confidence_level
         As for `ppi_mean`.
+    null : float, default 0.0
+        `p_value` is for this difference.
 
     Returns
     -------
     MeanEstimate
-        With `p_value` for "no difference".
 
     Raises
     ------
@@ -235,188 +426,415 @@ def ppi_difference(
     >>> result = ppi_difference([4, 5, 4, nan, nan], [3, 3, 4, nan, nan],
     ...                         [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3], method="ppi")
     >>> print(result)
-    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI)
+    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI) [warnings: few_labels, weak_judge]
     """
     first, second = _check.array(y_a, "y_a", ndim=1), _check.array(y_b, "y_b", ndim=1)
     judge_a, judge_b = _check.array(f_a, "f_a", ndim=1), _check.array(f_b, "f_b", ndim=1)
     _check.same_length(y_a=first, y_b=second, f_a=judge_a, f_b=judge_b)
-    data = _gold(first - second, judge_a - judge_b, None, None, None)
-    how = _check.choice(method, "method", METHODS)
-    level = _check.probability(confidence_level, "confidence_level")
-    return _mean(data, how, level, "mean difference")
+    ends = _bounds(bounds, step)
+    for labels, name in ((first, "y_a"), (second, "y_b")):
+        _on_scale(labels, ends, name)
+    width = None if ends is None else ends[1] - ends[0]
+    data = gold_of(first - second, judge_a - judge_b, None, groups=(groups, None))
+    asked = _asked(
+        data,
+        None if width is None else (-width, width),
+        width / 4 if step is None and width is not None else step,
+        None,
+        False,
+        False,
+        target,
+        _check.choice(method, "method", _ALL_METHODS),
+        alternative,
+        null,
+        min_gold,
+        confidence_level,
+    )
+    return _estimate(data, asked, "mean difference")
+
+
+# --- what was asked for -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options, checked, and what they mean for these data."""
+
+    bounds: tuple[float, float] | None
+    step: float
+    same_scale: bool
+    binary: bool
+    conservative: bool
+    finite: bool
+    method: str
+    alternative: str
+    null: float
+    level: float
+    warnings: tuple[str, ...] = ()
+
+
+def _asked(
+    data: Gold,
+    bounds: tuple[float, float] | None,
+    step: float | None,
+    same_scale: bool | None,
+    binary: bool | None,
+    conservative: bool,
+    target: str,
+    method: str,
+    alternative: str,
+    null: float | None,
+    min_gold: int,
+    confidence_level: float,
+) -> _Asked:
+    ends, level = _bounds(bounds, step), _check.probability(confidence_level, "confidence_level")
+    _on_scale(data.y, ends, "y")
+    yes_or_no = _yes_or_no(data, ends, step, binary)
+    if yes_or_no and ends is None:
+        ends = (0.0, 1.0)
+    finite = _check.choice(target, "target", TARGETS) == "benchmark"
+    _enough(data, method, min_gold, finite=finite)
+    _fits(data, method, finite)
+    inside = ends is not None and _within(data, ends)
+    size = 0.0 if ends is None else ends[1] - ends[0]
+    return _Asked(
+        bounds=ends,
+        step=size if yes_or_no else size / 4 if step is None else float(step) if ends else 0.0,
+        same_scale=inside if same_scale is None else same_scale,
+        binary=yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted,
+        conservative=conservative,
+        finite=finite,
+        method=method,
+        alternative=_check.choice(alternative, "alternative", ALTERNATIVES),
+        null=np.nan if null is None else float(null),
+        level=level,
+        warnings=_cautions(data, ends, method, yes_or_no=yes_or_no),
+    )
+
+
+def _bounds(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:
+    if bounds is None:
+        if step is not None:
+            raise ValueError(f"`step` must come with `bounds`, but came alone ({step!r}).")
+        return None
+    try:
+        low, high = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"`bounds` must be two numbers, but got {bounds!r}.") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"`bounds` must be two finite numbers, the smaller first, but got {bounds!r}.")
+    if step is not None and not 0 < step <= high - low:
+        raise ValueError(f"`step` must be above 0 and at most {high - low:g}, but got {step!r}.")
+    return low, high
+
+
+def _on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
+    if bounds is None:
+        return
+    off = (y < bounds[0]) | (y > bounds[1])
+    if off.any():
+        place = int(np.argmax(off))
+        raise ValueError(
+            f"`{name}` must lie within `bounds` ({bounds[0]:g} to {bounds[1]:g}), but got {y[place]:g} at {place}."
+        )
+
+
+def _within(data: Gold, bounds: tuple[float, float]) -> bool:
+    """Whether the judge's scores lie on people's scale."""
+    low = min(data.f.min(initial=np.inf), float(data.rest.low))
+    high = max(data.f.max(initial=-np.inf), float(data.rest.high))
+    return bool(bounds[0] <= low and high <= bounds[1])
+
+
+def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:
+    low, high = bounds or (0.0, 1.0)
+    two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
+    if binary and not two:
+        raise ValueError(f"`y` must be {low:g} or {high:g} where `binary` is True, but has other values.")
+    if binary is not None:
+        return binary
+    if bounds is not None and step is not None:
+        return two and step == high - low
+    # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
+    return two and (low, high) == (0.0, 1.0) and (_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
+
+
+def _enough(data: Gold, method: str, min_gold: int, *, finite: bool) -> None:
+    least = _check.whole(min_gold, "min_gold", least=2)
+    n = len(data.y)
+    if method != "judge_only" and data.n_groups < 2:
+        raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
+    if method in {"auto", "regression"} and n < least and not (finite and not data.n_rest):
+        raise ValueError(
+            f"`y` must have {least} gold labels at least, but got {n}: with fewer no interval was found that holds as "
+            f"often as it says. Label more, or set `min_gold` and read the result with care."
+        )
+    if method == "regression" and n < 4:
+        raise ValueError(f"`y` must have 4 gold labels at least for method 'regression', but got {n}.")
+
+
+def _fits(data: Gold, method: str, finite: bool) -> None:
+    """Refuse by name what does not go together."""
+    given = [
+        name
+        for name, there in (
+            ("groups", data.grouped),
+            ("strata", data.stratum is not None),
+            ("weights", data.weight is not None),
+            ("inclusion", data.inclusion is not None),
+        )
+        if there
+    ]
+    if "strata" in given and len(given) > 1:
+        raise ValueError(f"`strata` cannot be combined with `{next(n for n in given if n != 'strata')}`.")
+    if method != "auto":
+        refused = [n for n in given if n != "groups" or method not in {*GROUPED, "judge_only"}]
+        refused += ["target='benchmark'"] if finite else []
+        if refused:
+            raise ValueError(f"method {method!r} cannot take `{refused[0]}`; 'auto' can.")
+    if finite and data.weighted:
+        raise ValueError("target='benchmark' cannot be combined with `weights` or `inclusion`.")
+    if finite and data.grouped and np.isin(data.group, data.group_rest).any():
+        raise ValueError("target='benchmark' with `groups` needs groups that are labelled as a whole or not at all.")
+
+
+# --- what a reader should know first ----------------------------------------------------------------------------
+
+
+def _tuned(tuned_on_gold: bool) -> tuple[str, ...]:
+    text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
+    return (text,) if tuned_on_gold else ()
+
+
+def _overlap(items: Labels | None, items_unlabeled: Labels | None) -> tuple[str, ...]:
+    if items is None or items_unlabeled is None:
+        return ()
+    common = set(np.asarray(items).tolist()) & set(np.asarray(items_unlabeled).tolist())
+    text = f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common), default='')}"
+    return (text,) if common else ()
+
+
+def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, yes_or_no: bool) -> tuple[str, ...]:
+    y, n, judged = data.y, len(data.y), data.n_rest > 0 and method not in {"classical", "judge_only"}
+    if method == "judge_only" or not n:
+        return ()
+    found = []
+    if n < 10:
+        found.append(f"few_labels: {n} labels; intervals from fewer than 10 do not hold as often as they say")
+    if not np.ptp(y):
+        found.append(f"constant_gold: all {n} labels are {y[0]:g}, so they say nothing about their own spread")
+    elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
+        found.append(f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others")
+    if data.grouped and 1 < data.n_groups < 10:
+        found.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
+    return tuple(found) + (_judge_cautions(data, yes_or_no=yes_or_no) if judged else ())
+
+
+def _judge_cautions(data: Gold, *, yes_or_no: bool) -> tuple[str, ...]:
+    n, found = len(data.y), []
+    said = data.f >= _CUT if yes_or_no and _within(data, (0, 1)) else data.f
+    if np.array_equal(data.y, said):
+        found.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
+    dy, df = centred(data.y), centred(data.f)
+    r = float(dy @ df / np.sqrt((dy @ dy) * (df @ df))) if np.ptp(data.y) and np.ptp(data.f) else 0.0
+    if n > 2 and np.ptp(data.y) and abs(r) < 1 / np.sqrt(n - 2):
+        found.append(
+            f"weak_judge: correlation {r:.2f} with {n} labels, below {1 / np.sqrt(n - 2):.2f}: it may not help at all"
+        )
+    if not data.grouped and data.stratum is None and not data.weighted and data.n_rest > 1 and n > 1:
+        apart = float(data.f.mean() - data.rest.mean)
+        error = np.sqrt(df @ df / (n - 1) / n + float(data.rest.variance) / data.n_rest)
+        if error > 0 and abs(apart) > 3.3 * error:
+            found.append(
+                f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, {abs(apart) / error:.1f} "
+                f"standard errors: is the gold set a random sample?"
+            )
+    return tuple(found)
 
 
 # --- from the gold and the rest to the estimate -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Gold:
-    """Labels and judge scores of the gold items, judge scores of the rest, and the group of each."""
-
-    y: Floats
-    f: Floats
-    rest: Floats
-    group: Codes
-    group_rest: Codes
-
-    @property
-    def n_groups(self) -> int:
-        return len(np.unique(self.group))
-
-    @property
-    def n_all(self) -> int:
-        return int(max(self.group.max(initial=-1), self.group_rest.max(initial=-1))) + 1
-
-    @property
-    def grouped(self) -> bool:
-        return self.n_all < len(self.group) + len(self.group_rest)
+class _Found(NamedTuple):
+    point: float
+    error: float
+    df: float
+    lam: float
+    method: str
+    law: Law
 
 
-def _gold(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | None, groups: Labels | None, groups_unlabeled: Labels | None
-) -> _Gold:
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
-    _check.same_length(y=labels, f=scores, groups=groups)
-    if np.isnan(scores).any():
-        raise ValueError(f"`f` must have a judge score for each item, but {_first_nan(scores)}.")
-    if f_unlabeled is None:
-        if groups_unlabeled is not None:
-            raise ValueError("`groups_unlabeled` must come with `f_unlabeled`, but came alone.")
-        rest, given = scores[np.isnan(labels)], ~np.isnan(labels)
-        names = None if groups is None else _check.codes(groups, "groups")
-        return _grouped(
-            labels[given], scores[given], rest, *((None, None) if names is None else (names[given], names[~given]))
-        )
-    rest = _check.array(f_unlabeled, "f_unlabeled", ndim=1)
-    if np.isnan(rest).any():
-        raise ValueError(f"`f_unlabeled` must have a judge score for each item, but {_first_nan(rest)}.")
-    _check.same_length(f_unlabeled=rest, groups_unlabeled=groups_unlabeled)
-    if (groups is None) != (groups_unlabeled is None):
-        raise ValueError("`groups_unlabeled` must be given exactly when `groups` is, but only one of them came.")
-    if np.isnan(labels).any():
-        raise ValueError(f"`y` must have a label everywhere when `f_unlabeled` is given, but {_first_nan(labels)}.")
-    return _grouped(labels, scores, rest, groups, groups_unlabeled)
-
-
-def _grouped(y: Floats, f: Floats, rest: Floats, groups: Labels | None, groups_rest: Labels | None) -> _Gold:
-    if groups is None or groups_rest is None:
-        return _Gold(y, f, rest, np.arange(len(y)), len(y) + np.arange(len(rest)))
-    for name, labels in (("groups", groups), ("groups_unlabeled", groups_rest)):
-        _check.codes(labels, name)
-    both = _check.codes([*groups, *groups_rest], "groups")
-    return _Gold(y, f, rest, both[: len(y)], both[len(y) :])
-
-
-def _first_nan(values: Floats) -> str:
-    return f"got NaN at {int(np.argmax(np.isnan(values)))}"
-
-
-def _mean(data: _Gold, method: str, level: float, what: str) -> MeanEstimate:
-    if method == "auto":
-        method = "ppi++" if len(data.rest) else "classical"
-    if method == "judge_only":
-        scores = np.concatenate([data.f, data.rest])
-        none = np.empty(0)
-        every = _Gold(scores, scores, none, np.concatenate([data.group, data.group_rest]), none.astype(np.intp))
-        point, variance, df = _corrected(every, np.zeros(len(scores)))
-        return _result(data, method, point, variance, df, 1.0, level, f"judge {what}")
-    if data.n_groups < 2:
-        raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
-    if method != "classical":
-        _enough_unlabelled(data, method)
-    lam = _tuned(data) if method == "ppi++" else np.full(len(data.y), float(method == "ppi"))
-    point, variance, df = _corrected(data, lam)
-    return _result(data, method, point, variance, df, float(lam.mean()), level, f"human {what}")
-
-
-def _enough_unlabelled(data: _Gold, method: str) -> None:
-    if not len(data.rest):
-        raise ValueError(f"`f_unlabeled` must not be empty for method {method!r}: every item has a label.")
-    if len(np.unique(data.group_rest)) < 2:
-        raise ValueError(f"`f_unlabeled` must have two items (or groups) at least for method {method!r}, but got 1.")
-
-
-def _corrected(data: _Gold, lam: Floats) -> tuple[float, float, float]:
-    """Point, variance and degrees of freedom for one weight of the judge per gold item."""
-    weight, centre = float(lam.mean()), float(data.rest.mean()) if len(data.rest) else 0.0
-    rectified = data.y - lam * (data.f - centre)
-    # each group's sum of deviations, so that what items of one group share is counted once
-    error = _by_group(data.group, _centred(rectified) / len(rectified), data.n_all)
-    if weight and len(data.rest):
-        error += _by_group(data.group_rest, weight * _centred(data.rest) / len(data.rest), data.n_all)
-    gold, rest = (np.bincount(group, minlength=data.n_all) > 0 for group in (data.group, data.group_rest))
-    rest &= ~gold
-    if rest.sum() == 1:
-        gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
-    variance = sum(v for v, _ in parts)
-    spread = sum(v**2 / df for v, df in parts)
-    return float(rectified.mean()), variance, variance**2 / spread if spread else parts[0][1]
-
-
-def _tuned(data: _Gold) -> Floats:
-    """The lambda of smallest variance for each gold item, from the gold items of the other groups."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slope = _slope_by_groups(data) if data.grouped else _slope_by_items(data)
-    return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
-
-
-def _slope_by_items(data: _Gold) -> Floats:
-    """Covariance without each item, over the variance of all judge scores, as in PPI++."""
-    n, y, f = len(data.y), _centred(data.y), _centred(data.f)
-    covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
-    pooled = np.var(np.concatenate([data.f, data.rest]), ddof=1)
-    return np.asarray(covariance / ((1 + n / len(data.rest)) * pooled))
-
-
-def _slope_by_groups(data: _Gold) -> Floats:
-    """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
-
-    With k gold items in a group, a and b the sums of their deviations in y and f, and r the
-    group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
-    group out also moves the means that the deviations are taken from, by s and t.
-    """
-    k, a, b = (_by_group(data.group, v, data.n_all) for v in (np.ones_like(data.y), _centred(data.y), _centred(data.f)))
-    r = _by_group(data.group_rest, _centred(data.rest) / len(data.rest), data.n_all)
-
-    def others(values: Floats) -> Floats:
-        return np.asarray(values.sum() - values)
-
-    n = others(k)
-    s, t = others(a) / n, others(b) / n
-    cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
-    square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
-    cross -= others(a * r) - s * others(k * r)
-    square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
-    return np.asarray((cross / square)[data.group])
-
-
-def _centred(values: Floats) -> Floats:
-    """Deviations from the mean; of a constant exactly 0, without the mean's rounding dust."""
-    return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
-
-
-def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
-    return np.bincount(group, values, groups).astype(float)
-
-
-def _result(
-    data: _Gold, method: str, point: float, variance: float, df: float, lam: float, level: float, estimand: str
-) -> MeanEstimate:
-    error = float(np.sqrt(variance))
-    # labels that do not vary say nothing about their spread: no interval is better than one of width 0
-    half = float(stats.t.ppf((1 + level) / 2, df)) * error if error > 0 else float("nan")
+def _estimate(data: Gold, asked: _Asked, what: str) -> MeanEstimate:
+    judge_only = asked.method == "judge_only"
+    found = _judge_alone(data) if judge_only else _found(data, asked)
+    known = found.error > 0 or (asked.finite and not data.n_rest)
+    ratio = 1.0 if asked.method == "classical" else np.nan if judge_only else _width_ratio(data, asked, found)
+    n = 0 if judge_only else len(data.y)
+    ask = known and not np.isnan(asked.null)
     return MeanEstimate(
-        estimate=point,
-        std_error=error,
-        interval=Interval(point - half, point + half),
-        confidence_level=level,
-        method=method,
-        estimand=estimand,
-        df=float(df),
-        p_value=float(2 * stats.t.sf(abs(point) / error, df)) if error > 0 else float("nan"),
-        lam=lam,
-        n_gold=len(data.y) if method != "judge_only" else 0,
-        n=len(data.y) + len(data.rest),
-        n_groups=data.n_groups if method != "judge_only" else 0,
+        estimate=found.point,
+        std_error=found.error,
+        # labels that do not vary say nothing about their spread: no interval is better than one of width 0
+        interval=interval_of(found.law, asked.level, asked.alternative) if known else Interval(np.nan, np.nan),
+        confidence_level=asked.level,
+        alternative=asked.alternative,
+        method=found.method,
+        estimand=f"{'judge' if judge_only else 'human'} {what}",
+        target="benchmark" if asked.finite else "population",
+        df=found.df,
+        null=asked.null,
+        p_value=p_value_of(found.law, asked.null, asked.alternative) if ask else np.nan,
+        lam=found.lam,
+        width_ratio=ratio,
+        effective_n=n / ratio**2 if ratio else np.inf,
+        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        n_gold=n,
+        n=data.n,
+        n_groups=0 if judge_only else data.n_groups,
+        design=_design(data),
+        warnings=asked.warnings,
     )
+
+
+def _design(data: Gold) -> str:
+    if data.stratum is not None:
+        return "strata"
+    return "weighted" if data.weighted else "groups" if data.grouped else "items"
+
+
+def _found(data: Gold, asked: _Asked) -> _Found:
+    if asked.method in METHODS:
+        law, lam = published(data, asked.method)
+        return _Found(float(law.point), float(law.error), float(law.df), lam, asked.method, law)
+    if asked.method == "regression":
+        parts = _independent(data, Rule(0, 0, 0), robust=False, finite=False)
+        return _from_parts(parts, replace(asked, bounds=None), "regression")
+    if asked.binary:
+        return _proportions(data, asked)
+    rule = _rule(asked)
+    if data.stratum is not None:
+        parts = _stratified(data, rule, asked.finite)
+    elif data.grouped or data.weighted:
+        parts = clustered(_sample(data), rule, finite=asked.finite)
+    else:
+        parts = _independent(data, rule, robust=True, finite=asked.finite)
+    method = "t-ppi" if asked.bounds is None else "wilson-ppi"
+    return _from_parts(parts, asked, method if data.n_rest else _ALONE[method])
+
+
+def _rule(asked: _Asked) -> Rule:
+    return Rule(4, 1, asked.step) if asked.bounds is not None and asked.same_scale else Rule(1, 0, asked.step)
+
+
+def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
+    one = Moments(*(np.atleast_1d(getattr(data.rest, name)) for name in Moments.__slots__))
+    judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
+    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), one, rule, robust=robust, finite=finite)
+
+
+def _from_parts(parts: Parts, asked: _Asked, method: str) -> _Found:
+    point, variance = float(parts.point[0]), float(parts.variance[0])
+    # summed over groups, the residuals have one degree of freedom less than there are groups, whatever the judge adds
+    df = float(parts.df[0] if parts.by_groups else parts.satterthwaite[0])
+    if asked.bounds is None:
+        law: Law = Student(point, np.sqrt(variance), df)
+    else:
+        point = float(np.clip(point, *asked.bounds))
+        law = Score(point, variance, df, float(parts.n[0]), asked.bounds)
+    return _Found(point, float(np.sqrt(variance)), df, float(parts.weight[0]), method, law)
+
+
+def _sample(data: Gold) -> Sample:
+    n, rest = len(data.y), np.asarray(data.loose(), dtype=float)
+    group = np.arange(n) if data.group is None else data.group
+    group_rest = n + np.arange(len(rest)) if data.group_rest is None else data.group_rest
+    weight = np.ones(n) if data.weight is None else data.weight
+    weight_rest = np.ones(len(rest)) if data.weight_rest is None else data.weight_rest
+    chosen = weight if data.inclusion is None else weight / data.inclusion
+    return Sample(data.y, data.f, rest, group, group_rest, chosen, np.concatenate([weight, weight_rest]))
+
+
+def _stratified(data: Gold, rule: Rule, finite: bool) -> Parts:
+    """The strata's corrected means, weighted by their sizes."""
+    assert data.stratum is not None
+    assert data.stratum_rest is not None
+    sets = 1 + int(max(data.stratum.max(initial=-1), data.stratum_rest.max(initial=-1)))
+    labels = np.bincount(data.stratum, minlength=sets)
+    if labels.min() < 2:
+        raise ValueError(f"`strata` must have two labels each at least, but one has {labels.min()}: merge it.")
+    rest = Moments.from_chunks([(data.loose(), data.stratum_rest)], n_systems=sets)
+    each = ridge(data.y, data.f, data.stratum, rest, rule, strata=True, finite=finite)
+    share = (each.n + each.rest) / data.n
+    point = float(share @ each.point)
+    # a sample of the population also has its strata's sizes by chance
+    between = 0.0 if finite else float(share @ (each.point - point) ** 2) / data.n
+    residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
+    spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / np.maximum(each.rest - 1, 1)))
+    df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
+    numbers = (point, residual, judge, df, share @ each.slope, share @ each.weight, len(data.y), data.n_rest)
+    return Parts(*(np.array([float(value)]) for value in numbers), by_groups=True)
+
+
+def _proportions(data: Gold, asked: _Asked) -> _Found:
+    """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
+    assert asked.bounds is not None
+    low, high = asked.bounds
+    cut = low + _CUT * (high - low)
+    yes, said = data.y == high, data.f >= cut
+    rest_yes = data.rest_above(cut)
+    counts = (
+        int(np.sum(yes & said)), int(said.sum()), int(np.sum(yes & ~said)), int((~said).sum()),
+        rest_yes, data.n_rest - rest_yes,
+    )  # fmt: skip
+
+    def ends(tail: float) -> tuple[float, float]:
+        found = _proportion.post_stratified(
+            *counts, 1 - 2 * tail, conservative=asked.conservative, finite=asked.finite
+        )
+        return low + (high - low) * float(found[1]), low + (high - low) * float(found[2])
+
+    point = float(_proportion.post_stratified(*counts, asked.level, finite=asked.finite)[0])
+    error = (high - low) * _posterior_error(*counts, finite=asked.finite)
+    method = "mover-clopper-pearson" if asked.conservative else "mover-jeffreys"
+    name = method if data.n_rest else _ALONE[method]
+    return _Found(low + (high - low) * point, error, np.nan, np.nan, name, Numeric(ends, asked.bounds))
+
+
+def _posterior_error(k1: int, n1: int, k0: int, n0: int, rest1: int, rest0: int, *, finite: bool) -> float:
+    """Standard deviation with Jeffreys' posterior for both rates: not 0 where the judge made no error yet."""
+    n = n1 + n0 + rest1 + rest0
+    q = (n1 + rest1) / n
+    a, b = np.array([k1, k0]) + 0.5, np.array([n1 - k1, n0 - k0]) + 0.5
+    spread = a * b / (a + b) ** 2 / (a + b + 1)
+    left = np.array([rest1, rest0]) / np.maximum([n1 + rest1, n0 + rest0], 1)
+    rates = a / (a + b)
+    drawn = 0.0 if finite else (rates[0] - rates[1]) ** 2 * q * (1 - q) / n
+    return float(np.sqrt(np.array([q, 1 - q]) ** 2 @ (spread * left if finite else spread) + drawn))
+
+
+def _judge_alone(data: Gold) -> _Found:
+    """The judge's own mean, over all items."""
+    everywhere = data.rest.merge(moments_of(data.f, "f"))
+    if data.grouped and data.group is not None and data.group_rest is not None:
+        scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
+        group: Codes = np.concatenate([data.group, data.group_rest])
+        every = Gold(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))
+        law, _ = published(every, "classical")
+    else:
+        n = int(everywhere.n)
+        law = Student(float(everywhere.mean), np.sqrt(float(everywhere.variance) / n), n - 1)
+    return _Found(float(law.point), float(law.error), float(law.df), 1.0, "judge_only", law)
+
+
+def _width_ratio(data: Gold, asked: _Asked, found: _Found) -> float:
+    """Width over that of the labels alone, by the same kind of interval and at the same level."""
+    if not data.n_rest:
+        return 1.0
+    method = asked.method if asked.method == "auto" else "classical"
+    blind = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
+    loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
+    alone = replace(data, f=np.zeros_like(data.f), rest=blind, scores_rest=loose)
+    tail = (1 - asked.level) / 2
+    laws = (found.law, _found(alone, replace(asked, method=method)).law)
+    mine, theirs = (float(law.high(tail) - law.low(tail)) for law in laws)
+    return mine / theirs if theirs > 0 else np.nan

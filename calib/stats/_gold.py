@@ -1,0 +1,199 @@
+"""The door of the gold-corrected means: what is labelled, what is not, and how both were drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calib.stats import _check
+from calib.stats._check import Codes, Floats, Labels
+from calib.stats._moments import Moments, flat, moments_of, refuse_missing
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Labels `y` and judge scores `f` of the gold items; of the other items the moments, and the scores if they came.
+
+    A column that was not given is None; `_rest` is of the items without a label.
+    """
+
+    y: Floats
+    f: Floats
+    rest: Moments
+    scores_rest: NDArray[Any] | None
+    group: Codes | None = None
+    group_rest: Codes | None = None
+    stratum: Codes | None = None
+    stratum_rest: Codes | None = None
+    weight: Floats | None = None
+    weight_rest: Floats | None = None
+    inclusion: Floats | None = None
+
+    @property
+    def n_rest(self) -> int:
+        return int(self.rest.n)
+
+    @property
+    def n(self) -> int:
+        return len(self.y) + self.n_rest
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.y) if self.group is None else len(np.unique(self.group))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a group has more than one item; groups of one are items."""
+        if self.group is None:
+            return False
+        rest = np.empty(0, dtype=np.intp) if self.group_rest is None else self.group_rest
+        return len(np.unique(np.concatenate([self.group, rest]))) < len(self.group) + len(rest)
+
+    @property
+    def weighted(self) -> bool:
+        return self.weight is not None or self.inclusion is not None
+
+    def loose(self) -> NDArray[Any]:
+        """The judge scores of the rest one by one, which moments do not have."""
+        if self.scores_rest is None:
+            raise ValueError("`f_unlabeled` must be an array for this method or design, but came as moments.")
+        return self.scores_rest
+
+    def rest_above(self, cut: float) -> int:
+        """Items without a label that the judge puts at the cut or above."""
+        if self.scores_rest is not None:
+            return int(np.count_nonzero(self.scores_rest >= cut))
+        if self.n_rest and not self.rest.binary:
+            raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}.")
+        return int(round(float(self.rest.mean) * self.n_rest))
+
+
+def gold_of(
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None,
+    *,
+    groups: tuple[Labels | None, Labels | None] = (None, None),
+    strata: tuple[Labels | None, Labels | None] = (None, None),
+    weights: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    inclusion: ArrayLike | None = None,
+    folds: Labels | None = None,
+) -> Gold:
+    """Check everything once; both input forms become the same."""
+    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    _check.same_length(y=labels, f=scores, groups=groups[0], strata=strata[0], weights=weights[0], folds=folds)
+    refuse_missing(scores, "f")
+    if f_unlabeled is None:
+        return _from_one_table(labels, scores, groups, strata, weights, inclusion)
+    if np.isnan(labels).any():
+        place = int(np.argmax(np.isnan(labels)))
+        raise ValueError(f"`y` must have a label everywhere when `f_unlabeled` is given, but got NaN at {place}.")
+    if folds is not None:
+        f_unlabeled = _over_folds(f_unlabeled, folds)
+    loose = None if isinstance(f_unlabeled, Moments) else flat(f_unlabeled, "f_unlabeled")
+    rest = f_unlabeled if isinstance(f_unlabeled, Moments) else moments_of(f_unlabeled, "f_unlabeled")
+    if np.ndim(rest.n):
+        raise ValueError(f"`f_unlabeled` must be the moments of one set, but holds {len(rest.n)} systems.")
+    for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
+        if (pair[0] is None) != (pair[1] is None):
+            raise ValueError(f"`{name}_unlabeled` must be given exactly when `{name}` is, but only one of them came.")
+        if pair[1] is not None:
+            _need_scores(loose, f"{name}_unlabeled")
+            _check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
+    return Gold(
+        labels,
+        scores,
+        rest,
+        loose,
+        *_codes_of(groups, "groups"),
+        *_codes_of(strata, "strata"),
+        *(_positive(w, n) for w, n in zip(weights, ("weights", "weights_unlabeled"), strict=True)),
+        _inclusion(inclusion, len(labels)),
+    )
+
+
+def _need_scores(loose: NDArray[Any] | None, name: str) -> None:
+    if loose is None:
+        raise ValueError(f"`{name}` must come with an array `f_unlabeled`, but that came as moments.")
+
+
+def _from_one_table(
+    labels: Floats, scores: Floats, groups: Any, strata: Any, weights: Any, inclusion: ArrayLike | None
+) -> Gold:
+    for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
+        if pair[1] is not None:
+            raise ValueError(f"`{name}_unlabeled` must come with `f_unlabeled`, but came alone.")
+    blank = np.isnan(labels)
+    given = ~blank
+    rest = scores[blank]
+
+    def split(values: NDArray[Any] | None) -> tuple[Any, Any]:
+        return (None, None) if values is None else (values[given], values[blank])
+
+    known = None if groups[0] is None else _check.codes(groups[0], "groups")
+    parts = None if strata[0] is None else _check.codes(strata[0], "strata")
+    drawn = None if inclusion is None else _inclusion(inclusion, len(labels))
+    return Gold(
+        labels[given],
+        scores[given],
+        moments_of(rest, "f"),
+        rest,
+        *split(known),
+        *split(parts),
+        *split(_positive(weights[0], "weights")),
+        None if drawn is None else drawn[given],
+    )
+
+
+def _codes_of(pair: tuple[Labels | None, Labels | None], name: str) -> tuple[Codes | None, Codes | None]:
+    """One numbering for both, so that a group may have labelled and unlabelled items."""
+    if pair[0] is None or pair[1] is None:
+        return None, None
+    for which, labels in zip((name, f"{name}_unlabeled"), pair, strict=True):
+        _check.codes(labels, which)
+    both = _check.codes([*pair[0], *pair[1]], name)
+    return both[: len(pair[0])], both[len(pair[0]) :]
+
+
+def _positive(values: ArrayLike | None, name: str) -> Floats | None:
+    if values is None:
+        return None
+    weights = _check.array(values, name, ndim=1)
+    bad = ~(weights >= 0)
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise ValueError(f"`{name}` must be 0 or more, but got {weights[place]:g} at {place}.")
+    return weights
+
+
+def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
+    if values is None:
+        return None
+    drawn = _check.array(values, "inclusion", ndim=1)
+    if len(drawn) != length:
+        raise ValueError(f"`inclusion` must have the length of `y` ({length}), but got {len(drawn)}.")
+    bad = ~((drawn > 0) & (drawn <= 1))
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise ValueError(f"`inclusion` must be above 0 and at most 1, but got {drawn[place]:g} at {place}.")
+    return drawn
+
+
+def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
+    """The rest as the judges of all folds see it, each weighed by the gold items that it did not learn from."""
+    values = _check.array(f_unlabeled, "f_unlabeled", ndim=2)
+    fold = _check.codes(_ordered(folds), "folds")
+    sizes = np.bincount(fold)
+    if values.shape[1] != len(sizes):
+        raise ValueError(f"`f_unlabeled` must have a column for each fold ({len(sizes)}), but has {values.shape[1]}.")
+    return np.asarray(values @ (sizes / sizes.sum()))
+
+
+def _ordered(folds: Labels) -> Sequence[int]:
+    """Column k belongs to fold k in sorted order."""
+    names = {name: place for place, name in enumerate(sorted(set(np.asarray(folds).tolist())))}
+    return [names[name] for name in np.asarray(folds).tolist()]

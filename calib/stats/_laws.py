@@ -1,0 +1,172 @@
+"""From a point and its spread to interval ends, and back from a value to its p-value: one law, read both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import special
+
+from calib.stats._estimate import Interval
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+_HALVINGS = 60  # to the last bit of a tail probability
+
+
+class Law(Protocol):
+    """Ends for a probability left in one tail, and the tails that put an end on a value.
+
+    Fields and answers are numbers, or arrays of one shape.
+    """
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The values that the target can have."""
+
+    def low(self, tail: float) -> Any:
+        """The end that leaves this much probability below it."""
+
+    def high(self, tail: float) -> Any:
+        """The end that leaves this much probability above it."""
+
+    def tails(self, null: float) -> tuple[Any, Any]:
+        """The tail with `low(tail) == null`, and the one with `high(tail) == null`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """Point plus and minus t times the standard error; df = inf is the normal."""
+
+    point: Any
+    error: Any
+    df: Any
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
+    def low(self, tail: float) -> Any:
+        return self.point - quantile(self.df, tail) * self.error
+
+    def high(self, tail: float) -> Any:
+        return self.point + quantile(self.df, tail) * self.error
+
+    def tails(self, null: float) -> tuple[Any, Any]:
+        t = (self.point - null) / self.error
+        return upper(self.df, t), upper(self.df, -t)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    r"""Wilson's interval, mapped to a scale: the spread at the end itself decides, so no end leaves the scale.
+
+    With x the point as a share of the scale, the ends m solve
+    :math:`(x - m)^2 = t^2 m (1 - m) / n_e`, where :math:`n_e = \tilde x (1 - \tilde x) / V`
+    is the number of yes-or-no answers that would be as uncertain (V on the unit scale).
+    :math:`\tilde x` is x moved off the ends by half an observation.
+    """
+
+    point: Any
+    variance: Any
+    df: Any
+    n: Any
+    bounds: tuple[float, float]
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.bounds
+
+    @property
+    def _share(self) -> Any:
+        low, high = self.bounds
+        return np.clip((self.point - low) / (high - low), 0.0, 1.0)
+
+    @property
+    def _worth(self) -> Any:
+        """1 / n_e."""
+        low, high = self.bounds
+        inner = (self.n * self._share + 0.5) / (self.n + 1)
+        return self.variance / (high - low) ** 2 / (inner * (1 - inner))
+
+    def _end(self, tail: float, side: int) -> Any:
+        low, high = self.bounds
+        x, t2 = self._share, quantile(self.df, tail) ** 2 * self._worth
+        half = np.sqrt(t2 * (x * (1 - x) + t2 / 4))
+        return low + (high - low) * np.clip((x + t2 / 2 + side * half) / (1 + t2), 0.0, 1.0)
+
+    def low(self, tail: float) -> Any:
+        return self._end(tail, -1)
+
+    def high(self, tail: float) -> Any:
+        return self._end(tail, 1)
+
+    def tails(self, null: float) -> tuple[Any, Any]:
+        low, high = self.bounds
+        m, x = (null - low) / (high - low), self._share
+        if not 0 < m < 1:
+            return np.where(x > m, 0.0, 1.0), np.where(x < m, 0.0, 1.0)
+        t = (x - m) / np.sqrt(m * (1 - m) * self._worth)
+        return upper(self.df, t), upper(self.df, -t)
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """Any interval whose ends are a function of the tail: its p-values by halving."""
+
+    ends: Callable[[float], tuple[float, float]]
+    support: tuple[float, float]
+
+    def low(self, tail: float) -> Any:
+        return self.ends(tail)[0]
+
+    def high(self, tail: float) -> Any:
+        return self.ends(tail)[1]
+
+    def tails(self, null: float) -> tuple[Any, Any]:
+        return (
+            _halved(lambda tail: self.ends(tail)[0] > null),
+            _halved(lambda tail: self.ends(tail)[1] < null),
+        )
+
+
+def _halved(excluded: Callable[[float], bool]) -> float:
+    """The smallest tail (up to a half) whose end excludes the value; on the log scale, where small tails lie."""
+    if not excluded(0.5):
+        return 0.5
+    low, high = -700.0, float(np.log(0.5))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excluded(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))
+
+
+def interval_of(law: Law, level: float, alternative: str) -> Interval:
+    """The interval of a law; a one-sided one ends where the scale does."""
+    low, high = law.support
+    if alternative == "two-sided":
+        return Interval(float(law.low((1 - level) / 2)), float(law.high((1 - level) / 2)))
+    if alternative == "greater":
+        return Interval(float(law.low(1 - level)), high)
+    return Interval(low, float(law.high(1 - level)))
+
+
+def p_value_of(law: Law, null: float, alternative: str) -> float:
+    """What is left in the tails when an end of the interval lies on `null`."""
+    above, below = (float(tail) for tail in law.tails(null))
+    if alternative == "two-sided":
+        return min(1.0, 2 * min(above, below))
+    return above if alternative == "greater" else below
+
+
+def quantile(df: Any, tail: float) -> Any:
+    """The t value with this much probability above it."""
+    finite = np.isfinite(df)
+    return np.where(finite, -special.stdtrit(np.where(finite, df, 1.0), tail), -special.ndtri(tail))
+
+
+def upper(df: Any, t: Any) -> Any:
+    """Probability above a t value."""
+    finite = np.isfinite(df)
+    return np.where(finite, special.stdtr(np.where(finite, df, 1.0), -np.asarray(t)), special.ndtr(-np.asarray(t)))

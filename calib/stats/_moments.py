@@ -1,0 +1,169 @@
+"""Mergeable moments: all that a mean has to know of items without a label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calib.stats import _check
+from calib.stats._check import Floats
+
+_BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    r"""Count, mean and spread of judge scores, for one set of items or for many systems at once.
+
+    Two sets merge exactly, with D the difference of their means:
+
+    .. math:: M = M_1 + M_2 + \frac{n_1 n_2}{n_1 + n_2} D^2, \qquad
+              \bar f = \bar f_1 + \frac{n_2}{n_1 + n_2} D
+
+    so a data set larger than memory takes one pass, in any order and on any number of machines.
+
+    Attributes
+    ----------
+    n, mean, squares, low, high : ndarray, shape () or (systems,)
+        Number of scores, their mean, sum of squared deviations from it, smallest and
+        largest. Without a score the mean is 0.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), The American Statistician 37:242-247.
+
+    Examples
+    --------
+    >>> parts = Moments.from_chunks([[4.0, 3.5], [4.4, 2.9, 4.1]])
+    >>> int(parts.n), round(float(parts.mean), 3), round(float(parts.variance), 3)
+    (5, 3.78, 0.347)
+    >>> parts == Moments.from_chunks([[4.0, 3.5, 4.4, 2.9, 4.1]])
+    True
+    """
+
+    n: NDArray[Any]
+    mean: NDArray[Any]
+    squares: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+    @classmethod
+    def from_chunks(cls, chunks: Iterable[Any], *, n_systems: int | None = None) -> Moments:
+        """Moments of scores that come in pieces.
+
+        Parameters
+        ----------
+        chunks : iterable
+            Arrays of scores; with `n_systems`, pairs of scores and of the numbers
+            (0 .. n_systems - 1) of the systems that they belong to.
+        n_systems : int, optional
+
+        Raises
+        ------
+        ValueError
+            If a score is missing or infinite, or a system's number is out of range.
+        """
+        if n_systems is None:
+            parts = (moments_of(chunk, "chunks") for chunk in chunks)
+            return reduce(Moments.merge, parts, _nothing(()))
+        count = _check.whole(n_systems, "n_systems", least=1)
+        parts = (_by_system(scores, systems, count) for scores, systems in chunks)
+        return reduce(Moments.merge, parts, _nothing((count,)))
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both sets together."""
+        if np.shape(self.n) != np.shape(other.n):
+            raise ValueError(f"`other` must hold {np.shape(self.n)} systems, but holds {np.shape(other.n)}.")
+        n = self.n + other.n
+        share = np.divide(other.n, n, out=np.zeros_like(n, dtype=float), where=n > 0)
+        gap = other.mean - self.mean
+        return Moments(
+            n,
+            self.mean + share * gap,
+            self.squares + other.squares + self.n * share * gap**2,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )
+
+    @property
+    def variance(self) -> NDArray[Any]:
+        """Variance with n - 1; NaN for fewer than two scores."""
+        return np.asarray(np.where(self.n > 1, self.squares / np.maximum(self.n - 1, 1), np.nan))
+
+    @property
+    def binary(self) -> bool:
+        """Whether all scores are 0 or 1: only then the spread is that of a share."""
+        inside = np.all((self.low >= 0) & (self.high <= 1) | (self.n == 0))
+        return bool(inside and np.allclose(self.squares, self.n * self.mean * (1 - self.mean), rtol=1e-9, atol=1e-9))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # equality within rounding has no hash
+
+
+def moments_of(scores: ArrayLike, name: str) -> Moments:
+    """Moments of an array, block by block."""
+    values = flat(scores, name)
+    if not len(values):
+        return _nothing(())
+    blocks = [np.asarray(values[i : i + _BLOCK], dtype=float) for i in range(0, len(values), _BLOCK)]
+    n, mean = np.array([len(b) for b in blocks]), np.array([b.mean() for b in blocks])
+    if not np.isfinite(mean).all():
+        refuse_missing(np.asarray(values, dtype=float), name)
+    low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
+    # where all are equal the mean's rounding is no spread
+    squares = np.array([_squares(b, m) if low < high else 0.0 for b, m in zip(blocks, mean, strict=True)])
+    centre = np.average(mean, weights=n) if low < high else np.float64(low)
+    total = squares.sum() + (np.sum(n * (mean - centre) ** 2) if low < high else 0.0)
+    return Moments(np.asarray(n.sum()), np.asarray(centre), np.asarray(total), np.asarray(low), np.asarray(high))
+
+
+def flat(scores: ArrayLike, name: str) -> NDArray[Any]:
+    """A numeric array of one dimension, not copied if it is one already."""
+    if isinstance(scores, np.ma.MaskedArray):
+        return _check.array(scores, name, ndim=1)
+    values = np.asarray(scores)
+    return values if values.dtype.kind in "fiub" and values.ndim == 1 else _check.array(scores, name, ndim=1)
+
+
+def refuse_missing(values: Floats, name: str) -> None:
+    """Every item needs a finite judge score."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        place = int(np.argmax(bad))
+        came = "NaN" if np.isnan(values[place]) else values[place]
+        raise ValueError(f"`{name}` must have a judge score for each item, but got {came} at {place}.")
+
+
+def _squares(block: Floats, mean: float) -> float:
+    centred = block - mean
+    return float(centred @ centred)
+
+
+def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
+    values, codes = _check.array(scores, "chunks", ndim=1), np.asarray(systems)
+    refuse_missing(values, "chunks")
+    _check.same_length(scores=values, systems=codes)
+    if codes.dtype.kind not in "iu" or (len(codes) and not (0 <= codes.min() and codes.max() < count)):
+        raise ValueError(f"systems must be whole numbers from 0 to `n_systems` - 1 ({count - 1}), but are not all.")
+    n = np.bincount(codes, minlength=count)
+    mean = np.bincount(codes, values, count) / np.maximum(n, 1)
+    squares = np.bincount(codes, (values - mean[codes]) ** 2, count)
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, codes, values)
+    np.maximum.at(high, codes, values)
+    return Moments(n, mean, squares, low, high)
+
+
+def _nothing(shape: tuple[int, ...]) -> Moments:
+    zero = np.zeros(shape)
+    return Moments(np.zeros(shape, dtype=int), zero, zero, np.full(shape, np.inf), np.full(shape, -np.inf))

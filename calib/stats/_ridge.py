@@ -1,0 +1,162 @@
+"""Gold-corrected means: the judge's mean over all items, less its error on the labelled ones, with a stable slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib.stats._check import Codes, Floats
+from calib.stats._moments import Moments
+
+
+_DUST = 1e-13  # of a number, what rounding may leave
+_FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
+
+
+class Rule(NamedTuple):
+    """How far the judge is trusted before its labels are seen.
+
+    `prior` items' worth of belief in the slope `slope`, and one unseen label that is
+    `step` away from what the judge says.
+    """
+
+    prior: float
+    slope: float
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A corrected mean and what it is uncertain by, for each of several sets of items.
+
+    `residual` is the variance that the labels leave, `judge` that of the judge's own mean; `df`
+    those of the residuals; `slope` the regression of labels on judge scores, `weight` lambda.
+    """
+
+    point: Floats
+    residual: Floats
+    judge: Floats
+    df: Floats
+    slope: Floats
+    weight: Floats
+    n: Floats
+    rest: Floats
+    by_groups: bool = False  # `df` is that of the sum already
+
+    @property
+    def variance(self) -> Floats:
+        return self.residual + self.judge
+
+    @property
+    def satterthwaite(self) -> Floats:
+        """Degrees of freedom of the sum of the two variances."""
+        spread = self.residual**2 / self.df + self.judge**2 / np.maximum(self.rest - 1, 1)
+        return np.divide(self.variance**2, spread, out=np.array(self.df, dtype=float), where=spread > 0)
+
+
+def ridge(
+    y: Floats,
+    f: Floats,
+    code: Codes,
+    rest: Moments,
+    rule: Rule,
+    *,
+    robust: bool = True,
+    strata: bool = False,
+    finite: bool = False,
+) -> Parts:
+    r"""Corrected means of independent items, for each set that `code` numbers.
+
+    .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
+              b = \frac{S_{fy} + b_0 k s_f^2}{D}, \quad D = S_{ff} + k s_f^2
+
+    with the variance of a regression estimator under double sampling, the larger of its usual and
+    its heteroscedasticity-consistent (HC3) form. Sets that are `strata` of one sample share the
+    unseen label between them, and one slope where one of them has few labels.
+    """
+    sets = len(rest.n)
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(code, values, sets)
+
+    n, N = np.bincount(code, minlength=sets).astype(float), rest.n.astype(float)  # noqa: N806 - as in the formula
+    fy, ff = total(y) / n, total(f) / n
+    dy, df = _deviations(y, fy[code]), _deviations(f, ff[code])
+    square, cross = total(df * df), total(df * dy)
+    apart = np.where(N > 0, _deviations(rest.mean, ff), 0.0)
+    gap = N / (n + N) * apart
+    pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
+    base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
+    if strata and n.min() < _FEW:
+        base, lean = np.full(sets, base.sum()), np.full(sets, lean.sum())
+    b = np.divide(lean, base, out=np.zeros(sets), where=base > 0)
+    inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
+    error = _deviations(dy, b[code] * df)
+    p = 1 + square * inverse
+    unseen = n / n.sum() if strata else np.ones(sets)  # it counts as one more label
+    spread = (total(error**2) + unseen * rule.step**2) / (n - p + unseen * (rule.step > 0))
+    residual = spread * (1 / n + gap**2 * square * inverse**2)
+    if robust:
+        pull = 1 / n[code] + gap[code] * df * inverse[code]
+        leverage = 1 / n[code] + df**2 * inverse[code]
+        residual = np.maximum(residual, (n - 1) / n * total((pull * error / (1 - leverage)) ** 2))
+    judge = np.zeros(sets) if finite else b**2 * pooled / (n + N)
+    return Parts(fy + b * gap, residual * N / (n + N) if finite else residual, judge, n - p, b, b * N / (n + N), n, N)
+
+
+def _deviations(values: Floats, centre: Floats) -> Floats:
+    """Differences that are exactly 0 where only rounding is between the two."""
+    difference = values - centre
+    return np.where(np.abs(difference) <= _DUST * np.abs(centre), 0.0, difference)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Gold items and the rest, with the group and the weight of each."""
+
+    y: Floats
+    f: Floats
+    rest: Floats
+    group: Codes
+    group_rest: Codes
+    weight: Floats  # of the labels
+    share: Floats  # of all items in the judge's mean: gold first, then the rest
+
+
+def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
+    r"""A corrected mean whose error is summed over groups before it is squared (CR1).
+
+    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
+    :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
+    worth of `rule.prior` groups. The unseen label is that of a whole group.
+    """
+    groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
+    gold = np.bincount(sample.group, minlength=groups) > 0
+    scores = np.concatenate([sample.f, sample.rest])
+    everywhere = np.concatenate([sample.group, sample.group_rest])
+    w, v = sample.weight / sample.weight.sum(), sample.share / sample.share.sum()
+    centre, mean_y, mean_f = float(v @ scores), float(w @ sample.y), float(w @ sample.f)
+
+    def by_group(code: Codes, values: Floats) -> Floats:
+        return np.bincount(code, values, groups).astype(float)
+
+    labels = by_group(sample.group, w * _deviations(sample.y, np.float64(mean_y)))[gold]
+    judged = by_group(sample.group, w * _deviations(sample.f, np.float64(mean_f)))[gold]
+    moved = _deviations(scores, np.float64(centre))
+    drift = by_group(everywhere, v * moved)
+    seen = judged - drift[gold]
+    g, n = float(gold.sum()), len(sample.y)
+    own = max(float(seen @ seen) / g, float(v @ moved**2) / (n * g))  # of one group, at least
+    base = float(seen @ seen) + rule.prior * own
+    b = (float(labels @ seen) + rule.slope * rule.prior * own) / base if base > 0 else 0.0
+    pull = 1 + (centre - mean_f) * seen / base if base > 0 else np.ones_like(seen)
+    error = (labels - b * judged) * pull + (0.0 if finite else b * drift[gold])
+    residual = g / (g - 1) * (float(error @ error) + (rule.step / g) ** 2)
+    others = b * drift[~gold]
+    k = len(others)
+    judge = 0.0 if finite or not k else k / max(k - 1, 1) * float(others @ others)
+    residual *= 1 - g / groups if finite else 1.0
+    numbers = (mean_y + b * (centre - mean_f), residual, judge, g - 1, b, b, g, float(k))
+    return Parts(*(np.array([float(value)]) for value in numbers), by_groups=True)
