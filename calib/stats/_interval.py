@@ -209,7 +209,7 @@ def mean_interval(
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
     >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.942, 4.62], from 5 human labels (people alone)
+    human mean = 4, 95 % CI [2.696, 4.698], from 5 human labels (people alone)
     """
     labels = _check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
@@ -265,8 +265,9 @@ def ppi_mean(
     good judge makes it precise. `method="auto"` chooses by the data:
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
-      usual and the HC3 variance, with one unseen label a `step` off; t quantiles by Satterthwaite;
-      Wilson's interval mapped to the scale;
+      usual and the HC3 variance, with one more label that was not seen, off by the length of the
+      scale over sqrt(m + 2), where m labels are off the end that most are at (at least by a
+      `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
     - no bounds: the same without the unseen label, plus and minus t standard errors;
     - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
       at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
@@ -285,7 +286,7 @@ def ppi_mean(
     bounds : (float, float), optional
         Smallest and largest score of people's scale.
     step : float, optional
-        Distance of neighbouring scale values; a quarter of the scale if not given.
+        Distance of neighbouring scale values.
     same_scale : bool, optional
         Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
     binary : bool, optional
@@ -343,7 +344,7 @@ def ppi_mean(
     >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
     >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [3.261, 4.095], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.713, 95 % CI [3.226, 4.119], from 10 human labels and 22 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
     (0.672, ())
     """
@@ -439,7 +440,7 @@ def ppi_difference(
     asked = _asked(
         data,
         None if width is None else (-width, width),
-        width / 4 if step is None and width is not None else step,
+        step,
         None,
         False,
         False,
@@ -499,7 +500,7 @@ def _asked(
     size = 0.0 if ends is None else ends[1] - ends[0]
     return _Asked(
         bounds=ends,
-        step=size if yes_or_no else size / 4 if step is None else float(step) if ends else 0.0,
+        step=size if yes_or_no else float(step or 0),
         same_scale=inside if same_scale is None else same_scale,
         binary=yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted,
         conservative=conservative,
@@ -707,7 +708,7 @@ def _found(data: Gold, asked: _Asked) -> _Found:
         law, lam = published(data, asked.method)
         return _Found(float(law.point), float(law.error), float(law.df), lam, asked.method, law)
     if asked.method == "regression":
-        parts = _independent(data, Rule(0, 0, 0), robust=False, finite=False)
+        parts = _independent(data, Rule(0, 0), robust=False, finite=False)
         return _from_parts(parts, replace(asked, bounds=None), "regression")
     if asked.binary:
         return _proportions(data, asked)
@@ -723,7 +724,8 @@ def _found(data: Gold, asked: _Asked) -> _Found:
 
 
 def _rule(asked: _Asked) -> Rule:
-    return Rule(4, 1, asked.step) if asked.bounds is not None and asked.same_scale else Rule(1, 0, asked.step)
+    prior, slope = (4, 1) if asked.bounds is not None and asked.same_scale else (1, 0)
+    return Rule(prior, slope, asked.bounds, asked.step)
 
 
 def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:

@@ -16,15 +16,27 @@ _FEW = 10  # labels in a stratum, below which its own slope costs more than it g
 
 
 class Rule(NamedTuple):
-    """How far the judge is trusted before its labels are seen.
+    """What is believed before the labels are seen.
 
-    `prior` items' worth of belief in the slope `slope`, and one unseen label that is
-    `step` away from what the judge says.
+    `prior` items' worth of belief in the slope `slope`; and where the scale has `bounds`, one
+    label that was not seen, at least a `step` away from what was to be expected.
     """
 
     prior: float
     slope: float
-    step: float
+    bounds: tuple[float, float] | None = None
+    step: float = 0.0
+
+    def unseen(self, off_low: Any, off_high: Any) -> Any:
+        """Squared distance of the label that was not seen, given how many are off either end of the scale.
+
+        Where all but m labels lie at one end, the next one may be anywhere: the fewer have shown
+        how far off the others are, the farther.
+        """
+        if self.bounds is None:
+            return 0.0 * off_low
+        low, high = self.bounds
+        return np.maximum(self.step**2, (high - low) ** 2 / (np.minimum(off_low, off_high) + 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +107,10 @@ def ridge(
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
-    unseen = n / n.sum() if strata else np.ones(sets)  # it counts as one more label
-    spread = (total(error**2) + unseen * rule.step**2) / (n - p + unseen * (rule.step > 0))
+    off = (total(y > rule.bounds[0]), total(y < rule.bounds[1])) if rule.bounds else (n, n)
+    unseen = rule.unseen(*(np.full(sets, end.sum()) if strata else end for end in off))
+    one = np.where(unseen > 0, n / n.sum() if strata else 1.0, 0.0)  # it counts as one more label
+    spread = (total(error**2) + one * unseen) / (n - p + one)
     residual = spread * (1 / n + gap**2 * square * inverse**2)
     if robust:
         pull = 1 / n[code] + gap[code] * df * inverse[code]
@@ -153,7 +167,9 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     b = (float(labels @ seen) + rule.slope * rule.prior * own) / base if base > 0 else 0.0
     pull = 1 + (centre - mean_f) * seen / base if base > 0 else np.ones_like(seen)
     error = (labels - b * judged) * pull + (0.0 if finite else b * drift[gold])
-    residual = g / (g - 1) * (float(error @ error) + (rule.step / g) ** 2)
+    low, high = rule.bounds or (-np.inf, np.inf)
+    off = (len(np.unique(sample.group[side])) for side in (sample.y > low, sample.y < high))
+    residual = g / (g - 1) * (float(error @ error) + float(rule.unseen(*off)) / g**2)
     others = b * drift[~gold]
     k = len(others)
     judge = 0.0 if finite or not k else k / max(k - 1, 1) * float(others @ others)
