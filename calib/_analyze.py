@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from calib import stats
 from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
 from calib._results import Results, words
 from calib.stats import Result
+from calib.stats import _check
+from calib.stats._compare import adjusted
 from calib.table import TableError, check_ratings, parse_scale
 
 # --- aggregates -------------------------------------------------------------------------------------------------
@@ -23,12 +26,23 @@ def interval(
     gold: pd.DataFrame,
     *,
     by: str | None = None,
+    groups: str | None = "group",
+    strata: str | None = None,
+    target: str = "population",
     method: str = "auto",
+    conservative: bool = False,
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_gold: int = 10,
+    tuned_on_gold: bool = False,
     confidence_level: float = 0.95,
 ) -> Results:
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
-    The mean is that of the population which the items are a sample of: the documents to come.
+    The mean is that of the population which the items are a sample of: the documents to come; with
+    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values
+    come from the column `scale`; how the gold items were drawn from what `choose_items` wrote
+    into the scores, if it did.
 
     Parameters
     ----------
@@ -38,10 +52,17 @@ def interval(
         Human scores of a random sample of these items, one rater (pool several first).
     by : str, optional
         A column of the scores, such as "system": one result for each of its values.
-    method : {"auto", "ppi++", "ppi", "classical", "judge_only"}
-        As for `calib.stats.ppi_mean`. "classical" uses the gold labels alone,
-        "judge_only" the judge alone, which gives no interval for the human mean.
-    confidence_level : float
+    groups : str or None, default "group"
+        The column of what items share (the source document). Where it repeats within a result, its
+        items are not taken as independent; None takes them so, with a warning.
+    strata : str, optional
+        A column: the gold items were drawn within each of its values.
+    target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
+        As for `calib.stats.ppi_mean`.
+    method : str
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only"
+        the judge alone, which gives no interval for the human mean; "regression", "ppi", "ppi++",
+        "ppi_py", "ares", "glide" are there for comparison.
 
     Returns
     -------
@@ -49,14 +70,13 @@ def interval(
         Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
         (gold labels of items that the judge did not score, left out) and `n_unread`
         (items whose judge score is missing, left out).
-        Where a `group` repeats within a result, its items are not taken as independent.
 
     Raises
     ------
     TableError
-        If nothing matches, `by` is no column, or `gold` has several raters.
+        If nothing matches, a column is not there, or `gold` has several raters.
     ValueError
-        If a result has fewer than two gold labels.
+        If a result has fewer than `min_gold` gold labels.
 
     Examples
     --------
@@ -68,40 +88,49 @@ def interval(
     >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
     >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
     >>> print(results.select(system="clean").one())
-    human mean = 4.729, 95 % CI [4.608, 4.85], from 12 human labels and 24 judge scores (PPI++)
+    human mean = 4.732, 95 % CI [4.423, 4.881], from 12 human labels and 24 judge scores (people and judge) \
+[warnings: weak_judge]
     """
+    options = {"target": target, "method": method, "alternative": alternative, "null": null}
+    options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
     labels, results = [], []
-    for pair in _gold_pairs(scores, gold):
+    for pair in _gold_pairs(scores, gold, (by, strata)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
-        _need_gold(judged, method, by, pair.label)
+        if by is not None:
+            _whole_column(judged, by, "by")
+        _need_gold(judged, method, by, pair.label, 2 if method not in _OWN else min_gold)
         strangers = len(pair.frame) - len(judged)
         for label, part in _parts(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
-            results.append(_mean_of(read, method, confidence_level, whole))
+            result = _mean_of(read, groups, strata, whole, options | {"confidence_level": confidence_level})
+            results.append(result)
             labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
     return Results(tuple(labels), tuple(results))
 
 
-def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[str, Any]) -> None:
+_OWN = ("auto", "regression")  # methods that refuse few labels
+
+
+def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[str, Any], least: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     scales = {f"{scale.low:g} to {scale.high:g}" for text in _scales(judged) if (scale := parse_scale(text))}
     if len(scales) > 1:
         raise TableError(
             f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(sorted(scales))}."
         )
-    if method == "judge_only" or (by is not None and by not in judged):
+    if method == "judge_only":
         return
     labelled = judged["y"].notna()
     if not labelled.any():
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
     if by is not None:
         counts = labelled.groupby(judged[by], sort=False).sum()
-        short = [f"{name!r} ({n})" for name, n in counts.items() if n < 2]
+        short = [f"{name!r} ({n})" for name, n in counts.items() if n < least]
         if short:
-            raise ValueError(
-                f"{words(label)}: each {by} must have two gold labels at least, but not: {', '.join(short)}."
-            )
+            rule = f"{least} gold labels at least" if least > 2 else "two gold labels at least"
+            more = " (`min_gold` lowers that)" if least > 2 else ""
+            raise ValueError(f"{words(label)}: each {by} must have {rule}{more}, but not: {', '.join(short)}.")
 
 
 def _scales(judged: pd.DataFrame) -> set[str]:
@@ -109,7 +138,16 @@ def _scales(judged: pd.DataFrame) -> set[str]:
     return {str(text) for column in columns for text in column.dropna().unique()}
 
 
-def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[Pair]:
+def _ends(judged: pd.DataFrame) -> dict[str, Any]:
+    """Bounds of the scale and the distance of its values, as the arrays want them."""
+    known = [scale for text in sorted(_scales(judged)) if (scale := parse_scale(text))]
+    if not known:
+        return {}
+    values = max((scale.values for scale in known), key=len)
+    return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
+
+
+def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     people = ready(gold, "gold")
     for criterion, rows in people.groupby("criterion", observed=True):
         raters = [label["rater"] for label, _ in slices(rows)]
@@ -118,64 +156,115 @@ def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame) -> Iterator[Pair]:
             raise TableError(
                 f"`gold` must have one rater per criterion, but {criterion!r} has {known}; pool them first."
             )
-    yield from pairs_of(scores, people)
+    yield from pairs_of(scores, people, [name for name in columns if name is not None])
 
 
 def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     if by is None:
         yield {}, frame
         return
-    if by not in frame:
-        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
-        raise TableError(f"`by` must be a column of the scores, but got {by!r}; there are {there}.")
-    if frame[by].isna().any():
-        raise TableError(f"`by` must be a column without gaps, but {by!r} has {int(frame[by].isna().sum())}.")
     for value, rows in frame.groupby(by, sort=False):
         yield {by: value}, rows
 
 
-def _mean_of(part: pd.DataFrame, method: str, confidence_level: float, label: dict[str, Any]) -> Result:
-    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
-        raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
-    group = labels_in(part, "group")
+def _whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
+    if name not in frame:
+        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
+        raise TableError(f"`{argument}` must be a column of the scores, but got {name!r}; there are {there}.")
+    if frame[name].isna().any():
+        gaps = int(frame[name].isna().sum())
+        raise TableError(f"`{argument}` must be a column without gaps, but {name!r} has {gaps}.")
+    return frame[name].to_numpy()
+
+
+def _mean_of(
+    part: pd.DataFrame, groups: str | None, strata: str | None, label: dict[str, Any], options: dict[str, Any]
+) -> Result:
+    group = None if groups is None else _groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
+    drawn, said = _drawn(part, strata)
+    if groups is None and "group" in part and part["group"].notna().all() and part["group"].duplicated().any():
+        said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
+    design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
+    if repeated and "strata" in drawn and options["method"] == "auto":
+        said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     try:
-        return stats.ppi_mean(
-            part["y"], part["x"], groups=group if repeated else None, method=method, confidence_level=confidence_level
-        )
+        result = stats.ppi_mean(part["y"], part["x"], **design, **_ends(part), **options)
     except ValueError as error:
         raise ValueError(f"{words(label)}: {error}") from None
+    return replace(result, warnings=(*said, *result.warnings))
+
+
+def _groups_of(part: pd.DataFrame, groups: str) -> Any:
+    if groups != "group":
+        return _whole_column(part, groups, "groups")
+    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
+        raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
+    return labels_in(part, "group")
+
+
+def _drawn(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
+    """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
+    if strata is not None:
+        return {"strata": _whole_column(part, strata, "strata")}, []
+    if "design" not in part or part["design"].isna().all():
+        return {}, []
+    designs = sorted(set(part["design"].dropna().astype(str)))
+    if len(designs) > 1:
+        raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
+    chosen, labelled = part["chosen"].astype(bool), part["y"].notna()
+    said = []
+    if (strangers := int((labelled & ~chosen).sum())) and not labelled.all():
+        said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")
+    if blank := int((chosen & ~labelled).sum()):
+        said.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+    if designs == ["strata"]:
+        return {"strata": part["stratum"].to_numpy()}, said
+    return ({"inclusion": part["inclusion"].astype(float)} if designs == ["active"] else {}), said
 
 
 def difference(
     scores: pd.DataFrame,
     gold: pd.DataFrame,
     a: str,
-    b: str,
+    b: str | Sequence[str] | None = None,
     *,
+    target: str = "population",
     method: str = "auto",
+    alternative: str = "two-sided",
+    min_gold: int = 10,
+    adjust: str = "holm",
     confidence_level: float = 0.95,
 ) -> Results:
-    """Mean human score of system `a` less that of system `b`, paired by group.
+    """Mean human score of system `a` less that of system `b`, paired by group; or of `a` against many.
 
     Parameters
     ----------
     scores, gold : DataFrame
         As for `interval`, with columns `group` and `system`; both systems answer the same groups.
-    a, b : str
-        Names of the systems.
-    method, confidence_level
+    a : str
+        Name of a system.
+    b : str or sequence of str, optional
+        The other system, or several. Default: all others.
+    target, method, alternative, min_gold, confidence_level
         As for `interval`.
+    adjust : {"holm", "bh"}
+        How p-values are adjusted where `a` is compared with several.
 
     Returns
     -------
     Results
-        With `p_value` for "no difference".
+        With `p_value` for "no difference"; against several systems each label has `p_adjusted`
+        (within criterion and rater). Intervals are not adjusted.
 
     Raises
     ------
     TableError
         If a system is unknown, or the columns are not there.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70.
 
     Examples
     --------
@@ -186,20 +275,47 @@ def difference(
     >>> result = calib.difference(judge, human.head(600), "clean", "coherence-2").select(criterion="coherence").one()
     >>> result.interval.low > 0
     True
+    >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
+    >>> [round(label["p_adjusted"], 4) for label in many.labels]
+    [0.0, 0.1]
     """
-    if a == b:
-        raise TableError(f"`a` and `b` must be two systems, but both are {a!r}.")
+    others, adjust = _others(scores, a, b), _check.choice(adjust, "adjust", ("holm", "bh"))
+    options = {"target": target, "method": method, "alternative": alternative, "min_gold": min_gold}
     labels, results = [], []
     for pair in _gold_pairs(scores, gold):
-        sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
-        both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
-        result = stats.ppi_difference(
-            both["y_a"], both["y_b"], both["x_a"], both["x_b"], method=method, confidence_level=confidence_level
-        )
-        unmatched = max(len(side) for side in sides) - len(both)
-        labels.append(pair.label | {"system": f"{a} - {b}", "n_unmatched": unmatched})
-        results.append(result)
+        _need_gold(pair.frame, method, None, pair.label, 2)
+        found = [
+            _difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others
+        ]
+        p = adjusted(np.array([result.p_value for _, result in found]), adjust)
+        for (label, result), value in zip(found, p, strict=True):
+            labels.append(label | ({"p_adjusted": float(value)} if len(others) > 1 else {}))
+            results.append(result)
     return Results(tuple(labels), tuple(results))
+
+
+def _others(scores: pd.DataFrame, a: str, b: str | Sequence[str] | None) -> list[str]:
+    if b is None:
+        frame = ready(scores, "scores")
+        known = frame["system"].dropna().unique().tolist() if "system" in frame else []
+        return [name for name in known if name != a] or [a]
+    others = [b] if isinstance(b, str) else list(b)
+    if a in others or not others:
+        raise TableError(f"`a` and `b` must be two systems, but both are {a!r}." if others else "`b` must name a system.")
+    return others
+
+
+def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
+    both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
+    try:
+        result = stats.ppi_difference(
+            both["y_a"], both["y_b"], both["x_a"], both["x_b"], **_ends(pair.frame), **options
+        )
+    except ValueError as error:
+        raise ValueError(f"{words(label)}: {error}") from None
+    return label, result
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -212,6 +328,8 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(f"no scores of system {name!r}; there are {there}.")
     if rows["group"].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
+    if "design" in rows and rows["design"].isin(["strata", "active"]).any():
+        raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
     return rows.set_index("group")[["x", "y"]]
 
 

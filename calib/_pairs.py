@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from calib._scores import summarize
 from calib.table import TableError, check_scores
 
 WHO = ("criterion", "rater", "prompt", "method", "temperature")
+DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,11 @@ def slices(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]
         yield dict(zip(WHO, key, strict=True)), rows
 
 
-def pairs_of(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[Pair]:
-    """Every rater of `scores` beside every other rater of `human` on the same criterion."""
+def pairs_of(scores: pd.DataFrame, human: pd.DataFrame, columns: Sequence[str] = ()) -> Iterator[Pair]:
+    """Every rater of `scores` beside every other rater of `human` on the same criterion.
+
+    `columns` of the scores ride along.
+    """
     first, second = ready(scores, "scores"), ready(human, "human")
     found = False
     for label, mine in slices(first):
@@ -42,7 +46,7 @@ def pairs_of(scores: pd.DataFrame, human: pd.DataFrame) -> Iterator[Pair]:
                 continue
             found = True
             against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
-            yield Pair(label | {"against": against}, aligned(mine, theirs))
+            yield Pair(label | {"against": against}, aligned(mine, theirs, columns))
     if not found:
         raise TableError(
             f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
@@ -65,12 +69,13 @@ def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(f"`{name}`: {error}") from None
 
 
-def aligned(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
-        counts = ["n", "n_unread"] if value == "x" else []
-        names = [n for n in ("group", "system", "scale", *counts) if n in frame]
+        # what `choose_items` wrote beside a judge's scores says how the labels came about
+        mine_only = ["n", "n_unread", *DESIGN, *columns] if value == "x" else []
+        names = [n for n in dict.fromkeys(("group", "system", "scale", *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
         sides.append(plain.rename(columns={"score": value}))
     both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)

@@ -463,7 +463,7 @@ def test_no_column_of_a_result_is_lost_to_a_label():
     for found in (
         calib.agreement(JUDGE, HUMAN),
         calib.interval(JUDGE, GOLD),
-        calib.difference(JUDGE, GOLD, "s0", "s1"),
+        calib.difference(JUDGE, GOLD, "s0", "s1", min_gold=2),
     ):
         own = found.one().to_frame().iloc[0]
         shown = found.to_frame().iloc[0]
@@ -494,11 +494,11 @@ def gold_and_rest(gold: pd.DataFrame, system: str | None = None) -> tuple:
 
 @pytest.mark.parametrize("method", ["auto", "ppi", "ppi++", "classical", "judge_only"])
 def test_interval_by_system_is_that_of_the_slice(method):
-    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", method=method)
+    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", method=method, min_gold=2)
     assert sorted(label["system"] for label in results.labels) == ["s0", "s1", "s2", "s3"]
     for label, result in zip(results.labels, results, strict=True):
         y, f, _ = gold_and_rest(GOLD, label["system"])
-        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, method=method)), rtol=1e-12)
+        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, method=method, min_gold=2)), rtol=1e-12)
 
 
 def test_repeated_groups_are_not_independent():
@@ -571,7 +571,7 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, HUMAN, method="ppi"),
             ValueError,
-            "quality, judge, human, ann: `f_unlabeled` must not be empty for method 'ppi'",
+            "quality, judge, human, ann: method 'ppi' needs items without a label",
         ),
         (
             lambda: calib.interval(JUDGE, GOLD, method="magic"),
@@ -592,8 +592,8 @@ def test_what_interval_refuses(call, error, message):
 def test_difference_is_the_paired_one(method):
     sides = [DESIGN.assign(x=X, y=pd.Series(Y).where(DESIGN["item"].isin(GOLD["item"]))) for _ in range(2)]
     a, b = (side[side["system"] == name].set_index("group") for side, name in zip(sides, ("s0", "s2"), strict=True))
-    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], method=method)
-    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", method=method)
+    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], method=method, min_gold=2)
+    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", method=method, min_gold=2)
     found, wanted = frame_of(results.one()), frame_of(expected)
     numbers = wanted.select_dtypes("number").columns
     assert found[numbers].iloc[0].tolist() == pytest.approx(wanted[numbers].iloc[0].tolist(), nan_ok=True)
@@ -602,14 +602,14 @@ def test_difference_is_the_paired_one(method):
 
 
 def test_difference_turns_round():
-    there, back = (calib.difference(JUDGE, GOLD, *pair).one() for pair in (("s0", "s2"), ("s2", "s0")))
+    there, back = (calib.difference(JUDGE, GOLD, *pair, min_gold=2).one() for pair in (("s0", "s2"), ("s2", "s0")))
     assert there.estimate == pytest.approx(-back.estimate)
     assert there.p_value == pytest.approx(back.p_value)
 
 
 def test_groups_that_one_system_did_not_answer_are_counted():
     fewer = JUDGE[~JUDGE["item"].isin(["0/0", "1/0"])]
-    results = calib.difference(fewer, GOLD, "s0", "s2")
+    results = calib.difference(fewer, GOLD, "s0", "s2", min_gold=2)
     assert results.labels[0]["n_unmatched"] == 2
     assert results.one().n == GROUPS - 2
 
@@ -763,11 +763,13 @@ def test_all_systems_that_lack_labels_are_named_at_once():
     with pytest.raises(
         ValueError, match=r"each system must have two gold labels at least, but not: 'a' \(1\), 'b' \(1\)"
     ):
+        calib.interval(judged(), labelled(["i0", "i1"]), by="system", method="ppi")
+    with pytest.raises(ValueError, match=r"must have 10 gold labels at least \(`min_gold` lowers that\), but not: 'a'"):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 
 
 def test_what_was_left_out_is_printed():
-    results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]))
+    results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]), min_gold=3)
     assert str(results).endswith("[left out: 2 unmatched]")
 
 

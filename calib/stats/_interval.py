@@ -346,7 +346,7 @@ def ppi_mean(
     >>> print(result)
     human mean = 3.713, 95 % CI [3.226, 4.119], from 10 human labels and 22 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.672, ())
+    (0.697, ())
     """
     data = gold_of(
         y,
