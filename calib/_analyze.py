@@ -13,8 +13,7 @@ import pandas as pd
 from calib import stats
 from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
 from calib._results import Results, words
-from calib.stats import Result
-from calib.stats import _check
+from calib.stats import Result, _check
 from calib.stats._compare import adjusted
 from calib.table import TableError, check_ratings, parse_scale
 
@@ -94,13 +93,13 @@ def interval(
     options = {"target": target, "method": method, "alternative": alternative, "null": null}
     options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
     labels, results = [], []
-    for pair in _gold_pairs(scores, gold, (by, strata)):
+    for pair in gold_pairs(scores, gold, (by, strata)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
-            _whole_column(judged, by, "by")
+            whole_column(judged, by, "by")
         _need_gold(judged, method, by, pair.label, 2 if method not in _OWN else min_gold)
         strangers = len(pair.frame) - len(judged)
-        for label, part in _parts(judged, by):
+        for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = _mean_of(read, groups, strata, whole, options | {"confidence_level": confidence_level})
@@ -114,11 +113,7 @@ _OWN = ("auto", "regression")  # methods that refuse few labels
 
 def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[str, Any], least: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
-    scales = {f"{scale.low:g} to {scale.high:g}" for text in _scales(judged) if (scale := parse_scale(text))}
-    if len(scales) > 1:
-        raise TableError(
-            f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(sorted(scales))}."
-        )
+    ends_of(judged, label)
     if method == "judge_only":
         return
     labelled = judged["y"].notna()
@@ -138,16 +133,19 @@ def _scales(judged: pd.DataFrame) -> set[str]:
     return {str(text) for column in columns for text in column.dropna().unique()}
 
 
-def _ends(judged: pd.DataFrame) -> dict[str, Any]:
-    """Bounds of the scale and the distance of its values, as the arrays want them."""
+def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
+    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known."""
     known = [scale for text in sorted(_scales(judged)) if (scale := parse_scale(text))]
+    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
+    if len(named) > 1:
+        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
     if not known:
         return {}
     values = max((scale.values for scale in known), key=len)
     return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
 
 
-def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+def gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     people = ready(gold, "gold")
     for criterion, rows in people.groupby("criterion", observed=True):
         raters = [label["rater"] for label, _ in slices(rows)]
@@ -159,15 +157,16 @@ def _gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str 
     yield from pairs_of(scores, people, [name for name in columns if name is not None])
 
 
-def _parts(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     if by is None:
         yield {}, frame
         return
+    whole_column(frame, by, "by")
     for value, rows in frame.groupby(by, sort=False):
         yield {by: value}, rows
 
 
-def _whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
+def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
     if name not in frame:
         there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
         raise TableError(f"`{argument}` must be a column of the scores, but got {name!r}; there are {there}.")
@@ -189,7 +188,7 @@ def _mean_of(
     if repeated and "strata" in drawn and options["method"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     try:
-        result = stats.ppi_mean(part["y"], part["x"], **design, **_ends(part), **options)
+        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
     except ValueError as error:
         raise ValueError(f"{words(label)}: {error}") from None
     return replace(result, warnings=(*said, *result.warnings))
@@ -197,7 +196,7 @@ def _mean_of(
 
 def _groups_of(part: pd.DataFrame, groups: str) -> Any:
     if groups != "group":
-        return _whole_column(part, groups, "groups")
+        return whole_column(part, groups, "groups")
     if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
         raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
     return labels_in(part, "group")
@@ -206,7 +205,7 @@ def _groups_of(part: pd.DataFrame, groups: str) -> Any:
 def _drawn(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
     """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
     if strata is not None:
-        return {"strata": _whole_column(part, strata, "strata")}, []
+        return {"strata": whole_column(part, strata, "strata")}, []
     if "design" not in part or part["design"].isna().all():
         return {}, []
     designs = sorted(set(part["design"].dropna().astype(str)))
@@ -282,7 +281,7 @@ def difference(
     others, adjust = _others(scores, a, b), _check.choice(adjust, "adjust", ("holm", "bh"))
     options = {"target": target, "method": method, "alternative": alternative, "min_gold": min_gold}
     labels, results = [], []
-    for pair in _gold_pairs(scores, gold):
+    for pair in gold_pairs(scores, gold):
         _need_gold(pair.frame, method, None, pair.label, 2)
         found = [
             _difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others
@@ -311,7 +310,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
     try:
         result = stats.ppi_difference(
-            both["y_a"], both["y_b"], both["x_a"], both["x_b"], **_ends(pair.frame), **options
+            both["y_a"], both["y_b"], both["x_a"], both["x_b"], **ends_of(pair.frame, label), **options
         )
     except ValueError as error:
         raise ValueError(f"{words(label)}: {error}") from None

@@ -6,7 +6,7 @@ import base64
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -18,9 +18,20 @@ from calib import plot
 from calib._results import Results
 from calib._version import __version__
 from calib.plot import telling, visible
-from calib.stats import Agreement, AltTest, Comparison, Convergence, MeanEstimate, Ranking, Reliability, Result
+from calib.stats import (
+    Agreement,
+    AltTest,
+    Comparison,
+    Convergence,
+    LabelsNeeded,
+    MeanEstimate,
+    Ranking,
+    Reliability,
+    Result,
+)
 from calib.stats._agreement import METHODS, SHARES
 from calib.stats._estimate import bracket, short
+from calib.stats._interval import WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +53,11 @@ _HEADS = {
     "ties_y": "human ties", "levels_x": "judge's levels", "levels_y": "human levels", "n_raters": "people",
     "agreement_first": "agreement of first", "agreement_second": "agreement of second", "n_dropped": "dropped",
     "ties_first": "ties of first", "ties_second": "ties of second", "winning_rate": "winning rate",
-    "not_distinguishable": "not told apart from", "generalises_to": "about",
+    "width_ratio": "width against labels alone", "effective_n": "worth labels", "labels_saved": "labels saved",
+    "p_adjusted": "p adjusted", "n_gold_alone": "labels alone", "half_width_alone": "half-width alone",
+    "half_width": "half-width", "not_distinguishable": "not told apart from", "generalises_to": "about",
 }  # fmt: skip
-_ESTIMATORS = {"classical": "people alone", "judge_only": "judge alone", "ppi": "PPI", "ppi++": "PPI++"}
+_ESTIMATORS = WORDS | {"judge_only": "judge alone"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 
 
@@ -90,7 +103,7 @@ def report(
     <BLANKLINE>
     Also: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
     <BLANKLINE>
-    - `classical|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.1.0`
+    - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.1.0`
     <BLANKLINE>
     """
     ending = ".md" if path is None else Path(path).suffix
@@ -157,6 +170,8 @@ def _section(heading: str, thing: Thing, *, pictures: bool) -> Section:
     if not len(results):
         return Section(heading, ["There are no results."])
     frame, rest = digest(results)
+    assumed = " ".join(assumptions(results))
+    rest = " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed))))
     signatures = _signatures(results)
     if len(signatures) > 1:
         frame.insert(0, "#", range(1, len(frame) + 1))
@@ -213,7 +228,8 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     >>> list(frame), rest[-32:]
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """
-    numbers = _once(results.to_frame()).drop(columns="signature").replace({"estimator": _ESTIMATORS})
+    # warnings are said in words, each once
+    numbers = _once(results.to_frame()).drop(columns=["signature", "warnings"], errors="ignore").replace({"estimator": _ESTIMATORS})
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
@@ -255,6 +271,8 @@ def _sentence(result: Result) -> str:
 def conclusions(results: Results) -> list[str]:
     """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
 
+    Those about means can be pasted into a report.
+
     Examples
     --------
     >>> from calib.stats import agreement
@@ -265,6 +283,9 @@ and excludes 0.
     """
     if all(isinstance(result, Agreement) for result in results):
         return [_highest(_words(results), cast("Sequence[Agreement]", results))]
+    if all(isinstance(result, MeanEstimate) for result in results):
+        means = zip(results.labels, cast("Sequence[MeanEstimate]", results), strict=True)
+        return [_mean_sentence(label, result) for label, result in means]
     said = [f"{names}{': ' * bool(names)}{text}" for text, names in _by_text(results, lambda r: [_concluded(r)])]
     tests = sum(isinstance(result, Comparison) for result in results)
     return said + [f"These are {tests} tests; their p-values are not adjusted for that number."] * (tests > 1)
@@ -286,6 +307,32 @@ def _concluded(result: Result) -> str:
     if isinstance(result, Comparison | Ranking):
         return result.conclusion
     return result.verdict if isinstance(result, AltTest) else f"{result}."
+
+
+# labels that say how a score was read, not what it is of
+_READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted")
+
+
+def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
+    """A mean in words: what of, the interval, what it rests on, and what the judge was good for."""
+    who = "human" if result.estimand.startswith("human") else "judge's"
+    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
+    what = " ".join(filter(None, (apart, who, str(label.get("criterion", "score")), *[f"of {', '.join(of)}"] * bool(of))))
+    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+    scores = f" and {result.n} judge scores" if result.uses_judge else ""
+    gain = 1 - result.width_ratio
+    told = result.uses_judge and abs(gain) >= 0.005  # NaN is not
+    wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
+    p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+    ends = bracket(result.interval, result.confidence_level)
+    return f"{what} is {short(result.estimate)}, {ends}{p}, from {labels}{scores}{wide * told}."
+
+
+def assumptions(results: Results) -> list[str]:
+    """What has to be true for the intervals of means to hold, each once."""
+    means = [result for result in results if isinstance(result, MeanEstimate)]
+    return list(dict.fromkeys(text for result in means for text in result.assumptions))
 
 
 def _highest(names: Sequence[str], results: Sequence[Agreement]) -> str:
@@ -437,6 +484,8 @@ def _drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
         yield lambda ax: plot.fit(shown(results, ax=ax))
     elif kind in _ROW_PLOTS:
         yield lambda ax: plot.fit(_ROW_PLOTS[kind](results, ax=ax))
+    elif kind is LabelsNeeded:
+        yield lambda ax: plot.labels_needed(results, ax=ax)
 
 
 _ROW_PLOTS = {Comparison: plot.compare, Ranking: plot.ranking, Reliability: plot.reliability}

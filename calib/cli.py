@@ -115,6 +115,8 @@ Coefficient = Annotated[str, typer.Option(help=f"{_COEFFICIENTS}.")]
 AnyCoefficient = Annotated[str, typer.Option(help=f"{_COEFFICIENTS}; spa (soft pairwise accuracy) at level system.")]
 Level = Annotated[str, typer.Option(help="item, group or system.")]
 Constant = Annotated[str, typer.Option(help="Groups without a coefficient: skip or zero.")]
+By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
+MinGold = Annotated[int, typer.Option(help="Refuse fewer gold labels.")]
 Resamples = Annotated[int, typer.Option(help="Draws of a bootstrap or of a permutation test.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of these draws.")]
 
@@ -201,7 +203,7 @@ def _some(human: pd.DataFrame) -> pd.DataFrame:
 def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
     import calib
 
-    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "ppi++"))
+    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "auto"))
     return sum(more, first)
 
 
@@ -509,8 +511,22 @@ def interval(
     scores: Scores,
     gold: Human,
     items: Items = None,
-    by: Annotated[str | None, typer.Option(help="A column of the scores, such as system.")] = None,
-    method: Annotated[str, typer.Option(help="auto, ppi++, ppi, classical or judge_only.")] = "auto",
+    by: By = None,
+    groups: Annotated[
+        str, typer.Option(help="The column of what items share; '' takes items as independent.")
+    ] = "group",
+    strata: Annotated[str | None, typer.Option(help="A column within whose values the gold items were drawn.")] = None,
+    target: Annotated[str, typer.Option(help="population (items to come) or benchmark (just these items).")] = (
+        "population"
+    ),
+    method: Annotated[
+        str, typer.Option(help="auto, classical, judge_only, regression, ppi, ppi++, ppi_py, ares or glide.")
+    ] = "auto",
+    conservative: Annotated[bool, typer.Option(help="Yes or no: Clopper and Pearson's interval.")] = False,
+    alternative: Annotated[str, typer.Option(help="two-sided, greater (a lower bound) or less.")] = "two-sided",
+    null: Annotated[float | None, typer.Option(help="Give the p-value of this mean.")] = None,
+    min_gold: MinGold = 10,
+    tuned_on_gold: Annotated[bool, typer.Option(help="The judge has seen these labels: warn.")] = False,
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
     score: OwnScore = None,
@@ -529,7 +545,111 @@ def interval(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, [scores], gold)
-    _show_results(calib.interval(judged, people, by=by, method=method, confidence_level=confidence_level), out)
+    options: dict[str, Any] = {"by": by, "groups": groups or None, "strata": strata, "target": target, "method": method, "null": null}
+    options |= {"conservative": conservative, "alternative": alternative, "min_gold": min_gold}
+    options |= {"tuned_on_gold": tuned_on_gold}
+    _show_means(calib.interval(judged, people, **options, confidence_level=confidence_level), out)
+
+
+@app.command()
+def difference(
+    scores: Scores,
+    gold: Human,
+    first: Annotated[str, typer.Argument(help="A system.")],
+    second: Annotated[list[str] | None, typer.Argument(help="Other systems; without one all others.")] = None,
+    items: Items = None,
+    target: Annotated[str, typer.Option(help="population or benchmark.")] = "population",
+    method: Annotated[str, typer.Option(help="As for `calib interval`.")] = "auto",
+    alternative: Annotated[str, typer.Option(help="two-sided, greater or less.")] = "two-sided",
+    adjust: Annotated[str, typer.Option(help="Of the p-values of several: holm or bh.")] = "holm",
+    min_gold: MinGold = 10,
+    confidence_level: ConfidenceLevel = 0.95,
+    item: OwnItem = None,
+    score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+    out: Out = None,
+) -> None:
+    """Mean human score of one system less that of others, paired by group; p-values by Holm where several."""
+    import calib
+
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
+    judged, people = _scores(own, items, [scores], gold)
+    options: dict[str, Any] = {"target": target, "method": method, "min_gold": min_gold, "adjust": adjust}
+    options |= {"alternative": alternative, "confidence_level": confidence_level}
+    _show_means(calib.difference(judged, people, first, second or None, **options), out)
+
+
+@app.command()
+def choose(
+    scores: Scores,
+    n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
+    out: Annotated[Path, typer.Option(callback=_table_file, help="The scores with what was drawn.")],
+    items: Items = None,
+    method: Annotated[str, typer.Option(help="simple, groups, strata or active.")] = "simple",
+    by: By = None,
+    on: Annotated[str, typer.Option(help="What strata are cut by: score or entropy.")] = "score",
+    n_strata: Annotated[int, typer.Option(help="Number of strata.")] = 4,
+    seed: Seed = _SEED,
+    item: OwnItem = None,
+    score: OwnScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+) -> None:
+    """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
+    import calib
+
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    judged = _scores(own, items, [scores], None)[0]
+    drawn = calib.choose_items(judged, n, method=method, by=by, on=on, n_strata=n_strata, rng=seed)
+    chosen = drawn[drawn["chosen"]]
+    _show(chosen[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in chosen]])
+    _write(drawn, out)
+
+
+@app.command()
+def plan(
+    scores: Scores,
+    gold: Human,
+    items: Items = None,
+    half_width: Annotated[float | None, typer.Option(help="Wanted half of the interval, in score points.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Instead: money to spend; needs prices.")] = None,
+    price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge score.")] = None,
+    by: By = None,
+    confidence_level: ConfidenceLevel = 0.95,
+    item: OwnItem = None,
+    score: OwnScore = None,
+    human_item: HumanItem = None,
+    human_score: HumanScore = None,
+    criterion: OwnCriterion = None,
+    rater: OwnRater = None,
+    scale: OwnScale = None,
+    group: OwnGroup = None,
+    system: OwnSystem = None,
+) -> None:
+    """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
+    import calib
+
+    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
+    own |= _given(human_item=human_item, human_score=human_score)
+    judged, people = _scores(own, items, [scores], gold)
+    _lines(calib.will_it_help(judged, people, by=by, confidence_level=confidence_level))
+    prices = {k: v for k, v in (("label", price_label), ("judge", price_judge)) if v is not None}
+    options: dict[str, Any] = {"by": by, "half_width": half_width, "confidence_level": confidence_level}
+    if prices or budget is not None:
+        _lines(calib.plan(judged, people, prices=prices, budget=budget, **options))
+    if half_width is not None:
+        _lines(calib.labels_needed(judged, people, **options))
 
 
 @app.command()
@@ -664,11 +784,11 @@ def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:
 
 
 def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float) -> list[Any]:
-    """Gold only, judge only and PPI++, or why there is none."""
+    """Gold only, judge only and both, or why there is none."""
     import calib
 
     found, trouble = [], {}
-    for method in ("classical", "judge_only", "ppi++"):
+    for method in ("classical", "judge_only", "auto"):
         try:
             found.append(calib.interval(scores, gold, method=method, confidence_level=confidence_level))
         except ValueError as error:
@@ -700,9 +820,35 @@ def _show_results(results: Results, out: Path | None = None, *, conclude: bool =
         _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
     for line in conclusions(results) if conclude else ():
         _paragraph(line)
-    for text in dict.fromkeys(text for result in results for text in getattr(result, "warnings", ())):
-        warnings.warn(text, stacklevel=1)  # each is said once, whoever says it
+    _warn_once(results)
     _write(results.to_frame(), out)
+
+
+def _warn_once(results: Results) -> None:
+    """Each text once, whoever says it; of texts with one name the first, and how many there are."""
+    said: dict[str, list[str]] = {}
+    for result in results:
+        for text in getattr(result, "warnings", ()):
+            named = text.partition(": ")[0] if " " not in text.partition(": ")[0] else text
+            said.setdefault(named, []).append(text)
+    for texts in said.values():
+        more = f" (and {len(texts) - 1} more results)" if len(set(texts)) > 1 else ""
+        warnings.warn(texts[0] + more, stacklevel=1)
+
+
+def _show_means(results: Results, out: Path | None) -> None:
+    """A table of means, a sentence for each that can be pasted into a report, and what they assume."""
+    from calib._report import assumptions
+
+    _show_results(results, out, conclude=True)
+    for text in ("Assumed:", *(f"- {text}" for text in assumptions(results))):
+        _paragraph(text)
+
+
+def _lines(results: Results) -> None:
+    for line in str(results).splitlines():
+        _paragraph(line)
+    _warn_once(results)
 
 
 def _paragraph(text: str) -> None:

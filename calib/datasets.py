@@ -55,6 +55,10 @@ _QUESTIONS = tuple(f"Q{number}" for number in range(9))
 _SUMS = ("engagingness", "overall")  # UniEval adds up sentences: no fixed end
 _LESION = {**dict.fromkeys(("Asymmetry", "Border", "Dermo", "Blue"), "0|1|2"), "Color": "1|2|3|4|5|6"}
 _QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
+_POLICIES = ("base", "clone", "parallel_universe_prompt", "unhelpful")
+_TRIVIA_JUDGES = (
+    "GPT-4", "Gemma-2B", "JudgeLM", "Llama-13B", "Llama-70B", "Llama-7B", "Llama3-70B", "Llama3-8B", "Mistral-7B",
+)  # fmt: skip
 
 
 class DatasetError(RuntimeError):
@@ -314,6 +318,136 @@ def load_unieval() -> Tables:
     return _tables("unieval", items, ratings, {"items": 834, "ratings": 5268})
 
 
+def load_cje_arena() -> Tables:
+    """Chatbot Arena prompts answered by four policies: a judge's scores of all, a better model's of a few.
+
+    Returns
+    -------
+    items : DataFrame
+        4,000 rows: 1,000 prompts (`source`, `group`) answered under four policies (`system`):
+        ``base``, and ``clone``, ``parallel_universe_prompt`` and ``unhelpful``.
+    ratings : DataFrame
+        4,630 rows of criterion ``quality``, from 0 to 1: rater ``judge`` (4,000) and rater
+        ``oracle``, which stands in for people (480 of ``base``, 50 of each other policy: probes,
+        to see whether the judge errs there as it does on ``base``).
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Landesberg and Narayan (2025), Causal Judge Evaluation, arXiv:2512.11150.
+    """
+    folder = "examples/arena_sample"
+    draws = {name: _jsonl("cje_arena", f"{folder}/fresh_draws/{name}_responses.jsonl") for name in _POLICIES}
+    probes = {name: _jsonl("cje_arena", f"{folder}/probe_slice/{name}_probe.jsonl") for name in _POLICIES[1:]}
+    items = [_answer(record, name) for name, records in draws.items() for record in records]
+    judge = [_quality(record, name, "judge", "judge_score") for name, records in draws.items() for record in records]
+    oracle = [
+        _quality(record, name, "oracle", "oracle_label")
+        for name, records in {**probes, "base": draws["base"]}.items()
+        for record in records
+        if "oracle_label" in record
+    ]
+    counts = {"items": 4000, "groups": 1000, "systems": 4, "ratings": 4630}
+    return _tables("cje_arena", items, judge + oracle, counts)
+
+
+def load_triviaqa_judges() -> Tables:
+    """TriviaQA: 400 questions answered by eight models, each answer called right or wrong by people and nine judges.
+
+    Returns
+    -------
+    items : DataFrame
+        3,200 rows: `source` is the question (`group`), `system` the model that answered,
+        `references` the list of right answers, `reference` the first of them. The answers
+        themselves are not in the file.
+    ratings : DataFrame
+        32,000 rows of criterion ``correct``, 1 for right and 0 for wrong: rater ``human`` and
+        nine judges, 3,200 each.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    The file has 3,600 rows: those of one model are there twice, the first time without any
+    verdict. These 400 are left out.
+
+    References
+    ----------
+    Thakur et al. (2024), Judging the Judges, arXiv:2406.12624; questions of Joshi et al. (2017), TriviaQA, ACL.
+    """
+    frame = pd.read_csv(io.BytesIO(_read("triviaqa_judges", "results/TriviaQA_Judges_w_HumanJudgement_V2.csv")))
+    _expect("triviaqa_judges", "rows", len(frame), 3600)
+    names = {question: f"tq-{number:03d}" for number, question in enumerate(frame["question"].unique())}
+    frame = frame.rename(columns={"model": "system", "question": "source", "Human-Eval": "human"})
+    frame = frame[frame["human"].notna()].assign(group=frame["source"].map(names))
+    frame["item"] = frame["group"] + "__" + frame["system"]
+    frame["references"] = frame["references"].str.split("\n")
+    frame["reference"] = frame["references"].str[0]
+    ratings = frame.melt("item", ["human", *_TRIVIA_JUDGES], "rater", "score").assign(criterion="correct", scale="0|1")
+    ratings["method"] = np.where(ratings["rater"] == "human", "human", "sample")
+    items = frame[["item", "source", "group", "system", "reference", "references"]]
+    counts = {"items": 3200, "groups": 400, "systems": 8, "ratings": 32000}
+    return _tables("triviaqa_judges", items, ratings.astype({"score": float}), counts)
+
+
+def load_ballots() -> Tables:
+    """Ballots of an election in San Francisco: is the vote for the winner, read by a person and by a machine.
+
+    Returns
+    -------
+    items : DataFrame
+        79,177 rows, `item` alone: the first 1,027 are those that people read.
+    ratings : DataFrame
+        80,204 rows of criterion ``vote``, 0 or 1: rater ``human`` (1,027 ballots) and rater
+        ``machine``, computer vision (all ballots).
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Angelopoulos et al. (2023), Prediction-powered inference, Science 382(6671):669-674.
+    """
+    arrays = _arrays("ballots", "ballots/ballot-data.npz")
+    machine = np.concatenate([arrays["Yhat_labeled"], arrays["Yhat_unlabeled"]])
+    counts = {"items": 79177, "ratings": 80204}
+    return _two_raters("ballots", "vote", arrays["Y_labeled"], machine, counts)
+
+
+def load_forest_badmodel() -> Tables:
+    """Parcels of the Amazon forest: cleared or not, seen by people and by a model that is of no use.
+
+    Returns
+    -------
+    items : DataFrame
+        1,596 rows, `item` alone.
+    ratings : DataFrame
+        3,192 rows of criterion ``cleared``, 0 or 1: raters ``human`` and ``machine``, whose
+        correlation is -0.05.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), PPI++: Efficient Prediction-Powered Inference, arXiv:2311.01453.
+    """
+    arrays = _arrays("forest_badmodel", "examples/baselines/forest_badmodel.npz")
+    counts = {"items": 1596, "ratings": 3192}
+    return _two_raters("forest_badmodel", "cleared", arrays["Y"], arrays["Yhat"], counts)
+
+
 def load_planted() -> Tables:
     """Texts of this project with planted defects. The human labels are SIMULATED: no person gave them.
 
@@ -483,6 +617,31 @@ def _predictions(records: list[Row], items: list[Row]) -> list[Row]:
     ]
 
 
+def _answer(record: Row, policy: str) -> Row:
+    row = {"item": _answer_id(record, policy), "source": record["prompt"], "output": record["response"]}
+    return row | {"group": record["prompt_id"], "system": policy}
+
+
+def _answer_id(record: Row, policy: str) -> str:
+    return f"{record['prompt_id']}__{policy}"
+
+
+def _quality(record: Row, policy: str, rater: str, field: str) -> Row:
+    row = {"item": _answer_id(record, policy), "criterion": "quality", "rater": rater, "score": record[field]}
+    return row | {"method": "sample", "scale": "0..1"}
+
+
+def _two_raters(name: str, criterion: str, human: Any, machine: Any, counts: dict[str, int]) -> Tables:
+    """Items all of which a machine saw, and people the first ones."""
+    items = pd.DataFrame({"item": [f"{name}-{number:05d}" for number in range(len(machine))]})
+    seen = {"human": human, "machine": machine}
+    ratings = pd.concat(
+        items.head(len(score)).assign(rater=rater, score=score, method="human" if rater == "human" else "sample")
+        for rater, score in seen.items()
+    )
+    return _tables(name, items, ratings.assign(criterion=criterion, scale="0|1"), counts)
+
+
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
@@ -519,6 +678,14 @@ def _registry() -> dict[str, Row]:
 
 def _json(name: str, path: str) -> Any:
     return json.loads(_read(name, path))
+
+
+def _jsonl(name: str, path: str) -> list[Row]:
+    return [json.loads(line) for line in _read(name, path).splitlines()]
+
+
+def _arrays(name: str, path: str) -> Any:
+    return np.load(io.BytesIO(_read(name, path)))
 
 
 def _tsv(name: str, path: str) -> pd.DataFrame:

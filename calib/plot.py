@@ -22,6 +22,7 @@ from calib.stats import (
     Comparison,
     Convergence,
     Interval,
+    LabelsNeeded,
     MeanEstimate,
     Ranking,
     Reliability,
@@ -30,6 +31,7 @@ from calib.stats import (
 )
 from calib.stats._agreement import METHODS, SHARES
 from calib.stats._check import Floats
+from calib.stats._interval import WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +44,7 @@ __all__ = [
     "forest",
     "heatmap",
     "interval",
+    "labels_needed",
     "ranking",
     "reliability",
     "scatter",
@@ -144,6 +147,65 @@ def interval(
     PPI++: 6 labels, 14 judge scores
     """
     return _means(_checked(results, MeanEstimate), truth, ax)
+
+
+def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) -> Axes:
+    """Half-width of the interval against the number of labels, with the judge and without.
+
+    Dots mark where the target is reached.
+
+    Parameters
+    ----------
+    results : Results of `calib.labels_needed`, or LabelsNeeded
+    ax : Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no result.
+    TypeError
+        If a result is of another kind.
+
+    Examples
+    --------
+    >>> from calib.stats import labels_needed as needed
+    >>> ax = labels_needed(needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['with the judge: 48 labels', 'labels alone: 119']
+    """
+    pairs = _checked([results], LabelsNeeded)
+    drawn, facts = _axes(ax), [label for label, _ in pairs]
+    names = telling(facts)
+    for place, (label, result) in enumerate(pairs):
+        of = ", ".join(_place(label, names))
+        _width_curves(drawn, result, f"{of}: " * bool(of), _look(place)[0])
+    drawn.set_xscale("log")
+    drawn.set_yscale("log")
+    drawn.set_xlabel("gold labels")
+    drawn.set_ylabel(f"half-width of the {100 * pairs[0][1].confidence_level:g} % interval (score points)")
+    for axis in (drawn.xaxis, drawn.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter("")
+    drawn.spines[["top", "right"]].set_visible(False)
+    drawn.grid(color="#E4E4E4", linewidth=0.6, which="both")
+    drawn.legend(frameon=False, fontsize="small")
+    return drawn
+
+
+def _width_curves(ax: Axes, result: LabelsNeeded, of: str, colour: str) -> None:
+    n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
+    for width, line, words, reached in (
+        (judged, "-", f"{of}with the judge: {result.n_gold} labels", result.n_gold),
+        (alone, "--", f"{of}labels alone: {result.n_gold_alone}", result.n_gold_alone),
+    ):
+        ax.plot(n, width, line, color=colour, linewidth=1.4, label=words)
+        at = float(np.exp(np.interp(np.log(reached), np.log(n), np.log(width))))
+        ax.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
 
 
 def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
@@ -734,11 +796,18 @@ class _Style(NamedTuple):
 
 
 _ALONE = "judge alone (not an interval for the human mean)"
-_METHOD_STYLES = {
-    "classical": _Style("people alone", "#0072B2", "s"),
-    "judge_only": _Style(_ALONE, "#6E6E6E", "o", hollow=True),
-    "ppi": _Style("PPI", "#009E73", "D"),
-    "ppi++": _Style("PPI++", "#D55E00", "o"),
+_LOOKS = {  # by what an estimator is called in words
+    "people alone": ("#0072B2", "s"),
+    "people alone, conservative": ("#0072B2", "v"),
+    WORDS["judge_only"]: ("#6E6E6E", "o"),
+    "PPI": ("#009E73", "D"),
+    "PPI++": ("#CC79A7", "^"),
+    "PPI++ as in ppi_py": ("#56B4E9", "P"),
+    "PPI as in ARES": ("#E69F00", "X"),
+    "PPI++ as in glide": ("#4D4D4D", "*"),
+    "regression estimator": ("#009E73", "v"),
+    "people and judge, conservative": ("#D55E00", "D"),
+    "people and judge": ("#D55E00", "o"),
 }
 
 
@@ -1024,28 +1093,29 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
     seen: dict[tuple[Any, ...], int] = {}
     series = []
     for label, result in pairs:
-        key = (_place(label, names), result.method)
+        words = WORDS[result.method]  # rows of one estimator may differ in how the labels alone were read
+        key = (_place(label, names), words)
         seen[key] = seen.get(key, 0) + 1
-        series.append(f"{result.method} {seen[key]}")
+        series.append(f"{words} {seen[key]}")
     return series
 
 
 def _series_styles(marks: Sequence[_Mark]) -> dict[str, _Style]:
     styles: dict[str, _Style] = {}
-    for mark in sorted(marks, key=lambda m: list(_METHOD_STYLES).index(m.result.method)):
-        again = int(mark.series.rpartition(" ")[2]) - 1
-        style = _METHOD_STYLES[mark.result.method]
-        colour, marker = (style.colour, style.marker) if not again else _look(again + 2)
+    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(WORDS[m.result.method])):
+        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.method == "judge_only"
+        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else _look(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
-        styles[mark.series] = _Style(f"{style.words}: {_material(results)}", colour, marker, style.hollow)
+        said = _ALONE if alone else WORDS[mark.result.method]
+        styles[mark.series] = _Style(f"{said}: {_material(results)}", colour, marker, alone)
     return styles
 
 
 def _material(results: Sequence[MeanEstimate]) -> str:
     labels, scores = (_span([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-    return {"classical": f"{labels} labels", "judge_only": f"{scores} scores"}.get(
-        results[0].method, f"{labels} labels, {scores} judge scores"
-    )
+    if results[0].method == "judge_only":
+        return f"{scores} scores"
+    return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
 
 
 def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> None:

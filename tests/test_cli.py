@@ -434,17 +434,22 @@ def test_converge_without_an_exact_expectation(run, files):
     assert "the mean of all 5" in out
 
 
+FEW = ("--min-gold", "4")
+
+
+@pytest.mark.filterwarnings("default")
 def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
-    code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8")
-    expected = calib.interval(*frames, by="system", confidence_level=0.8).select(criterion="fluency")
+    code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8", *FEW)
+    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_gold=4).select(criterion="fluency")
     assert code == 0
     rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
     assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
     assert [float(row[4]) for row in rows] == pytest.approx([r.interval.low for r in expected], rel=1e-3)
 
 
+@pytest.mark.filterwarnings("default")
 def test_interval_of_the_judge_alone_says_what_it_is_not(run, files):
     _, alone, _ = run("interval", files["scores"], files["gold"], "--method", "judge_only")
     _, both, _ = run("interval", files["scores"], files["gold"], "--method", "ppi")
@@ -582,7 +587,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert str(path) in out
     assert "<h1>A &amp; B</h1>" in text
     assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
-    assert all(f">{words}<" in text for words in ("people alone", "judge alone", "PPI++"))
+    assert all(f">{words}<" in text for words in ("people alone", "judge alone", "people and judge"))
     assert "pearson|level:group" in text
     assert text.count("<img ") == 4
 
@@ -599,10 +604,12 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
 
 
 def test_report_says_why_there_is_no_interval(run, files, tmp_path):
-    assert run("report", files["scores"], files["human"], "--out", tmp_path / "r.md")[0] == 0
+    few = tmp_path / "few.csv"
+    table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
+    assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
-    assert "No interval (ppi++): " in text
-    assert "every item has a label" in text
+    assert "No interval (auto): " in text
+    assert "must have 10 gold labels at least" in text
     assert "people alone" in text
 
 
@@ -696,7 +703,7 @@ def one_line(err, words):
             "interval {scores} {gold} --by nothing",
             "`by` must be a column of the scores, but got 'nothing'",
         ),
-        ("interval {scores} {human} --method ppi", "every item has a label"),
+        ("interval {scores} {human} --method ppi", "needs items without a label, but every item has one"),
         ("interval {scores} {people}", "pool them first"),
         ("interval {scores} {gold} --method magic", "`method` must be one of"),
         ("converge {ratings}", "`sampled` must hold ratings of method 'sample', but has none."),
@@ -704,7 +711,7 @@ def one_line(err, words):
         ("summarize {items}", "ratings: column `criterion` is missing"),
         ("summarize {people} --pool all", "`pool` must be None or 'rater', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "`path` must end in .md or .html, but got 'r.pdf'."),
-        ("data nothing", "NAME must be one of lesion, llm_rubric, planted,"),
+        ("data nothing", "NAME must be one of ballots, cje_arena, forest_badmodel, lesion, llm_rubric, planted,"),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "`criterion` must be one of 'coherence'"),
         ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "`method` must be one of auto"),
@@ -914,11 +921,12 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "\x1b" not in out
 
 
+@pytest.mark.filterwarnings("default")
 def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     widths = {}
     for width in (60, 200):
         monkeypatch.setenv("COLUMNS", str(width))
-        _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system")
+        _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", *FEW)
         widths[width] = max(len(line.rstrip("\\ ")) for line in out.splitlines() if "signature" not in line)
     assert widths[60] <= 60 < widths[200] <= 200
 
@@ -929,7 +937,7 @@ def test_help_lists_the_commands_and_is_quick(run):
         assert code == 0
         for name in (
             *("demo", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "report", "data"),
+            *("converge", "interval", "difference", "choose", "plan", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
@@ -938,7 +946,7 @@ def test_help_lists_the_commands_and_is_quick(run):
 
 @pytest.mark.parametrize(
     "verb",
-    ["agreement", "compare", "rank_judges", "reliability", "convergence", "interval", "summarize", "rate"],
+    ["agreement", "compare", "rank_judges", "reliability", "convergence", "interval", "difference", "summarize", "rate"],
 )
 def test_commands_have_the_options_of_their_functions(verb):
     import inspect
@@ -958,6 +966,7 @@ def test_commands_have_the_options_of_their_functions(verb):
     assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
 
 
+@pytest.mark.filterwarnings("default")
 def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path):
     rows = [(f"i{k}", f"d{k // 2}", "ab"[k % 2], 1 + (k * 3) % 5) for k in range(40)]
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
@@ -965,17 +974,19 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
     own = ("--item", "id", "--score", "grade", "--human-item", "key", "--human-score", "label", "--system", "sys")
     out = tmp_path / "out.csv"
-    code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out)
-    assert (code, err) == (0, "")
+    code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
+    assert code == 0
+    assert err.startswith("calib: few_labels: 8 labels; ")
     assert table.read_frame(out)[["system", "n_gold", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
     code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, "")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
 
 
+@pytest.mark.filterwarnings("default")
 def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system")
+    _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", *FEW)
     tables = out.split("The same in all rows")[0].strip().split("\n\n")
     assert len(tables) > 1
     starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]

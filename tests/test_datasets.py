@@ -174,6 +174,10 @@ def test_available_lists_the_sets():
         "topical_chat",
         "llm_rubric",
         "unieval",
+        "cje_arena",
+        "triviaqa_judges",
+        "ballots",
+        "forest_badmodel",
         "planted",
     ]
 
@@ -381,6 +385,89 @@ def test_unieval_holds_the_same_dialogues_as_topical_chat():
     first = ratings[(ratings["rater"] == "human") & ratings["item"].isin(ours["item"])].set_index(key)["score"]
     second = replies[replies["rater"] == "expert_mean"].set_index(key)["score"]
     assert dict(first) == dict(second)
+
+
+def side_by_side(ratings: pd.DataFrame) -> pd.DataFrame:
+    """A row an item, a column a rater."""
+    return ratings.pivot_table("score", "item", "rater", observed=True)
+
+
+@needs_data
+def test_cje_arena_base():
+    items, ratings = datasets.load_cje_arena()
+    assert raters(ratings) == {"judge": 4000, "oracle": 630}
+    assert dict(items["system"].value_counts()) == dict.fromkeys(datasets._POLICIES, 1000)
+    assert items.groupby("group", observed=True)["system"].nunique().eq(4).all()
+    base = side_by_side(ratings).loc[items.loc[items["system"] == "base", "item"]]
+    assert dict(base.count()) == {"judge": 1000, "oracle": 480}
+    both = base.dropna()
+    # mean of the oracle, mean of the judge and their correlation, worked out by numpy from the file
+    assert np.round(both["oracle"].mean(), 4) == 0.7541
+    assert np.round(both["judge"].mean(), 4) == 0.8397
+    assert np.round(both.corr().loc["judge", "oracle"], 3) == 0.390
+
+
+@needs_data
+@pytest.mark.parametrize(
+    # mean of oracle less judge on the 50 items of each probe, and its t against 0
+    ("policy", "mean", "t"),
+    [("clone", -0.0868, -3.06), ("unhelpful", -0.1334, -5.25), ("parallel_universe_prompt", -0.0636, -2.95)],
+)
+def test_cje_arena_probes(policy, mean, t):
+    items, ratings = datasets.load_cje_arena()
+    probe = side_by_side(ratings).loc[items.loc[items["system"] == policy, "item"]].dropna()
+    residual = probe["oracle"] - probe["judge"]
+    assert len(residual) == 50
+    assert np.round(residual.mean(), 4) == mean
+    assert np.round(residual.mean() / residual.sem(), 2) == t
+
+
+@needs_data
+def test_cje_arena_probes_are_answers_of_their_policy():
+    answers = datasets.load_cje_arena()[0].set_index("item")["output"]
+    for policy in datasets._POLICIES[1:]:
+        probe = datasets._jsonl("cje_arena", f"examples/arena_sample/probe_slice/{policy}_probe.jsonl")
+        assert all(answers[f"{record['prompt_id']}__{policy}"] == record["response"] for record in probe)
+
+
+@needs_data
+def test_triviaqa_judges():
+    items, ratings = datasets.load_triviaqa_judges()
+    assert raters(ratings) == dict.fromkeys(("human", *datasets._TRIVIA_JUDGES), 3200)
+    assert len(datasets._TRIVIA_JUDGES) == 9
+    assert set(items["system"].value_counts()) == {400}
+    assert set(items["group"].value_counts()) == {8}
+    assert set(ratings.loc[ratings["method"] == "human", "rater"]) == {"human"}
+    assert set(ratings["score"]) == {0.0, 1.0}
+    assert (items["reference"] == items["references"].str[0]).all()
+    verdicts = side_by_side(ratings)
+    # counts of the cells "True" in the columns of the file
+    assert verdicts[["human", "GPT-4", "JudgeLM"]].sum().to_dict() == {"human": 2039, "GPT-4": 2011, "JudgeLM": 659}
+    assert np.isclose((verdicts["GPT-4"] == verdicts["human"]).mean(), 0.95)
+    gpt = verdicts.loc[items.loc[items["system"] == "gpt-4t", "item"]]
+    assert np.isclose(gpt["human"].mean(), 0.8525)
+
+
+@needs_data
+def test_ballots():
+    items, ratings = datasets.load_ballots()
+    assert raters(ratings) == {"machine": 79177, "human": 1027}
+    votes = side_by_side(ratings)
+    both = votes.dropna()
+    assert list(both.index) == list(items["item"].head(1027))
+    assert np.round((both["machine"] == both["human"]).mean(), 3) == 0.991
+    # the point estimate of ppi_py 0.2.3 at lambda 1: mean of the machine on the rest, and what it misses
+    rest = votes.loc[votes["human"].isna(), "machine"].mean()
+    assert np.isclose(rest + (both["human"] - both["machine"]).mean(), 0.6211498248)
+
+
+@needs_data
+def test_forest_badmodel():
+    _, ratings = datasets.load_forest_badmodel()
+    assert raters(ratings) == {"human": 1596, "machine": 1596}
+    seen = side_by_side(ratings)
+    assert np.round(seen.corr().loc["human", "machine"], 2) == -0.05
+    assert seen.sum().to_dict() == {"human": 249, "machine": 33}
 
 
 @needs_data

@@ -189,7 +189,7 @@ def test_methods_for_one_thing_stand_together():
 def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
-    assert head == "| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df |"
+    assert head == "| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df | width against labels alone | worth labels | labels saved |"
     assert (
         "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text
     )

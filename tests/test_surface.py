@@ -14,10 +14,11 @@ import calib
 PACKAGE = Path(calib.__file__).parent
 # higher numbers may import lower ones; equal numbers may not, unless they are of one package
 LAYERS = {
-    "calib.cli": 8,
-    "calib._report": 7,
-    "calib.plot": 6,
-    "calib.datasets": 5,
+    "calib.cli": 9,
+    "calib._report": 8,
+    "calib.plot": 7,
+    "calib.datasets": 6,
+    "calib._plan": 5,
     "calib._agree": 4,
     "calib._analyze": 4,
     "calib.judge": 4,
@@ -38,6 +39,10 @@ DOWNLOADS = {
     "load_unieval",
     "load_lesion",
     "load_wax",
+    "load_cje_arena",
+    "load_triviaqa_judges",
+    "load_ballots",
+    "load_forest_badmodel",
 }
 
 

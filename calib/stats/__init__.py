@@ -7,12 +7,25 @@ from calib.stats._agreement import CONVENTIONS, Agreement, agreement
 from calib.stats._alpha import ICC, Alpha, icc, krippendorff_alpha
 from calib.stats._annotator import AltTest, alternative_annotator_test
 from calib.stats._check import CalibWarning
+from calib.stats._choose import Choice, Transport, choose_items, shift_weights, transport_test
 from calib.stats._compare import Comparison, Ranking, compare, rank_judges
 from calib.stats._convergence import Convergence, convergence
 from calib.stats._distribution import entropy, expectation, expectation_bounds, mode, variance
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
 from calib.stats._moments import Moments
+from calib.stats._monitor import ConfidenceSequence, confidence_sequence
+from calib.stats._plan import (
+    CostOptimal,
+    DetectableDifference,
+    JudgeHelp,
+    LabelsNeeded,
+    cost_optimal,
+    detectable_difference,
+    labels_needed,
+    will_it_help,
+)
+from calib.stats._proportion import RoganGladen, rogan_gladen
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
 from calib.stats._ties import TieCalibration, tie_calibration
 
@@ -24,20 +37,32 @@ __all__ = [
     "AltTest",
     "CalibWarning",
     "Ceiling",
+    "Choice",
     "Comparison",
+    "ConfidenceSequence",
     "Convergence",
+    "CostOptimal",
+    "DetectableDifference",
     "Disattenuated",
     "Interval",
+    "JudgeHelp",
+    "LabelsNeeded",
     "MeanEstimate",
     "Moments",
     "Ranking",
     "Reliability",
     "Result",
+    "RoganGladen",
     "TieCalibration",
+    "Transport",
     "agreement",
     "alternative_annotator_test",
+    "choose_items",
     "compare",
+    "confidence_sequence",
     "convergence",
+    "cost_optimal",
+    "detectable_difference",
     "disattenuated",
     "entropy",
     "expectation",
@@ -45,12 +70,17 @@ __all__ = [
     "human_ceiling",
     "icc",
     "krippendorff_alpha",
+    "labels_needed",
     "mean_interval",
     "mode",
     "ppi_difference",
     "ppi_mean",
     "rank_judges",
     "reliability",
+    "rogan_gladen",
+    "shift_weights",
     "tie_calibration",
+    "transport_test",
     "variance",
+    "will_it_help",
 ]

@@ -20,7 +20,7 @@ from calib.stats._ridge import Parts, Rule, Sample, clustered, ridge
 _ALL_METHODS = ("auto", "regression", *METHODS, "judge_only")
 TARGETS = ("population", "benchmark")
 _CUT = 0.5  # a judge's probability from which on it says yes
-_WORDS = {
+WORDS = {
     "wilson-ppi": "people and judge",
     "t-ppi": "people and judge",
     "mover-jeffreys": "people and judge",
@@ -40,6 +40,7 @@ _WORDS = {
 }
 _ALONE = {"wilson-ppi": "wilson-t", "t-ppi": "t", "mover-jeffreys": "jeffreys"}
 _ALONE |= {"mover-clopper-pearson": "clopper-pearson"}
+_LABELS_ALONE = ("classical", *_ALONE.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,11 @@ class MeanEstimate(Result):
     warnings: tuple[str, ...]
 
     @property
+    def uses_judge(self) -> bool:
+        """Whether judge scores went into it."""
+        return self.method not in _LABELS_ALONE
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be true for the interval to hold, in words."""
         return _assumptions(self)
@@ -130,12 +136,11 @@ class MeanEstimate(Result):
 
     def __str__(self) -> str:
         labels = f"{self.n_gold} human labels" if self.method != "judge_only" else "no human labels"
-        judged = self.method not in {"classical", *_ALONE.values()}
-        scores = f" and {self.n} judge scores" if judged else ""
+        scores = f" and {self.n} judge scores" if self.uses_judge else ""
         names = ", ".join(text.partition(":")[0] for text in self.warnings)
         return (
             f"{self.estimand} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
-            f"from {labels}{scores} ({_WORDS[self.method]})" + (f" [warnings: {names}]" if names else "")
+            f"from {labels}{scores} ({WORDS[self.method]})" + (f" [warnings: {names}]" if names else "")
         )
 
 
@@ -151,8 +156,8 @@ def _assumptions(result: MeanEstimate) -> tuple[str, ...]:
     fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
     items = "These items are a random sample of the items that are meant."
     alone = "Items are independent of each other." if result.design == "items" else ""
-    judged = () if result.method in {"classical", *_ALONE.values()} else (fixed,)
-    return tuple(filter(None, (drawn, *judged, items if result.target == "population" else "", alone)))
+    judged = fixed if result.uses_judge else ""
+    return tuple(filter(None, (drawn, judged, items if result.target == "population" else "", alone)))
 
 
 def mean_interval(
@@ -266,13 +271,13 @@ def ppi_mean(
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
       usual and the HC3 variance, with one more label that was not seen, off by the length of the
-      scale over sqrt(m + 2), where m labels are off the end that most are at (at least by a
-      `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
+      scale over sqrt(m + 2) where m labels have shown how far off labels lie (at least by a `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
     - no bounds: the same without the unseen label, plus and minus t standard errors;
     - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
       at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
       put together by the method of variance estimates recovery;
-    - `groups`: errors summed over groups (CR1), t with G - 1 degrees of freedom;
+    - `groups`: errors summed over groups (CR1, or its form with leverages where that is larger), t with
+      G - 1 degrees of freedom less what the slope takes;
     - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
       than 10 labels, Satterthwaite over strata.
 

@@ -61,7 +61,7 @@ def wilson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats
     (0.4902, 0.9433)
     """
     hits, size = np.asarray(k, float), np.asarray(n, float)
-    square = special.ndtri((1 + np.asarray(level, float)) / 2) ** 2
+    square = np.minimum(special.ndtri((1 + np.asarray(level, float)) / 2) ** 2, 1e100)  # level 1 is all of [0, 1]
     centre = (hits + square / 2) / (size + square)
     half = np.sqrt(square * (hits * (size - hits) / np.maximum(size, 1) + square / 4)) / (size + square)
     # rounding must not leave [0, 1], nor the observed rate

@@ -10,7 +10,6 @@ import numpy as np
 from calib.stats._check import Codes, Floats
 from calib.stats._moments import Moments
 
-
 _DUST = 1e-13  # of a number, what rounding may leave
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
 
@@ -27,16 +26,16 @@ class Rule(NamedTuple):
     bounds: tuple[float, float] | None = None
     step: float = 0.0
 
-    def unseen(self, off_low: Any, off_high: Any) -> Any:
-        """Squared distance of the label that was not seen, given how many are off either end of the scale.
+    def unseen(self, shown: Any) -> Any:
+        """Squared distance of the label that was not seen, given how many labels have shown theirs.
 
-        Where all but m labels lie at one end, the next one may be anywhere: the fewer have shown
-        how far off the others are, the farther.
+        After m labels none of which was as far off as can be, the next one is so with a chance of
+        1 / (m + 2) (Laplace's rule of succession).
         """
         if self.bounds is None:
-            return 0.0 * off_low
+            return np.zeros_like(shown)
         low, high = self.bounds
-        return np.maximum(self.step**2, (high - low) ** 2 / (np.minimum(off_low, off_high) + 2))
+        return np.maximum(self.step**2, (high - low) ** 2 / (shown + 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,8 @@ def ridge(
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
     off = (total(y > rule.bounds[0]), total(y < rule.bounds[1])) if rule.bounds else (n, n)
-    unseen = rule.unseen(*(np.full(sets, end.sum()) if strata else end for end in off))
+    parts = (*off, total(np.abs(error)), total(error**2))
+    unseen = rule.unseen(_shown(*(np.full(sets, part.sum()) if strata else part for part in parts)))
     one = np.where(unseen > 0, n / n.sum() if strata else 1.0, 0.0)  # it counts as one more label
     spread = (total(error**2) + one * unseen) / (n - p + one)
     residual = spread * (1 / n + gap**2 * square * inverse**2)
@@ -118,6 +118,23 @@ def ridge(
         residual = np.maximum(residual, (n - 1) / n * total((pull * error / (1 - leverage)) ** 2))
     judge = np.zeros(sets) if finite else b**2 * pooled / (n + N)
     return Parts(fy + b * gap, residual * N / (n + N) if finite else residual, judge, n - p, b, b * N / (n + N), n, N)
+
+
+def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats:
+    """Labels that tell how far labels lie off: off the end that most are at, and off what was expected.
+
+    Of errors that are mostly 0 it counts the others (Kish's effective number).
+    """
+    errors = np.divide(size**2, square, out=np.zeros_like(square), where=square > 0)
+    return np.asarray(np.minimum(np.minimum(above, below), errors))
+
+
+def _unseen(sample: Sample, error: Floats, rule: Rule) -> float:
+    """The same for whole groups."""
+    low, high = rule.bounds or (-np.inf, np.inf)
+    off = (float(len(np.unique(sample.group[side]))) for side in (sample.y > low, sample.y < high))
+    parts = (*off, float(np.abs(error).sum()), float(error @ error))
+    return float(rule.unseen(_shown(*(np.array([part]) for part in parts)))[0])
 
 
 def _deviations(values: Floats, centre: Floats) -> Floats:
@@ -140,11 +157,12 @@ class Sample:
 
 
 def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
-    r"""A corrected mean whose error is summed over groups before it is squared (CR1).
+    r"""A corrected mean whose error is summed over groups before it is squared.
 
     With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
     :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
-    worth of `rule.prior` groups. The unseen label is that of a whole group.
+    worth of `rule.prior` groups. The unseen label is that of a whole group. The variance is the
+    larger of CR1 and of its form with leverages, since CR1 alone is short below 20 groups.
     """
     groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
     gold = np.bincount(sample.group, minlength=groups) > 0
@@ -160,19 +178,20 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     judged = by_group(sample.group, w * _deviations(sample.f, np.float64(mean_f)))[gold]
     moved = _deviations(scores, np.float64(centre))
     drift = by_group(everywhere, v * moved)
-    seen = judged - drift[gold]
-    g, n = float(gold.sum()), len(sample.y)
-    own = max(float(seen @ seen) / g, float(v @ moved**2) / (n * g))  # of one group, at least
-    base = float(seen @ seen) + rule.prior * own
-    b = (float(labels @ seen) + rule.slope * rule.prior * own) / base if base > 0 else 0.0
-    pull = 1 + (centre - mean_f) * seen / base if base > 0 else np.ones_like(seen)
-    error = (labels - b * judged) * pull + (0.0 if finite else b * drift[gold])
-    low, high = rule.bounds or (-np.inf, np.inf)
-    off = (len(np.unique(sample.group[side])) for side in (sample.y > low, sample.y < high))
-    residual = g / (g - 1) * (float(error @ error) + float(rule.unseen(*off)) / g**2)
-    others = b * drift[~gold]
-    k = len(others)
-    judge = 0.0 if finite or not k else k / max(k - 1, 1) * float(others @ others)
-    residual *= 1 - g / groups if finite else 1.0
-    numbers = (mean_y + b * (centre - mean_f), residual, judge, g - 1, b, b, g, float(k))
+    seen, others = judged - drift[gold], drift[~gold]
+    g, n, k = float(gold.sum()), len(sample.y), len(others)
+    square = float(seen @ seen)
+    own = max(square / g, float(v @ moved**2) / (n * g))  # of one group, at least
+    base = square + float(others @ others) + rule.prior * own
+    inverse = 1 / base if base > 0 else 0.0
+    b = (float(labels @ seen) + rule.slope * rule.prior * own) * inverse
+    error = (labels - b * judged) * (1 + (centre - mean_f) * seen * inverse)
+    p = 1 + square * inverse
+    summed = error + (0.0 if finite else b * drift[gold])
+    usual = (float(summed @ summed) + _unseen(sample, error, rule) / g**2) * g / (g - p)
+    leverage = np.minimum(1 / g + seen**2 * inverse, 0.99)
+    robust = (g - 1) / g * float(np.sum((summed / (1 - leverage)) ** 2))
+    residual = max(usual, robust) * (1 - g / groups if finite else 1.0)
+    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(others @ others)
+    numbers = (mean_y + b * (centre - mean_f), residual, judge, g - p, b, b, g, k)
     return Parts(*(np.array([float(value)]) for value in numbers), by_groups=True)

@@ -23,7 +23,7 @@ def results():
         "agreement": agreement(X, Y, groups=GROUPS, systems=SYSTEMS, level="group"),
         "convergence": convergence(DRAWS, human=[3, 2, 5, 1], rng=0),
         "mean": mean_interval(GOLD[0]),
-        "ppi": ppi_mean(*GOLD),
+        "ppi": ppi_mean(*GOLD, min_gold=6),
         "difference": ppi_difference(
             [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], method="ppi"
         ),
@@ -57,8 +57,8 @@ def test_text_of_means():
     )
     texts = {m: str(ppi_mean(*GOLD, method=m, confidence_level=0.9)) for m in ("ppi", "ppi++", "judge_only")}
     assert texts["ppi"].startswith("human mean = 3.708, 90 % CI [")
-    assert texts["ppi"].endswith("], from 6 human labels and 14 judge scores (PPI)")
-    assert texts["ppi++"].endswith("], from 6 human labels and 14 judge scores (PPI++)")
+    assert texts["ppi"].endswith("], from 6 human labels and 14 judge scores (PPI) [warnings: few_labels]")
+    assert texts["ppi++"].endswith("], from 6 human labels and 14 judge scores (PPI++) [warnings: few_labels]")
     assert texts["judge_only"].startswith("judge mean = 3.807, 90 % CI [")
     assert texts["judge_only"].endswith(
         "], from no human labels and 14 judge scores (judge alone: not an interval for the human mean)"
@@ -113,14 +113,21 @@ def test_signature_of_agreement():
 
 def test_signature_of_means():
     assert mean_interval(GOLD[0]).signature == (
-        f"classical|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
+        f"t|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
     )
     assert ppi_mean(*GOLD, method="ppi").signature == (
         f"ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1|v:{__version__}"
     )
-    tuned = ppi_mean(*GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8)
+    tuned = ppi_mean(
+        *GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8, method="ppi++"
+    )
     assert tuned.signature == (
-        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|groups:3|v:{__version__}"
+        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|design:groups|groups:3"
+        f"|v:{__version__}"
+    )
+    proportion = ppi_mean([0, 1] * 6, [0, 1] * 6, [0, 1, 1], target="benchmark", alternative="less")
+    assert proportion.signature == (
+        f"mover-jeffreys|of:human-mean|alt:less|cl:0.95|gold:12|n:15|target:benchmark|v:{__version__}"
     )
     assert results()["difference"].signature == (
         f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:5|lam:1|v:{__version__}"

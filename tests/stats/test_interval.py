@@ -34,9 +34,7 @@ def same(one, two, *, but=()):
         if field.name not in but:
             a, b = getattr(one, field.name), getattr(two, field.name)
             words = isinstance(a, str) or field.name == "warnings"
-            assert a == b if words else np.allclose(a, b, rtol=1e-10, atol=1e-12, equal_nan=True), (
-                field.name
-            )
+            assert a == b if words else np.allclose(a, b, rtol=1e-10, atol=1e-12, equal_nan=True), field.name
 
 
 def sample(seed=0, n=12, rest=31):
@@ -239,7 +237,9 @@ def test_a_constant_judge_is_of_no_use(value, n, rest):
         result = ppi_mean(y, [value] * n, [value] * rest, bounds=bounds, min_gold=2)
         alone = mean_interval(y, bounds=bounds)
         close(
-            [result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval], 1e-9
+            [result.estimate, result.std_error, *result.interval],
+            [alone.estimate, alone.std_error, *alone.interval],
+            1e-9,
         )
         close([result.width_ratio, result.labels_saved], [1, 0], 1e-9)
 
@@ -327,9 +327,7 @@ def test_every_option_changes_the_answer():
     )
     assert one == two  # the labels alone do not look at the judge
     part = np.where(np.arange(12) < 8, y, NAN)
-    results = {
-        ppi_difference(part, y[::-1], f, f[::-1], method=m, min_gold=2).interval for m in METHODS
-    }
+    results = {ppi_difference(part, y[::-1], f, f[::-1], method=m, min_gold=2).interval for m in METHODS}
     assert len(results) == len(METHODS)
     narrow = ppi_difference(part, y[::-1], f, f[::-1], confidence_level=0.5, min_gold=2).interval
     assert narrow.high < ppi_difference(part, y[::-1], f, f[::-1], min_gold=2).interval.high

@@ -1,0 +1,334 @@
+"""Before labels are paid for: which items, how many, whether the judge helps, and where it may be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib._analyze import ends_of, gold_pairs, parts_of, whole_column
+from calib._pairs import DESIGN, WHO, ready, slices
+from calib._results import Results, words
+from calib.stats import _check
+from calib.table import TableError
+
+
+def choose_items(
+    scores: pd.DataFrame,
+    n: int,
+    *,
+    method: str = "simple",
+    by: str | None = None,
+    on: str = "score",
+    groups: str = "group",
+    n_strata: int = 4,
+    rng: np.random.Generator | int | None = None,
+) -> pd.DataFrame:
+    """Draw the items that people shall label, and write into the scores how it was done.
+
+    `interval` reads these columns and takes the estimator that matches.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        One judge's scores of all items on one criterion.
+    n : int
+        Labels to buy; with `by` for each of its values.
+    method : {"simple", "groups", "strata", "active"}
+        As for `calib.stats.choose_items`: at random; whole groups; within strata; or each item with a
+        probability that grows with the judge's entropy.
+    by : str, optional
+        A column, such as "system": a drawing of its own within each value.
+    on : {"score", "entropy"}
+        What the strata are cut by.
+    groups : str, default "group"
+        The column that "groups" draws from.
+    n_strata, rng
+        As for `calib.stats.choose_items`.
+
+    Returns
+    -------
+    DataFrame
+        The scores with columns `chosen`, `inclusion` (the probability), `stratum` and `design`.
+
+    Raises
+    ------
+    TableError
+        If the scores are of several judges or criteria, or a column is not there.
+    ValueError
+        If n is more than there are items, or a score is missing.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, method="strata", on="entropy", rng=1)
+    >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
+    (40, [0, 1, 2, 3])
+    """
+    frame = ready(scores, "scores").reset_index(drop=True)
+    if len(known := list(slices(frame))) > 1:
+        names = "; ".join(words(label) for label, _ in known)
+        raise TableError(f"`scores` must be of one judge and one criterion, but hold {names}.")
+    source = np.random.default_rng(rng)
+    _check.choice(on, "on", ("score", "entropy"))
+    if by is not None:
+        whole_column(frame, by, "by")
+    drawn = [
+        _drawn(part, n, method, on, groups, n_strata, source)
+        for part in ([frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False)])
+    ]
+    return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
+
+
+def _drawn(
+    part: pd.DataFrame, n: int, method: str, on: str, groups: str, n_strata: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    options: dict[str, Any] = {"method": method, "n_strata": n_strata, "rng": rng}
+    if method == "active" or (method == "strata" and on == "entropy"):
+        options["entropy"] = whole_column(part, "entropy", "on")
+    if method == "groups":
+        options["groups"] = whole_column(part, groups, "groups")
+    choice = stats.choose_items(part["score"], n, **options)
+    stratum = -1 if choice.stratum is None else choice.stratum
+    columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
+    return pd.DataFrame(columns, index=part.index)
+
+
+def labels_needed(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    *,
+    half_width: float | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    n_items: int | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+) -> Results:
+    """Gold labels for an interval this narrow, from a pilot.
+
+    Parameters
+    ----------
+    scores, gold : DataFrame
+        As for `interval`: the judge's scores of all items, and the labels that are there so far.
+    half_width, difference, power, n_items, confidence_level
+        As for `calib.stats.labels_needed`.
+    by : str, optional
+        A column of the scores, such as "system".
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError, ValueError
+        As `interval` and `calib.stats.labels_needed`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> pilot = human[human["criterion"] == "coherence"].sample(40, random_state=1)
+    >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
+    43 labels with the judge (r = 0.9224, 312 items), 153 without, for a 95 % interval of +/- 0.1499
+    """
+    options = {"half_width": half_width, "difference": difference, "power": power}
+    options |= {"n_items": n_items, "confidence_level": confidence_level}
+    return _each(scores, gold, by, lambda part: stats.labels_needed(part["y"], part["x"], **options))
+
+
+def will_it_help(
+    scores: pd.DataFrame, gold: pd.DataFrame, *, by: str | None = None, confidence_level: float = 0.95
+) -> Results:
+    """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
+
+    Parameters
+    ----------
+    scores, gold : DataFrame
+        As for `interval`.
+    by : str, optional
+        A column of the scores.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
+    True
+    """
+    return _each(
+        scores, gold, by, lambda part: stats.will_it_help(part["y"], part["x"], confidence_level=confidence_level)
+    )
+
+
+def plan(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    *,
+    prices: Mapping[str, float],
+    half_width: float | None = None,
+    budget: float | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+) -> Results:
+    """What to buy: the number of labels and of judge scores that are worth most for the money.
+
+    Parameters
+    ----------
+    scores, gold : DataFrame
+        A pilot, as for `interval`.
+    prices : mapping
+        Price of a "label" and of a "judge" score; of an "item" itself, where that costs anything.
+    half_width : float, optional
+        Wanted half of the interval, in score points: the cheapest way there.
+    budget : float, optional
+        Instead: the most that this much money can buy.
+    by : str, optional
+        A column of the scores.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    ValueError
+        If both or neither of `half_width` and `budget` are given, or a price is missing.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> pilot = human[human["criterion"] == "coherence"].sample(40, random_state=1)
+    >>> print(calib.plan(judge, pilot, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
+    27 labels and 874 more judge scores for 63.01: worth 155 labels alone (r = 0.9224)
+    """
+    _check_prices(prices)
+    if (half_width is None) == (budget is None):
+        raise ValueError("`half_width` or `budget` must be given, and only one of them.")
+    costs = {f"cost_{name}": float(price) for name, price in prices.items()}
+
+    def best(part: pd.DataFrame) -> stats.Result:
+        rho = stats.will_it_help(part["y"], part["x"]).rho
+        if half_width is None:
+            return stats.cost_optimal(rho, budget=budget, **costs)
+        sd = float(part["y"].std(ddof=1))
+        # labels alone that would do, from a number of items that sets no limit
+        alone = stats.labels_needed(
+            rho=rho, sd=sd, n_items=_MANY, half_width=half_width, confidence_level=confidence_level
+        )
+        return stats.cost_optimal(rho, effective_n=alone.n_gold_alone, **costs)
+
+    return _each(scores, gold, by, best)
+
+
+_MANY = 10**9
+
+
+def _check_prices(prices: Mapping[str, float]) -> None:
+    known = ("label", "judge", "item")
+    for name in prices:
+        if name not in known:
+            raise ValueError(f"`prices` must be of 'label', 'judge' or 'item', but got {name!r}.")
+    for name in known[:2]:
+        if name not in prices:
+            raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")
+
+
+def transport_test(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    *,
+    by: str = "system",
+    base: str | None = None,
+    confidence_level: float = 0.95,
+) -> Results:
+    """Whether the judge errs alike on each value of a column, from a few labels of each.
+
+    Parameters
+    ----------
+    scores, gold : DataFrame
+        As for `interval`.
+    by : str, default "system"
+        A column of the scores: systems, topics, months.
+    base : str, optional
+        The value at home; the others are held against it. Default: each against no error at all.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError
+        If the column or the base is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> results = calib.transport_test(judge, human, base="clean").select(criterion="coherence")
+    >>> results.select(system="coherence-1").one().transports
+    True
+    """
+    labels, results = [], []
+    for pair in gold_pairs(scores, gold, [by]):
+        judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
+        whole_column(judged, by, "by")
+        known = dict(iter(judged.groupby(by, sort=False)))
+        if base is not None and base not in known:
+            raise TableError(f"`base` must be a value of {by!r}, but got {base!r}; there are {sorted(known)}.")
+        home = {} if base is None else {"y_base": known[base]["y"], "f_base": known[base]["x"]}
+        for value, part in known.items():
+            if value != base:
+                label = pair.label | {by: value} | ({} if base is None else {"base": base})
+                options = home | {"confidence_level": confidence_level}
+                results.append(_named(label, lambda p=part, o=options: stats.transport_test(p["y"], p["x"], **o)))
+                labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def _each(
+    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, ask: Callable[[pd.DataFrame], stats.Result]
+) -> Results:
+    """One answer for each judge and criterion, and each value of `by`."""
+    found = [(label, _named(label, lambda p=part: ask(p))) for label, part in _labelled_parts(scores, gold, by)]
+    return Results(tuple(label for label, _ in found), tuple(result for _, result in found))
+
+
+def _labelled_parts(
+    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    for pair in gold_pairs(scores, gold, [by]):
+        judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
+        ends_of(judged, pair.label)
+        for label, part in parts_of(judged, by):
+            yield pair.label | label, part
+
+
+def _named(label: dict[str, Any], ask: Callable[[], stats.Result]) -> stats.Result:
+    try:
+        return ask()
+    except ValueError as error:
+        raise ValueError(f"{words(label)}: {error}") from None

@@ -1,0 +1,320 @@
+"""Planning: published integers, statsmodels' power, the law of the regression estimator, and simulation."""
+
+import math
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize, stats
+
+from calib.stats import CalibWarning
+from calib.stats._plan import cost_optimal, detectable_difference, error_with_judge, labels_needed, will_it_help
+
+NAN = math.nan
+
+
+def message(function, *args, **options):
+    with pytest.raises(ValueError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+def pilot(seed=0, n=60, rest=400, rho=0.7):
+    rng = np.random.default_rng(seed)
+    f = rng.normal(size=n + rest)
+    y = 3 + 1.2 * (rho * f + math.sqrt(1 - rho**2) * rng.normal(size=n + rest))
+    y[n:] = NAN
+    return y, f
+
+
+# --- money ------------------------------------------------------------------------------------------------------
+
+
+# ppi_py 0.2.3: ppi_power(ppi_corr, cost_X, cost_Y, cost_Yhat, ...) as {n, N, cost, effective_n}; the first two and
+# the two of the ballots are printed in its examples/power_analysis.ipynb (cost_Y = 1, cost_Yhat = 0.1)
+@pytest.mark.parametrize(
+    ("rho", "item", "label", "judge", "goal", "wanted"),
+    [
+        (0.9, 0, 1, 0.1, {"budget": 1000}, (605, 3345, 1000.0, 1926)),
+        (0.9, 0, 1, 0.1, {"effective_n": 3000}, (942, 5210, 1557.2, 3000)),
+        (0.49393859104677634, 0.01, 1, 0.01, {"effective_n": 4000}, (3267, 9856, 3529.46, 4000)),
+        (0.5654183386120578, 0.01, 1, 0.01, {"budget": 5000}, (4558, 17537, 4999.9, 6108)),
+        (0.6127273457809836, 0.1, 0.9, 0.01, {"budget": 5000}, (4371, 5322, 5000.13, 5506)),
+        (0.6555119650114937, 0, 1, 0.01, {"budget": 5000, "n_max": 6000}, (4940, 1060, 5000, 5346)),
+        (0.6555119650114937, 0, 1, 0.01, {"effective_n": 5950, "n_max": 6000}, (5913, 87, 5973, 5950)),
+        (0.9750932104104646, 0, 1, 0.1, {"budget": 1000}, (418, 5398, 999.6, 3557)),
+        (0.9750932104104646, 0, 1, 0.1, {"effective_n": 35_000}, (4115, 53_100, 9836.5, 34_998)),
+    ],
+)
+def test_cost_optimal_pairs_are_the_published_ones(rho, item, label, judge, goal, wanted):
+    # the last pair under n_max is not the cheapest: 5950 labels alone cost 5950
+    caught = pytest.warns(CalibWarning, match="^labels_alone: 5950 ") if 5973 in wanted else nullcontext()
+    with caught:
+        found = cost_optimal(rho, cost_label=label, cost_judge=judge, cost_item=item, **goal)
+    assert (found.n_gold, found.n_unlabeled, found.effective_n) == (wanted[0], wanted[1], wanted[3])
+    assert_allclose(found.cost, wanted[2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize("judge", [0.001, 0.02, 0.2])
+def test_no_other_pair_is_worth_more(rho, judge):
+    found = cost_optimal(rho, cost_label=1, cost_judge=judge, budget=3000)
+    n = np.arange(10, 3001 / (1 + judge))
+    total = np.maximum((3000 - n) / judge, n)
+    best = max(float(np.max(1 / ((1 - rho**2) / n + rho**2 / total))), 3000)
+    assert abs(found.effective_n - best) <= 0.001 * best
+    # the judge is bought exactly where sqrt(1 - rho^2) + |rho| sqrt(c_judge / c_label) < 1
+    assert (found.n_unlabeled > 0) == (math.sqrt(1 - rho**2) + rho * math.sqrt(judge) < 1)
+
+
+def test_a_judge_that_does_not_pay_is_not_bought():
+    found = cost_optimal(0.2, cost_label=1, cost_judge=0.1, cost_item=0.25, budget=1000)
+    assert (found.n_gold, found.n_unlabeled, found.cost, found.effective_n) == (800, 0, 1000, 800)
+    assert cost_optimal(0.0, cost_label=2, cost_judge=0, effective_n=50).n_gold == 50
+    # money for a label on everything there is
+    assert cost_optimal(0.9, cost_label=1, cost_judge=0.1, budget=1000, n_max=300).n_gold == 300
+    assert str(found) == "800 labels and no judge for 1000: worth 800 labels alone (r = 0.2)"
+
+
+def test_a_free_judge_scores_all():
+    found = cost_optimal(0.8, cost_label=1, cost_judge=0, budget=100, n_max=5000)
+    assert (found.n_gold, found.n_unlabeled, found.cost) == (100, 4900, 100)
+    assert found.effective_n == round(1 / (0.36 / 100 + 0.64 / 5000))
+
+
+def test_messages_about_money():
+    costs = {"cost_label": 1, "cost_judge": 0.1}
+    assert message(cost_optimal, 1, **costs, budget=9) == "`rho` must be between -1 and 1, but got 1."
+    assert message(cost_optimal, 0.5, **costs) == "`budget` or `effective_n` must be given, and not both."
+    assert message(cost_optimal, 0.5, **costs, budget=0) == "`budget` must be above 0, but got 0."
+    assert (
+        message(cost_optimal, 0.5, cost_label=1, cost_judge=-1, budget=9)
+        == "`cost_judge` must be 0 or more, but got -1."
+    )
+    assert (
+        message(cost_optimal, 0.5, **costs, effective_n=50, n_max=40)
+        == "`effective_n` must be at most `n_max` (40), but got 50."
+    )
+    assert (
+        message(cost_optimal, 0.5, cost_label=1, cost_judge=0, budget=50)
+        == "`n_max` must be given where a judge score costs nothing, but came without."
+    )
+
+
+# --- how many labels --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, -0.7, 0.9])
+@pytest.mark.parametrize("half", [0.1, 0.25, 0.4])
+def test_the_number_is_the_smallest_that_reaches_the_half_width(rho, half):
+    options = {"rho": rho, "sd": 1.1, "n_items": 2000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        found = labels_needed(**options, half_width=half)
+
+    def width(n):  # the formula of the docstring, in one line
+        v = 1.21 * ((1 - rho**2) / n * (1 + (1 - n / 2000) / (n - 3)) + rho**2 / 2000)
+        return stats.t.ppf(0.975, n - 2) * math.sqrt(v)
+
+    assert_allclose(found.half_width, width(found.n_gold))
+    assert found.half_width <= half
+    assert found.n_gold == 10 or width(found.n_gold - 1) > half
+    alone = found.n_gold_alone
+    assert stats.t.ppf(0.975, alone - 1) * 1.1 / math.sqrt(alone) <= half
+    assert stats.t.ppf(0.975, alone - 2) * 1.1 / math.sqrt(alone - 1) > half
+    assert found.saved == alone - found.n_gold
+
+
+def test_labels_alone_are_those_of_statsmodels():
+    # the same t-based power of a one-sample test
+    power = pytest.importorskip("statsmodels.stats.power").TTestPower()
+    for difference in (0.2, 0.5, 0.9):
+        wanted = power.solve_power(effect_size=difference / 1.3, alpha=0.05, power=0.8, alternative="two-sided")
+        found = labels_needed(rho=0.6, sd=1.3, n_items=1000, difference=difference)
+        assert found.n_gold_alone == math.ceil(wanted)
+        assert found.n_gold < found.n_gold_alone
+
+
+def test_a_detectable_difference_has_its_power():
+    power = pytest.importorskip("statsmodels.stats.power").TTestPower()
+    found = detectable_difference(40, 900, rho=0.6, sd=1.3)
+    assert_allclose(
+        power.power(found.difference_alone / 1.3, 40, 0.05, alternative="two-sided"), 0.8, rtol=1e-8
+    )  # rtol: two implementations of the noncentral t
+    # what can be found with n labels needs n labels
+    assert labels_needed(rho=0.6, sd=1.3, n_items=900, difference=found.difference * (1 + 1e-9)).n_gold == 40
+    assert labels_needed(rho=0.6, sd=1.3, n_items=900, difference=-found.difference * (1 - 1e-9)).n_gold == 41
+    assert found.difference < found.difference_alone
+
+
+def test_with_every_item_labelled_the_judge_leaves_the_formula():
+    for rho in (0.3, 0.9):
+        found = detectable_difference(50, 50, rho=rho, sd=2.0)
+        assert_allclose(found.difference, found.difference_alone, rtol=0.002)  # one degree of freedom apart
+
+
+def test_the_law_is_that_of_the_regression_estimator():
+    # normal scores, n = 8 of M = 24 labelled: simulated standard error within 4 of its own standard errors
+    n, total, rho, repeats = 8, 24, 0.6, 100_000
+    rng = np.random.default_rng(20)
+    f = rng.normal(size=(repeats, total))
+    y = rho * f[:, :n] + math.sqrt(1 - rho**2) * rng.normal(size=(repeats, n))
+    centred = f[:, :n] - f[:, :n].mean(axis=1, keepdims=True)
+    slope = (centred * y).sum(axis=1) / (centred**2).sum(axis=1)
+    estimate = y.mean(axis=1) + slope * (f.mean(axis=1) - f[:, :n].mean(axis=1))
+    variance = float(np.mean(estimate**2))
+    spread = float(np.std(estimate**2)) / math.sqrt(repeats)
+    assert abs(variance - error_with_judge(n, total, rho, 1.0) ** 2) < 4 * spread
+
+
+def test_many_items_cost_the_no_free_lunch_factor():
+    # Mani et al. (2025): (1 - rho^2)(n - 2)/(n - 3) times the variance of labels alone
+    for n, rho in ((6, 0.5), (20, 0.3), (100, 0.9)):
+        assert_allclose(error_with_judge(n, 10**12, rho, 1.0) ** 2 * n, (1 - rho**2) * (n - 2) / (n - 3), rtol=1e-8)
+
+
+def test_a_pilot_gives_rho_and_sd():
+    y, f = pilot()
+    given = ~np.isnan(y)
+    found = labels_needed(y, f, half_width=0.2)
+    rho, sd = stats.pearsonr(y[given], f[given]).statistic, np.std(y[given], ddof=1)
+    assert_allclose([found.rho, found.sd, found.n_items], [rho, sd, 460])
+    direct = labels_needed(rho=rho, sd=sd, n_items=460, half_width=0.2)
+    assert found.n_gold == direct.n_gold
+    assert_allclose(found.curve, direct.curve)
+    assert labels_needed(y, f, n_items=5000, half_width=0.2).n_gold < found.n_gold
+
+
+def test_the_curve_falls_and_ends_at_all_items():
+    curve = np.array(labels_needed(rho=0.7, sd=1, n_items=800, half_width=0.2).curve)
+    assert (np.diff(curve, axis=0)[:, 0] > 0).all()
+    assert (np.diff(curve, axis=0)[:, 1:] < 0).all()
+    assert (curve[0, 0], curve[-1, 0]) == (10, 800)
+    assert (curve[:-1, 1] < curve[:-1, 2]).all()
+
+
+def test_a_million_items_take_no_time():
+    assert labels_needed(rho=0.9, sd=1, n_items=10**6, half_width=0.01).n_gold == pytest.approx(
+        stats.norm.ppf(0.975) ** 2 * 0.19 / (0.01**2 - stats.norm.ppf(0.975) ** 2 * 0.81 / 10**6), rel=0.001
+    )
+
+
+def test_warnings_have_names():
+    with pytest.warns(CalibWarning, match=r"^weak_judge: a correlation of 0\.1 does not pay with 19 labels"):
+        found = labels_needed(rho=0.1, sd=1, n_items=1000, half_width=0.5)
+    assert found.saved < 0
+    with pytest.warns(CalibWarning, match=r"^few: "):
+        assert labels_needed(rho=0.9, sd=1, n_items=1000, half_width=5).n_gold == 10
+    with pytest.warns(CalibWarning, match=r"^pilot: a correlation of 0\.\d+ from 12 labels is uncertain: 95 % CI"):
+        found = labels_needed(*pilot(n=12), half_width=0.3)
+    assert [text.split(":")[0] for text in found.warnings] == ["pilot"]
+
+
+def test_messages_about_labels():
+    known = {"rho": 0.5, "sd": 1.0}
+    pair = "`y` and `f`, or `rho` and `sd`, must be given, but not both pairs and no half of one."
+    assert message(labels_needed, half_width=1) == pair
+    assert message(labels_needed, *pilot(), rho=0.5, sd=1, half_width=1) == pair
+    assert message(labels_needed, rho=0.5, n_items=100, half_width=1) == pair
+    assert (
+        message(labels_needed, **known, half_width=1)
+        == "`n_items` must be given where there is no pilot, but came without."
+    )
+    assert (
+        message(labels_needed, **known, n_items=100, half_width=1, difference=1)
+        == "`half_width` or `difference` must be given, and not both."
+    )
+    assert (
+        message(labels_needed, **known, n_items=100, half_width=0.1)
+        == "`half_width` must be 0.1984 or more, which labels for all 100 items reach, but got 0.1: "
+        "more items are needed."
+    )
+    assert message(labels_needed, **known, n_items=100, difference=-0.1).startswith("`difference` must be 0.2829 or ")
+    assert message(labels_needed, [1, 1, 1, 1], [1, 2, 3, 4], half_width=1) == (
+        "`y` must vary to plan from it, but every label is 1."
+    )
+    assert message(labels_needed, [1, 2, 1, NAN], [1, 2, 3, 4], half_width=1) == (
+        "`y` must have four labels at least, but got 3."
+    )
+    assert message(labels_needed, [1, 2, 1, 5], [1, 2, NAN, 4], half_width=1) == (
+        "`f` must have a judge score for each label, but got NaN at 2."
+    )
+    assert message(detectable_difference, 9, 50, **known) == (
+        "`n_gold` must be a whole number of 10 or more, but got 9."
+    )
+    assert message(detectable_difference, 20, 50, **known, power=0.04) == (
+        "`power` must be between 1 - `confidence_level` (0.05) and 1, but got 0.04."
+    )
+
+
+# --- does it help -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "even"), [(6, 0.5), (11, 1 / 3), (18, 0.25), (27, 0.2)])
+def test_break_even_is_where_the_width_ratio_is_one(n, even):
+    # Mani et al. (2025), and the root of the width ratio itself
+    y, f = pilot(n=n, rest=0, rho=0.6)
+    found = will_it_help(y, f)
+    assert_allclose(found.break_even, even, rtol=1e-12)
+    root = optimize.brentq(lambda r: (1 - r**2) * (n - 2) / (n - 3) - 1, 0, 1)
+    assert_allclose(found.break_even, root, rtol=1e-10)
+    assert found.helps == (abs(found.rho) > even) == (found.width_ratio < 1)
+
+
+def test_the_correlation_and_its_interval_are_scipys():
+    y, f = pilot()
+    found = will_it_help(y, f, confidence_level=0.9)
+    wanted = stats.pearsonr(y[:60], f[:60])
+    assert_allclose(found.rho, wanted.statistic)
+    assert_allclose(found.interval, wanted.confidence_interval(0.9))
+    assert found.verdict == "the judge helps"
+    assert found.label_factor == pytest.approx((57 / 58) / (1 - wanted.statistic**2))
+    assert will_it_help(y, -f).helps
+
+
+def test_half_the_variance_is_twice_the_labels():
+    # Dorner, Nastl and Hardt (2025): rho^2 <= 1/2 for a judge no better than the judged, so a factor of 2 at most.
+    # 0/1 answers of a model right in 70 %, judged by a copy whose errors are its own coin
+    rng = np.random.default_rng(5)
+    y = (rng.random(100_000) < 0.7).astype(float)
+    f = np.where(rng.random(100_000) < 0.7, y, 1 - y)
+    assert will_it_help(y, f).label_factor < 2
+    x = np.array([-1.0, 1.0, 1.0, -1.0] * 1000)
+    e = np.array([-1.0, 1.0, -1.0, 1.0] * 1000)
+    assert will_it_help(x + e, x).label_factor == pytest.approx(2, rel=0.001)
+
+
+def test_a_weak_or_constant_judge():
+    y, f = np.tile([1.0, 2.0], 10), np.repeat([1.0, 2.0], 10)
+    found = will_it_help(y, f)
+    assert (found.helps, found.verdict) == (False, "the judge does not help")
+    assert str(found).endswith("take the labels alone")
+    with pytest.warns(CalibWarning, match=r"^constant_judge: "):
+        found = will_it_help(y, np.ones(20))
+    assert (found.rho, found.helps) == (0, False)
+    unsure = will_it_help(*pilot(seed=1, n=12, rest=0, rho=0.5))
+    assert unsure.helps == ("seems" in unsure.verdict)
+
+
+def test_a_perfect_pilot_is_not_sure():
+    found = will_it_help([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
+    assert math.isnan(found.interval.low)
+    assert "not make it sure" in str(found)
+    assert found.label_factor > 1e6
+
+
+def test_results_tell_themselves():
+    for result in (
+        labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3),
+        will_it_help(*pilot()),
+        cost_optimal(0.9, cost_label=1, cost_judge=0.1, budget=1000),
+        detectable_difference(50, 1000, rho=0.7, sd=1.0),
+    ):
+        assert result._rows()
+        assert "|v:" in result.signature
+        assert "\n" not in str(result)
+    assert str(labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3)) == (
+        "51 labels with the judge (r = 0.7, 800 items), 90 without, for a difference of 0.3 found with power 0.8"
+    )
