@@ -211,7 +211,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """
     full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
     other = ("estimate_other", "estimate_other_missing")
-    full = full.drop(columns=[name for name in other if name in full and full[name].equals(full["estimate"])])
+    full = full.drop(columns=[name for name in other if name in full and full[name].equals(full.get("estimate"))])
     stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
