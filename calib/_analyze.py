@@ -283,9 +283,7 @@ def difference(
     labels, results = [], []
     for pair in gold_pairs(scores, gold):
         _need_gold(pair.frame, method, None, pair.label, 2)
-        found = [
-            _difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others
-        ]
+        found = [_difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             labels.append(label | ({"p_adjusted": float(value)} if len(others) > 1 else {}))
@@ -300,7 +298,9 @@ def _others(scores: pd.DataFrame, a: str, b: str | Sequence[str] | None) -> list
         return [name for name in known if name != a] or [a]
     others = [b] if isinstance(b, str) else list(b)
     if a in others or not others:
-        raise TableError(f"`a` and `b` must be two systems, but both are {a!r}." if others else "`b` must name a system.")
+        raise TableError(
+            f"`a` and `b` must be two systems, but both are {a!r}." if others else "`b` must name a system."
+        )
     return others
 
 

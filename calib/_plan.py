@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib import stats
 from calib._analyze import ends_of, gold_pairs, parts_of, whole_column
-from calib._pairs import DESIGN, WHO, ready, slices
+from calib._pairs import DESIGN, ready, slices
 from calib._results import Results, words
 from calib.stats import _check
 from calib.table import TableError

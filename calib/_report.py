@@ -229,7 +229,11 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """
     # warnings are said in words, each once
-    numbers = _once(results.to_frame()).drop(columns=["signature", "warnings"], errors="ignore").replace({"estimator": _ESTIMATORS})
+    numbers = (
+        _once(results.to_frame())
+        .drop(columns=["signature", "warnings"], errors="ignore")
+        .replace({"estimator": _ESTIMATORS})
+    )
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
@@ -318,7 +322,9 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     who = "human" if result.estimand.startswith("human") else "judge's"
     of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
     apart = "Difference of mean" if "difference" in result.estimand else "Mean"
-    what = " ".join(filter(None, (apart, who, str(label.get("criterion", "score")), *[f"of {', '.join(of)}"] * bool(of))))
+    what = " ".join(
+        filter(None, (apart, who, str(label.get("criterion", "score")), *[f"of {', '.join(of)}"] * bool(of)))
+    )
     labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
     scores = f" and {result.n} judge scores" if result.uses_judge else ""
     gain = 1 - result.width_ratio

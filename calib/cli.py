@@ -545,7 +545,14 @@ def interval(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, [scores], gold)
-    options: dict[str, Any] = {"by": by, "groups": groups or None, "strata": strata, "target": target, "method": method, "null": null}
+    options: dict[str, Any] = {
+        "by": by,
+        "groups": groups or None,
+        "strata": strata,
+        "target": target,
+        "method": method,
+        "null": null,
+    }
     options |= {"conservative": conservative, "alternative": alternative, "min_gold": min_gold}
     options |= {"tuned_on_gold": tuned_on_gold}
     _show_means(calib.interval(judged, people, **options, confidence_level=confidence_level), out)

@@ -27,6 +27,7 @@ from calib.stats._plan import (
 )
 from calib.stats._proportion import RoganGladen, rogan_gladen
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
+from calib.stats._systems import MeanEstimates, ppi_means
 from calib.stats._ties import TieCalibration, tie_calibration
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "JudgeHelp",
     "LabelsNeeded",
     "MeanEstimate",
+    "MeanEstimates",
     "Moments",
     "Ranking",
     "Reliability",
@@ -75,6 +77,7 @@ __all__ = [
     "mode",
     "ppi_difference",
     "ppi_mean",
+    "ppi_means",
     "rank_judges",
     "reliability",
     "rogan_gladen",

@@ -16,8 +16,9 @@ from calib.stats import _check
 from calib.stats._check import Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._gold import gold_of
-from calib.stats._interval import MeanEstimate, ppi_mean
+from calib.stats._interval import MeanEstimate, _on_scale, ppi_mean
 from calib.stats._laws import ALTERNATIVES
+from calib.stats._moments import Moments, moments_of
 from calib.stats._proportion import post_stratified
 
 _BATCH = 1 << 20  # resampled scores at once
@@ -30,7 +31,7 @@ _FEW = 1000  # labels, above which leaving each out costs more than it adds
 def ppi_proportion(
     y: ArrayLike,
     f: ArrayLike,
-    f_unlabeled: ArrayLike | None = None,
+    f_unlabeled: ArrayLike | Moments | None = None,
     *,
     above: float,
     judge_above: float | None = None,
@@ -55,7 +56,7 @@ def ppi_proportion(
     ----------
     y, f : array_like, shape (n,)
         As for `ppi_mean`.
-    f_unlabeled : array_like, shape (N,), optional
+    f_unlabeled : array_like, shape (N,), or Moments of the judge's yes (1) and no (0), optional
     above : float
         A label counts if it is this or more.
     judge_above : float, optional
@@ -105,7 +106,11 @@ def ppi_proportion(
     return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
 
 
-def _said(scores: ArrayLike, cut: float) -> NDArray[np.bool_]:
+def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moments:
+    if isinstance(scores, Moments):
+        if not scores.binary:
+            raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a share: cut the scores at {cut:g} first.")
+        return scores
     values = np.asarray(scores)
     if values.dtype.kind not in "fiub":
         values = _check.array(scores, "f_unlabeled", ndim=1)
@@ -118,7 +123,7 @@ def _said(scores: ArrayLike, cut: float) -> NDArray[np.bool_]:
 def ppi_win_rate(
     y: ArrayLike,
     f: ArrayLike,
-    f_unlabeled: ArrayLike | None = None,
+    f_unlabeled: ArrayLike | Moments | None = None,
     *,
     ties: bool = True,
     groups: Labels | None = None,
@@ -169,14 +174,14 @@ def ppi_win_rate(
     if odd.any():
         place, words = int(np.argmax(odd)), ", ".join(f"{value:g}" for value in wanted)
         raise ValueError(f"`y` must be one of {words}, but got {labels[place]:g} at {place}.")
-    rest = None if f_unlabeled is None else np.asarray(f_unlabeled, dtype=float)
-    for name, values in (("f", scores), ("f_unlabeled", rest)):
-        if values is not None and len(values) and (values.min() < 0 or values.max() > 1):
-            raise ValueError(f"`{name}` must be within [0, 1], but goes from {values.min():g} to {values.max():g}.")
+    rest = f_unlabeled if isinstance(f_unlabeled, Moments | None) else moments_of(f_unlabeled, "f_unlabeled")
+    for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
+        if part is not None and (part.low < 0 or part.high > 1):
+            raise ValueError(f"`{name}` must be within [0, 1], but goes from {part.low:g} to {part.high:g}.")
     result = ppi_mean(
         labels,
         scores,
-        rest,
+        f_unlabeled,
         bounds=(0, 1),
         step=0.5 if ties else 1,
         binary=not ties,
@@ -433,6 +438,7 @@ def ppi_quantile(
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
     data = gold_of(y, f, f_unlabeled)
+    _on_scale(data.y, bounds, "y")
     share, level = _check.probability(q, "q"), _check.probability(confidence_level, "confidence_level")
     side = _check.choice(alternative, "alternative", ALTERNATIVES)
     how = _check.choice(method, "method", ("auto", "ppi_py"))
@@ -452,8 +458,10 @@ def ppi_quantile(
         reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
         found = _on_levels(ends, levels, share) if len(levels) else _on_scores(ends, ladder, share, reach)
         estimate, low, high = found
+        if ends(np.array([-np.inf]))[2][0] >= share:
+            low = -np.inf  # so few are below it that all labels may be above
     floor, ceiling = bounds or (-np.inf, np.inf)
-    low, high = floor if side == "less" else low, ceiling if side == "greater" else high
+    low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
@@ -513,13 +521,12 @@ _Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
 def _on_levels(ends: _Ends, levels: Floats, q: float) -> tuple[float, float, float]:
-    share, low, high = (np.array(part) for part in ends(levels))
-    share[-1] = low[-1] = high[-1] = 1.0  # nothing is beyond the highest level
+    share, low, high = ends(levels)
     last = np.flatnonzero(low < q)
     return (
         float(levels[np.argmax(share >= q)]),
         float(levels[np.argmax(high >= q)]),
-        float(levels[last[-1] + 1]) if len(last) else float(levels[0]),
+        float(np.append(levels, np.inf)[last[-1] + 1]) if len(last) else float(levels[0]),
     )
 
 
@@ -802,15 +809,19 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
         known = "axis" in inspect.signature(statistic).parameters
     except (TypeError, ValueError):  # some compiled functions do not say
         known = False
-    if known:
-        return partial(statistic, axis=-1)
+
+    def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
+        found = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
+        if found.shape != scores.shape[:-1]:
+            raise ValueError(f"`statistic` must give {scores.shape[:-1]} numbers with axis=-1, but gave {found.shape}.")
+        return found
 
     def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         if scores.ndim == 1:
             return statistic(scores, *others)
         return np.array([float(statistic(*row)) for row in zip(scores, *others, strict=True)])
 
-    return by_row
+    return by_axis if known else by_row
 
 
 def _resampled(

@@ -214,7 +214,7 @@ def mean_interval(
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
     >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.696, 4.698], from 5 human labels (people alone)
+    human mean = 4, 95 % CI [2.543, 4.739], from 5 human labels (people alone)
     """
     labels = _check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
@@ -349,9 +349,9 @@ def ppi_mean(
     >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
     >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [3.226, 4.119], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.713, 95 % CI [3.213, 4.129], from 10 human labels and 22 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.697, ())
+    (0.702, ())
     """
     data = gold_of(
         y,
@@ -386,10 +386,12 @@ def ppi_difference(
     y_b: ArrayLike,
     f_a: ArrayLike,
     f_b: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
     *,
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     groups: Labels | None = None,
+    groups_unlabeled: Labels | None = None,
     target: str = "population",
     method: str = "auto",
     alternative: str = "two-sided",
@@ -409,10 +411,11 @@ def ppi_difference(
         unlabelled; a pair counts as gold where both have a label.
     f_a, f_b : array_like, shape (n,)
         Judge scores of the same.
+    f_unlabeled : array_like, shape (N,), or Moments, optional
+        The judge's differences f_a - f_b on the inputs without labels, if `y_a` and `y_b` are whole.
     bounds, step
         Of one score, as for `ppi_mean`; differences then lie within plus and minus their distance.
-    groups : sequence, shape (n,), optional
-    target, method, alternative, min_gold, confidence_level
+    groups, groups_unlabeled, target, method, alternative, min_gold, confidence_level
         As for `ppi_mean`.
     null : float, default 0.0
         `p_value` is for this difference.
@@ -437,11 +440,11 @@ def ppi_difference(
     first, second = _check.array(y_a, "y_a", ndim=1), _check.array(y_b, "y_b", ndim=1)
     judge_a, judge_b = _check.array(f_a, "f_a", ndim=1), _check.array(f_b, "f_b", ndim=1)
     _check.same_length(y_a=first, y_b=second, f_a=judge_a, f_b=judge_b)
-    ends = _bounds(bounds, step)
+    ends = bounds_of(bounds, step)
     for labels, name in ((first, "y_a"), (second, "y_b")):
-        _on_scale(labels, ends, name)
+        on_scale(labels, ends, name)
     width = None if ends is None else ends[1] - ends[0]
-    data = gold_of(first - second, judge_a - judge_b, None, groups=(groups, None))
+    data = gold_of(first - second, judge_a - judge_b, f_unlabeled, groups=(groups, groups_unlabeled))
     asked = _asked(
         data,
         None if width is None else (-width, width),
@@ -493,8 +496,8 @@ def _asked(
     min_gold: int,
     confidence_level: float,
 ) -> _Asked:
-    ends, level = _bounds(bounds, step), _check.probability(confidence_level, "confidence_level")
-    _on_scale(data.y, ends, "y")
+    ends, level = bounds_of(bounds, step), _check.probability(confidence_level, "confidence_level")
+    on_scale(data.y, ends, "y")
     yes_or_no = _yes_or_no(data, ends, step, binary)
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
@@ -518,7 +521,7 @@ def _asked(
     )
 
 
-def _bounds(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:
+def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:
     if bounds is None:
         if step is not None:
             raise ValueError(f"`step` must come with `bounds`, but came alone ({step!r}).")
@@ -534,7 +537,7 @@ def _bounds(bounds: tuple[float, float] | None, step: float | None) -> tuple[flo
     return low, high
 
 
-def _on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
+def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
     if bounds is None:
         return
     off = (y < bounds[0]) | (y > bounds[1])
@@ -616,7 +619,9 @@ def _overlap(items: Labels | None, items_unlabeled: Labels | None) -> tuple[str,
     if items is None or items_unlabeled is None:
         return ()
     common = set(np.asarray(items).tolist()) & set(np.asarray(items_unlabeled).tolist())
-    text = f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common), default='')}"
+    text = (
+        f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common), default='')}"
+    )
     return (text,) if common else ()
 
 
@@ -630,7 +635,9 @@ def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, ye
     if not np.ptp(y):
         found.append(f"constant_gold: all {n} labels are {y[0]:g}, so they say nothing about their own spread")
     elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
-        found.append(f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others")
+        found.append(
+            f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others"
+        )
     if data.grouped and 1 < data.n_groups < 10:
         found.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
     return tuple(found) + (_judge_cautions(data, yes_or_no=yes_or_no) if judged else ())
@@ -795,28 +802,35 @@ def _proportions(data: Gold, asked: _Asked) -> _Found:
     )  # fmt: skip
 
     def ends(tail: float) -> tuple[float, float]:
-        found = _proportion.post_stratified(
-            *counts, 1 - 2 * tail, conservative=asked.conservative, finite=asked.finite
-        )
+        found = _proportion.post_stratified(*counts, 1 - 2 * tail, conservative=asked.conservative, finite=asked.finite)
         return low + (high - low) * float(found[1]), low + (high - low) * float(found[2])
 
     point = float(_proportion.post_stratified(*counts, asked.level, finite=asked.finite)[0])
-    error = (high - low) * _posterior_error(*counts, finite=asked.finite)
+    error = (high - low) * float(posterior_error(*counts, finite=asked.finite))
     method = "mover-clopper-pearson" if asked.conservative else "mover-jeffreys"
     name = method if data.n_rest else _ALONE[method]
     return _Found(low + (high - low) * point, error, np.nan, np.nan, name, Numeric(ends, asked.bounds))
 
 
-def _posterior_error(k1: int, n1: int, k0: int, n0: int, rest1: int, rest0: int, *, finite: bool) -> float:
+def posterior_error(
+    k1: ArrayLike,
+    n1: ArrayLike,
+    k0: ArrayLike,
+    n0: ArrayLike,
+    rest1: ArrayLike,
+    rest0: ArrayLike,
+    *,
+    finite: bool,
+) -> Floats:
     """Standard deviation with Jeffreys' posterior for both rates: not 0 where the judge made no error yet."""
-    n = n1 + n0 + rest1 + rest0
-    q = (n1 + rest1) / n
-    a, b = np.array([k1, k0]) + 0.5, np.array([n1 - k1, n0 - k0]) + 0.5
-    spread = a * b / (a + b) ** 2 / (a + b + 1)
-    left = np.array([rest1, rest0]) / np.maximum([n1 + rest1, n0 + rest0], 1)
-    rates = a / (a + b)
-    drawn = 0.0 if finite else (rates[0] - rates[1]) ** 2 * q * (1 - q) / n
-    return float(np.sqrt(np.array([q, 1 - q]) ** 2 @ (spread * left if finite else spread) + drawn))
+    yes, gold, rest = (np.stack(pair).astype(float) for pair in ((k1, k0), (n1, n0), (rest1, rest0)))
+    n = (gold + rest).sum(axis=0)
+    share = (gold + rest) / n
+    a, b = yes + 0.5, gold - yes + 0.5
+    spread, rates = a * b / (a + b) ** 2 / (a + b + 1), a / (a + b)
+    unknown = rest / np.maximum(gold + rest, 1) if finite else 1.0
+    drawn = 0.0 if finite else (rates[0] - rates[1]) ** 2 * share[0] * share[1] / n
+    return np.asarray(np.sqrt((share**2 * spread * unknown).sum(axis=0) + drawn))
 
 
 def _judge_alone(data: Gold) -> _Found:

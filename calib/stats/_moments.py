@@ -153,7 +153,7 @@ def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
     values, codes = _check.array(scores, "chunks", ndim=1), np.asarray(systems)
     refuse_missing(values, "chunks")
     _check.same_length(scores=values, systems=codes)
-    if codes.dtype.kind not in "iu" or (len(codes) and not (0 <= codes.min() and codes.max() < count)):
+    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < count)):
         raise ValueError(f"systems must be whole numbers from 0 to `n_systems` - 1 ({count - 1}), but are not all.")
     n = np.bincount(codes, minlength=count)
     mean = np.bincount(codes, values, count) / np.maximum(n, 1)

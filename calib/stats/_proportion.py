@@ -228,7 +228,10 @@ class RoganGladen(Result):
         row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
         row |= {"sensitivity": self.sensitivity, "specificity": self.specificity, "judge_rate": self.judge_rate}
         row |= {"n_positive": self.n_positive, "n_negative": self.n_negative, "n": self.n}
-        return [row | {"p_transport": self.p_transport, "warnings": "; ".join(self.warnings)}]
+        return [
+            row
+            | {"p_transport": self.p_transport, "warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}
+        ]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"rogan-gladen": True, "lee": True, "cl": self.confidence_level}
@@ -287,7 +290,7 @@ def rogan_gladen(
     -----
     CalibWarning
         "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few-gold": under 10 human yes, or human no.
+        "infeasible": its rate cannot come from these errors. "few_gold": under 10 human yes, or human no.
 
     References
     ----------
@@ -364,7 +367,7 @@ def _doubts(parts: Corrected, rates: dict[str, Any], counts: dict[str, int]) -> 
             f"{rates['q0']:.3g}: the judge errs otherwise on these items than on the gold ones."
         )
     if fewest < 10:
-        found.append(f"few-gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
+        found.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
     return found
 
 

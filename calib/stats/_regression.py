@@ -232,6 +232,8 @@ def ppi_logistic(
     for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
         if values.min() < 0 or values.max() > 1:
             raise ValueError(f"`{name}` must be within [0, 1], but goes from {values.min():g} to {values.max():g}.")
+    if len(np.unique(data.y)) < 2:
+        raise ValueError(f"`y` must hold both outcomes, but all {data.n} labels are {data.y[0]:g}.")
     if lam is not None and not 0 <= lam <= 1:
         raise ValueError(f"`lam` must be within [0, 1], but got {lam!r}.")
     fit = (_ppi_py if how == "ppi_py" else _corrected)(data, _LOGISTIC, _logistic_point, lam)
@@ -320,15 +322,18 @@ def _result(
     tail = (1 - level) / 2 if side == "two-sided" else 1 - level
     with np.errstate(invalid="ignore", divide="ignore"):
         above, below = law.tails(0.0)
+    known = (
+        fit.residual > 0
+    )  # labels without any error say nothing about their spread: no interval, rather than a point
     p_value = {"two-sided": np.minimum(1, 2 * np.minimum(above, below)), "greater": above, "less": below}[side]
     warned = _few(data, model)
     return RegressionEstimate(
         names=data.names,
         estimate=fit.theta,
         std_error=np.sqrt(variance),
-        low=np.full_like(fit.theta, -np.inf) if side == "less" else np.asarray(law.low(tail)),
-        high=np.full_like(fit.theta, np.inf) if side == "greater" else np.asarray(law.high(tail)),
-        p_value=np.asarray(p_value),
+        low=np.where(known, -np.inf if side == "less" else law.low(tail), np.nan),
+        high=np.where(known, np.inf if side == "greater" else law.high(tail), np.nan),
+        p_value=np.where(known, p_value, np.nan),
         df=df,
         confidence_level=level,
         alternative=side,
@@ -342,11 +347,15 @@ def _result(
 
 
 def _few(data: _Data, model: str) -> tuple[str, ...]:
+    found = []
     rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if model == "logistic" else data.n
-    if rarer >= 10:
-        return ()
-    what = "labels of the rarer outcome" if model == "logistic" else "labels"
-    return (f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say",)
+    if rarer < 10:
+        what = "labels of the rarer outcome" if model == "logistic" else "labels"
+        found.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
+    leverage = np.sum(data.x @ np.linalg.inv(data.x.T @ data.x) * data.x, axis=1)
+    if leverage.max() > 1 - 1e-9:
+        found.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
+    return tuple(found)
 
 
 # --- least squares with the judge's score as one more covariate ---------------------------------------------------
@@ -372,7 +381,7 @@ def _judge_ols(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _Judge:
     for x, f in (block for part in parts for block in _blocks(*part)):
         gram += x.T @ x
         cross += x.T @ f
-    inverse = np.linalg.inv(gram)
+    inverse = _inverse(gram)
     theta = inverse @ cross
     meat, squares = np.zeros((d, d)), 0.0
     for x, f in (block for part in parts for block in _blocks(*part)):
@@ -383,6 +392,13 @@ def _judge_ols(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _Judge:
     # HC1: with a column of ones alone the usual variance of a mean
     variance = np.diag(inverse @ meat @ inverse) * n / (n - d)
     return _Judge(theta, variance, squares / (n - d))
+
+
+def _inverse(gram: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.inv(gram))
+    except np.linalg.LinAlgError:
+        raise ValueError("`X_unlabeled` must have columns that do not depend on each other, but they do.") from None
 
 
 def _double(data: _Data, lam: float | None) -> _Fit:
@@ -405,10 +421,18 @@ def _double(data: _Data, lam: float | None) -> _Fit:
     usual = float(error @ error) / (n - p) * (np.diag(inverse) + gap**2 * float(beyond @ beyond) * shrink**2)
     leverage = np.sum(hat * x, axis=1) + beyond**2 * shrink
     pull = hat + np.outer(beyond * shrink, gap)
-    robust = (n - 1) / n * np.sum((pull * (error / (1 - leverage))[:, None]) ** 2, axis=0)
+    robust = (n - 1) / n * np.sum((pull * _left_out(error, leverage)[:, None]) ** 2, axis=0)
+    known = float(error @ error) > _DUST * float(y @ y)  # else nothing is left to tell the spread
     theta = hat.T @ (y - slope * f) + slope * judge.theta
     weight = slope * data.rest / (n + data.rest) if lam is None else lam
-    return _Fit(theta, np.maximum(usual, robust), slope**2 * judge.variance, n - p, weight)
+    return _Fit(theta, np.maximum(usual, robust) * known, slope**2 * judge.variance, n - p, weight)
+
+
+def _left_out(error: Floats, leverage: Floats) -> Floats:
+    """Errors by fits without the item itself; of an item that alone fixes a coefficient there is none."""
+    rest = 1 - leverage
+    by = rest.reshape((-1,) + (1,) * (error.ndim - 1))
+    return np.asarray(np.divide(error, by, out=np.zeros_like(error), where=by > 1e-9))
 
 
 # --- corrected losses -------------------------------------------------------------------------------------------
@@ -452,7 +476,7 @@ def _covariance(scores: _Scores, n: int) -> Floats:
 
 def _ols_point(data: _Data, lam: float, _: Floats) -> Floats:
     judge = _scores(data.x_rest, data.f_rest, np.zeros(data.x.shape[1]), _LINEAR, meat=False)
-    imputed = np.linalg.solve(judge.hessian, -lam * judge.gradient)
+    imputed = -lam * (_inverse(judge.hessian) @ judge.gradient)
     return np.asarray(imputed + np.linalg.lstsq(data.x, data.y - lam * data.f, rcond=None)[0])
 
 
@@ -556,7 +580,7 @@ def _corrected(data: _Data, family: _Family, point: Any, lam: float | None) -> _
     mean = family.mean(data.x @ theta)
     leverage = family.weight(mean) * np.sum(data.x @ np.linalg.inv(pulls.hessian_gold) * data.x, axis=1)
     pull = pulls.label - weight * pulls.judge
-    pull = (pull - pull.mean(axis=0)) / (1 - leverage)[:, None]
+    pull = _left_out(pull - pull.mean(axis=0), leverage)
     residual = np.sum((pull @ bread) ** 2, axis=0) / n**2
     judge = weight**2 * np.diag(bread @ _covariance(pulls.rest, rest) @ bread) / rest
     return _Fit(theta, residual, judge, n - d, weight)

@@ -1,0 +1,193 @@
+"""Corrected means of very many systems at once, from labels and mergeable moments: one pass over the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.stats import _check, _proportion
+from calib.stats._check import Codes, Floats
+from calib.stats._estimate import Result, short
+from calib.stats._interval import bounds_of, on_scale, posterior_error
+from calib.stats._laws import Law, Score, Student
+from calib.stats._moments import Moments, refuse_missing
+from calib.stats._ridge import Rule, ridge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeanEstimates(Result):
+    """Means of many systems with their intervals; see `MeanEstimate` for one.
+
+    Attributes
+    ----------
+    estimate, std_error, low, high : ndarray, shape (systems,)
+    lam : ndarray, shape (systems,)
+        Weight of the judge; NaN for yes or no.
+    n_gold, n : ndarray of int, shape (systems,)
+        Items with a label; items in all.
+    confidence_level : float
+    method : str
+        "wilson-ppi", "t-ppi" or "mover-jeffreys".
+    """
+
+    estimate: Floats = field(repr=False)
+    std_error: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    lam: Floats = field(repr=False)
+    n_gold: Codes = field(repr=False)
+    n: Codes = field(repr=False)
+    confidence_level: float
+    method: str
+
+    def _columns(self) -> dict[str, Any]:
+        ends = {"conf_low": self.low, "conf_high": self.high}
+        numbers = {"estimate": self.estimate, "std_error": self.std_error, **ends, "lam": self.lam}
+        return {"system": np.arange(len(self.estimate)), **numbers, "n_gold": self.n_gold, "n": self.n}
+
+    def to_frame(self) -> Any:
+        """One row per system (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self._columns())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _terms(self) -> dict[str, Any]:
+        terms = {self.method: True, "of": "human-mean", "alt": "two-sided", "cl": self.confidence_level}
+        return terms | {"systems": len(self.estimate), "gold": int(self.n_gold.sum()), "n": int(self.n.sum())}
+
+    def __str__(self) -> str:
+        half = short(float(np.median(self.high - self.low)) / 2)
+        return (
+            f"human means of {len(self.estimate)} systems, half-width {half} in the middle, from "
+            f"{self.n_gold.sum()} human labels and {self.n.sum()} judge scores (people and judge)"
+        )
+
+
+def ppi_means(
+    y: ArrayLike,
+    f: ArrayLike,
+    systems: ArrayLike,
+    f_unlabeled: Moments,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    same_scale: bool | None = None,
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
+) -> MeanEstimates:
+    """`ppi_mean` of each of many systems in one go, from moments of the unlabelled scores.
+
+    The numbers are those of `ppi_mean` on each system alone, without its warnings.
+
+    Parameters
+    ----------
+    y, f : array_like, shape (n,)
+        Human labels and judge scores of the gold items of all systems.
+    systems : array_like of int, shape (n,)
+        Number of the system of each, 0 .. systems - 1.
+    f_unlabeled : Moments
+        Of the other items by system: ``Moments.from_chunks(..., n_systems=...)``.
+    bounds, step, same_scale, confidence_level
+        As for `ppi_mean`. The scale is taken as common if all judge scores lie on it.
+        Labels and judge scores that are all 0 or 1 give proportions.
+    min_gold : int, default 10
+        Fewer labels of any system are refused.
+
+    Returns
+    -------
+    MeanEstimates
+
+    Raises
+    ------
+    ValueError
+        As `ppi_mean`, or if `systems` are not numbers of the systems in `f_unlabeled`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> quality = rng.normal(3, 0.5, (2, 500)).clip(1, 5)
+    >>> judged = (quality + rng.normal(0, 0.2, (2, 500))).clip(1, 5)
+    >>> rest = Moments.from_chunks([(judged[:, 20:].ravel(), np.repeat([0, 1], 480))], n_systems=2)
+    >>> found = ppi_means(quality[:, :20].ravel(), judged[:, :20].ravel(), np.repeat([0, 1], 20), rest, bounds=(1, 5))
+    >>> print(found)
+    human means of 2 systems, half-width 0.1316 in the middle, from 40 human labels and 1000 judge scores (people and judge)
+    """
+    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    refuse_missing(labels, "y")
+    refuse_missing(scores, "f")
+    ends, level = bounds_of(bounds, step), _check.probability(confidence_level, "confidence_level")
+    on_scale(labels, ends, "y")
+    code = _numbers(systems, f_unlabeled)
+    _check.same_length(y=labels, f=scores, systems=code)
+    n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
+    _enough(n_gold, _check.whole(min_gold, "min_gold", least=2))
+    n = n_gold + f_unlabeled.n
+    if ends in {None, (0.0, 1.0)} and np.isin(labels, (0, 1)).all() and np.isin(scores, (0, 1)).all():
+        found = _proportions(labels, scores, code, f_unlabeled, level)
+        return MeanEstimates(**found, n_gold=n_gold, n=n, confidence_level=level, method="mover-jeffreys")
+    inside = ends is not None and bool(
+        ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
+    )
+    rule = (
+        Rule(4, 1, ends, step or 0.0)
+        if (inside if same_scale is None else same_scale)
+        else Rule(1, 0, ends, step or 0.0)
+    )
+    parts = ridge(labels, scores, code, f_unlabeled, rule)
+    point, law = _law(parts, ends)
+    tail = (1 - level) / 2
+    return MeanEstimates(
+        estimate=point,
+        std_error=np.sqrt(parts.variance),
+        low=np.asarray(law.low(tail)),
+        high=np.asarray(law.high(tail)),
+        lam=parts.weight,
+        n_gold=n_gold,
+        n=n,
+        confidence_level=level,
+        method="t-ppi" if ends is None else "wilson-ppi",
+    )
+
+
+def _law(parts: Any, ends: tuple[float, float] | None) -> tuple[Floats, Law]:
+    if ends is None:
+        return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
+    point = np.clip(parts.point, *ends)
+    return point, Score(point, parts.variance, parts.satterthwaite, parts.n, ends)
+
+
+def _proportions(y: Floats, f: Floats, code: Codes, rest: Moments, level: float) -> dict[str, Floats]:
+    if not rest.binary:
+        raise ValueError("`f_unlabeled` must be moments of 0 and 1 for proportions, but holds other scores.")
+    sets = len(rest.n)
+    k1, n1, k0, n0 = (np.bincount(code, part, sets) for part in (y * f, f, y * (1 - f), 1 - f))
+    yes = np.round(rest.mean * rest.n)
+    counts = (k1, n1, k0, n0, yes, rest.n - yes)
+    estimate, low, high, *_ = _proportion.post_stratified(*counts, level)
+    error = posterior_error(*counts, finite=False)
+    return {"estimate": estimate, "std_error": error, "low": low, "high": high, "lam": np.full(sets, np.nan)}
+
+
+def _numbers(systems: ArrayLike, rest: Moments) -> Codes:
+    codes = np.asarray(systems)
+    if np.ndim(rest.n) != 1:
+        raise ValueError("`f_unlabeled` must be moments by system (`n_systems`), but holds one set.")
+    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < len(rest.n))):
+        raise ValueError(f"`systems` must be whole numbers from 0 to {len(rest.n) - 1}, but are not all.")
+    return codes.astype(np.intp, copy=False)
+
+
+def _enough(n_gold: Codes, least: int) -> None:
+    short_of = np.flatnonzero(n_gold < least)
+    if len(short_of):
+        raise ValueError(
+            f"each system must have {least} gold labels at least (`min_gold` lowers that), but {len(short_of)} have "
+            f"fewer, such as {short_of[0]} with {n_gold[short_of[0]]}."
+        )
