@@ -87,7 +87,7 @@ def interval(
     >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
     >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
     >>> print(results.select(system="clean").one())
-    human mean = 4.732, 95 % CI [4.423, 4.881], from 12 human labels and 24 judge scores (people and judge) \
+    human mean = 4.732, 95 % CI [4.405, 4.885], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
     options = {"target": target, "method": method, "alternative": alternative, "null": null}
@@ -141,7 +141,7 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
         raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
     if not known:
         return {}
-    values = max((scale.values for scale in known), key=len)
+    values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
     return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
 
 

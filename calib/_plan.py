@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def labels_needed(
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
     43 labels with the judge (r = 0.9224, 312 items), 153 without, for a 95 % interval of +/- 0.1499
     """
-    options = {"half_width": half_width, "difference": difference, "power": power}
+    options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
     return _each(scores, gold, by, lambda part: stats.labels_needed(part["y"], part["x"], **options))
 
@@ -224,7 +225,7 @@ def plan(
     _check_prices(prices)
     if (half_width is None) == (budget is None):
         raise ValueError("`half_width` or `budget` must be given, and only one of them.")
-    costs = {f"cost_{name}": float(price) for name, price in prices.items()}
+    costs: dict[str, Any] = {f"cost_{name}": float(price) for name, price in prices.items()}
 
     def best(part: pd.DataFrame) -> stats.Result:
         rho = stats.will_it_help(part["y"], part["x"]).rho
@@ -304,7 +305,7 @@ def transport_test(
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 options = home | {"confidence_level": confidence_level}
-                results.append(_named(label, lambda p=part, o=options: stats.transport_test(p["y"], p["x"], **o)))
+                results.append(_named(label, partial(stats.transport_test, part["y"], part["x"], **options)))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -313,7 +314,7 @@ def _each(
     scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, ask: Callable[[pd.DataFrame], stats.Result]
 ) -> Results:
     """One answer for each judge and criterion, and each value of `by`."""
-    found = [(label, _named(label, lambda p=part: ask(p))) for label, part in _labelled_parts(scores, gold, by)]
+    found = [(label, _named(label, partial(ask, part))) for label, part in _labelled_parts(scores, gold, by)]
     return Results(tuple(label for label, _ in found), tuple(result for _, result in found))
 
 

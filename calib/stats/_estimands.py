@@ -16,7 +16,7 @@ from calib.stats import _check
 from calib.stats._check import Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._gold import gold_of
-from calib.stats._interval import MeanEstimate, _on_scale, ppi_mean
+from calib.stats._interval import MeanEstimate, on_scale, ppi_mean
 from calib.stats._laws import ALTERNATIVES
 from calib.stats._moments import Moments, moments_of
 from calib.stats._proportion import post_stratified
@@ -438,7 +438,7 @@ def ppi_quantile(
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
     data = gold_of(y, f, f_unlabeled)
-    _on_scale(data.y, bounds, "y")
+    on_scale(data.y, bounds, "y")
     share, level = _check.probability(q, "q"), _check.probability(confidence_level, "confidence_level")
     side = _check.choice(alternative, "alternative", ALTERNATIVES)
     how = _check.choice(method, "method", ("auto", "ppi_py"))

@@ -54,6 +54,13 @@ class Gold:
         return len(np.unique(np.concatenate([self.group, rest]))) < len(self.group) + len(rest)
 
     @property
+    def split_groups(self) -> bool:
+        """Whether a group has items with and without a label."""
+        if self.group is None or self.group_rest is None:
+            return False
+        return bool(np.isin(self.group, self.group_rest).any())
+
+    @property
     def weighted(self) -> bool:
         return self.weight is not None or self.inclusion is not None
 
@@ -69,7 +76,7 @@ class Gold:
             return int(np.count_nonzero(self.scores_rest >= cut))
         if self.n_rest and not self.rest.binary:
             raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}.")
-        return int(round(float(self.rest.mean) * self.n_rest))
+        return round(float(self.rest.mean) * self.n_rest)
 
 
 def gold_of(
@@ -104,16 +111,11 @@ def gold_of(
         if pair[1] is not None:
             _need_scores(loose, f"{name}_unlabeled")
             _check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
-    return Gold(
-        labels,
-        scores,
-        rest,
-        loose,
-        *_codes_of(groups, "groups"),
-        *_codes_of(strata, "strata"),
-        *(_positive(w, n) for w, n in zip(weights, ("weights", "weights_unlabeled"), strict=True)),
-        _inclusion(inclusion, len(labels)),
-    )
+    group, group_rest = _codes_of(groups, "groups")
+    stratum, stratum_rest = _codes_of(strata, "strata")
+    weight, weight_rest = _positive(weights[0], "weights"), _positive(weights[1], "weights_unlabeled")
+    drawn = _inclusion(inclusion, len(labels))
+    return Gold(labels, scores, rest, loose, group, group_rest, stratum, stratum_rest, weight, weight_rest, drawn)
 
 
 def _need_scores(loose: NDArray[Any] | None, name: str) -> None:
@@ -137,15 +139,23 @@ def _from_one_table(
     known = None if groups[0] is None else _check.codes(groups[0], "groups")
     parts = None if strata[0] is None else _check.codes(strata[0], "strata")
     drawn = None if inclusion is None else _inclusion(inclusion, len(labels))
+    group, group_rest = split(known)
+    stratum, stratum_rest = split(parts)
+    weight, weight_rest = split(_positive(weights[0], "weights"))
+    chance = None if drawn is None else drawn[given]
+    moments = moments_of(rest, "f")
     return Gold(
         labels[given],
         scores[given],
-        moments_of(rest, "f"),
+        moments,
         rest,
-        *split(known),
-        *split(parts),
-        *split(_positive(weights[0], "weights")),
-        None if drawn is None else drawn[given],
+        group,
+        group_rest,
+        stratum,
+        stratum_rest,
+        weight,
+        weight_rest,
+        chance,
     )
 
 
@@ -153,8 +163,8 @@ def _codes_of(pair: tuple[Labels | None, Labels | None], name: str) -> tuple[Cod
     """One numbering for both, so that a group may have labelled and unlabelled items."""
     if pair[0] is None or pair[1] is None:
         return None, None
-    for which, labels in zip((name, f"{name}_unlabeled"), pair, strict=True):
-        _check.codes(labels, which)
+    _check.codes(pair[0], name)
+    _check.codes(pair[1], f"{name}_unlabeled")
     both = _check.codes([*pair[0], *pair[1]], name)
     return both[: len(pair[0])], both[len(pair[0]) :]
 

@@ -271,7 +271,8 @@ def ppi_mean(
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
       usual and the HC3 variance, with one more label that was not seen, off by the length of the
-      scale over sqrt(m + 2) where m labels have shown how far off labels lie (at least by a `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
+      scale over sqrt(m + 2) where m labels have shown how far off labels lie (at least by a
+      `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
     - no bounds: the same without the unseen label, plus and minus t standard errors;
     - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
       at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
@@ -435,7 +436,8 @@ def ppi_difference(
     >>> result = ppi_difference([4, 5, 4, nan, nan], [3, 3, 4, nan, nan],
     ...                         [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3], method="ppi")
     >>> print(result)
-    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI) [warnings: few_labels, weak_judge]
+    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI)
+    [warnings: few_labels, weak_judge]
     """
     first, second = _check.array(y_a, "y_a", ndim=1), _check.array(y_b, "y_b", ndim=1)
     judge_a, judge_b = _check.array(f_a, "f_a", ndim=1), _check.array(f_b, "f_b", ndim=1)
@@ -603,7 +605,7 @@ def _fits(data: Gold, method: str, finite: bool) -> None:
             raise ValueError(f"method {method!r} cannot take `{refused[0]}`; 'auto' can.")
     if finite and data.weighted:
         raise ValueError("target='benchmark' cannot be combined with `weights` or `inclusion`.")
-    if finite and data.grouped and np.isin(data.group, data.group_rest).any():
+    if finite and data.split_groups:
         raise ValueError("target='benchmark' with `groups` needs groups that are labelled as a whole or not at all.")
 
 
@@ -659,8 +661,8 @@ def _judge_cautions(data: Gold, *, yes_or_no: bool) -> tuple[str, ...]:
         error = np.sqrt(df @ df / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
             found.append(
-                f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, {abs(apart) / error:.1f} "
-                f"standard errors: is the gold set a random sample?"
+                f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
+                f"{abs(apart) / error:.1f} standard errors: is the gold set a random sample?"
             )
     return tuple(found)
 
@@ -749,7 +751,7 @@ def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts
 def _from_parts(parts: Parts, asked: _Asked, method: str) -> _Found:
     point, variance = float(parts.point[0]), float(parts.variance[0])
     # summed over groups, the residuals have one degree of freedom less than there are groups, whatever the judge adds
-    df = float(parts.df[0] if parts.by_groups else parts.satterthwaite[0])
+    df = float(parts.df[0] if parts.whole_df else parts.satterthwaite[0])
     if asked.bounds is None:
         law: Law = Student(point, np.sqrt(variance), df)
     else:
@@ -785,8 +787,9 @@ def _stratified(data: Gold, rule: Rule, finite: bool) -> Parts:
     residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
     spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / np.maximum(each.rest - 1, 1)))
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
-    numbers = (point, residual, judge, df, share @ each.slope, share @ each.weight, len(data.y), data.n_rest)
-    return Parts(*(np.array([float(value)]) for value in numbers), by_groups=True)
+    return Parts.of_one(
+        point, residual, judge, df, float(share @ each.slope), float(share @ each.weight), len(data.y), data.n_rest
+    )
 
 
 def _proportions(data: Gold, asked: _Asked) -> _Found:

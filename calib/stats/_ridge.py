@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     bounds: tuple[float, float] | None = None
     step: float = 0.0
 
-    def unseen(self, shown: Any) -> Any:
+    def unseen(self, shown: Floats) -> Floats:
         """Squared distance of the label that was not seen, given how many labels have shown theirs.
 
         After m labels none of which was as far off as can be, the next one is so with a chance of
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
         if self.bounds is None:
             return np.zeros_like(shown)
         low, high = self.bounds
-        return np.maximum(self.step**2, (high - low) ** 2 / (shown + 2))
+        return np.asarray(np.maximum(self.step**2, (high - low) ** 2 / (shown + 2)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,17 @@ class Parts:
     weight: Floats
     n: Floats
     rest: Floats
-    by_groups: bool = False  # `df` is that of the sum already
+    whole_df: bool = False  # `df` is that of the sum of both already
+
+    @classmethod
+    def of_one(cls, *numbers: float) -> Parts:
+        """The parts of a single set, in the order of the fields; `df` is that of the sum."""
+        point, residual, judge, df, slope, weight, n, rest = (np.array([float(number)]) for number in numbers)
+        return cls(point, residual, judge, df, slope, weight, n, rest, whole_df=True)
 
     @property
     def variance(self) -> Floats:
-        return self.residual + self.judge
+        return np.asarray(self.residual + self.judge)
 
     @property
     def satterthwaite(self) -> Floats:
@@ -90,7 +96,7 @@ def ridge(
     sets = len(rest.n)
 
     def total(values: Floats) -> Floats:
-        return np.bincount(code, values, sets)
+        return np.bincount(code, values, sets).astype(float)
 
     n, N = np.bincount(code, minlength=sets).astype(float), rest.n.astype(float)  # noqa: N806 - as in the formula
     fy, ff = total(y) / n, total(f) / n
@@ -106,7 +112,8 @@ def ridge(
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
-    off = (total(y > rule.bounds[0]), total(y < rule.bounds[1])) if rule.bounds else (n, n)
+    low, high = rule.bounds or (-np.inf, np.inf)
+    off = (total(np.where(y > low, 1.0, 0.0)), total(np.where(y < high, 1.0, 0.0)))
     parts = (*off, total(np.abs(error)), total(error**2))
     unseen = rule.unseen(_shown(*(np.full(sets, part.sum()) if strata else part for part in parts)))
     one = np.where(unseen > 0, n / n.sum() if strata else 1.0, 0.0)  # it counts as one more label
@@ -137,7 +144,7 @@ def _unseen(sample: Sample, error: Floats, rule: Rule) -> float:
     return float(rule.unseen(_shown(*(np.array([part]) for part in parts)))[0])
 
 
-def _deviations(values: Floats, centre: Floats) -> Floats:
+def _deviations(values: Floats, centre: Floats | float) -> Floats:
     """Differences that are exactly 0 where only rounding is between the two."""
     difference = values - centre
     return np.where(np.abs(difference) <= _DUST * np.abs(centre), 0.0, difference)
@@ -174,9 +181,9 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
 
-    labels = by_group(sample.group, w * _deviations(sample.y, np.float64(mean_y)))[gold]
-    judged = by_group(sample.group, w * _deviations(sample.f, np.float64(mean_f)))[gold]
-    moved = _deviations(scores, np.float64(centre))
+    labels = by_group(sample.group, w * _deviations(sample.y, mean_y))[gold]
+    judged = by_group(sample.group, w * _deviations(sample.f, mean_f))[gold]
+    moved = _deviations(scores, centre)
     drift = by_group(everywhere, v * moved)
     seen, others = judged - drift[gold], drift[~gold]
     g, n, k = float(gold.sum()), len(sample.y), len(others)
@@ -193,5 +200,4 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     robust = (g - 1) / g * float(np.sum((summed / (1 - leverage)) ** 2))
     residual = max(usual, robust) * (1 - g / groups if finite else 1.0)
     judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(others @ others)
-    numbers = (mean_y + b * (centre - mean_f), residual, judge, g - p, b, b, g, k)
-    return Parts(*(np.array([float(value)]) for value in numbers), by_groups=True)
+    return Parts.of_one(mean_y + b * (centre - mean_f), residual, judge, g - p, b, b, g, k)

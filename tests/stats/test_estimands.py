@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import ppi_mean
+from calib.stats import Moments, ppi_mean
 from calib.stats._estimands import ppi_bootstrap, ppi_proportion, ppi_quantile, ppi_ratio, ppi_win_rate
 from calib.stats._proportion import post_stratified
 
@@ -71,6 +71,19 @@ def test_a_missing_judge_score_is_no_no():
     assert message(ppi_proportion, y, f, rest, above=3) == (
         "`f_unlabeled` must have a judge score for each item, but got nan at 7."
     )
+
+
+def test_shares_and_win_rates_from_moments():
+    y, f, rest = ordinal(np.random.default_rng(21))
+    said = Moments.from_chunks([rest[:200] >= 4, rest[200:] >= 4])
+    one, two = ppi_proportion(y, f, said, above=4), ppi_proportion(y, f, rest, above=4)
+    assert one.interval == two.interval
+    assert message(ppi_proportion, y, f, Moments.from_chunks([rest]), above=4).startswith(
+        "`f_unlabeled` must be moments"
+    )
+    y, f = verdicts(np.random.default_rng(22), 400, ties=True)
+    one, two = (ppi_win_rate(y[:50], f[:50], v) for v in (f[50:], Moments.from_chunks([f[50:]])))
+    assert_allclose(one.interval, two.interval)
 
 
 def verdicts(rng, size, ties):
@@ -203,7 +216,8 @@ def test_halving_finds_what_trying_every_score_finds(seed, q, n):
     result = ppi_quantile(y, own, rest, q=q)
     # in each stretch between gold scores the shares rise with the rest's count, if the judge is any good
     assert result.estimate == grid[np.argmax(share >= q)]
-    assert result.interval == (grid[np.argmax(high >= q)], after)
+    none = post_stratified(0, 0, 0, n, 0, 80, 0.95)[2]
+    assert result.interval == (-np.inf if none >= q else grid[np.argmax(high >= q)], after)
 
 
 @pytest.mark.parametrize("q", [0.25, 0.5, 0.75])
@@ -232,6 +246,16 @@ def test_a_tail_that_no_label_reaches():
     assert ppi_quantile(y, f, rest, q=0.99, bounds=(-5, 5)).interval.high == 5
 
 
+def test_a_tail_on_an_ordinal_scale():
+    """Of 20 labels none is below 2: a scale that was not declared may go on, one that was goes to 1."""
+    y, f, rest = np.repeat([2.0, 3, 4, 5], 5), np.repeat([2.0, 3, 4, 5], 5), np.repeat([2.0, 3, 4, 5], 50)
+    assert ppi_quantile(y, f, rest, q=0.02).interval.low == -np.inf
+    assert ppi_quantile(y, f, rest, q=0.99).interval.high == np.inf
+    scale = {"bounds": (1, 5), "step": 1}
+    assert ppi_quantile(y, f, rest, q=0.02, **scale).interval.low == 1
+    assert ppi_quantile(y, f, rest, q=0.99, **scale).interval == (5, 5)
+
+
 def test_one_sided_quantiles():
     data = continuous(3)
     both = ppi_quantile(*data, confidence_level=0.9).interval
@@ -253,7 +277,7 @@ def test_coverage_of_a_median_with_few_labels(n, noise):
 
 
 def test_coverage_of_a_quantile_of_a_scale():
-    """Where 60.1 % are up to the truth, the next one down is ruled out about as often as it may be."""
+    """35 % are up to 3, so the 36 % quantile is 4; 3 is ruled out, or not, by a hair."""
     rng, sets, held = np.random.default_rng(13), 300, 0
     for _ in range(sets):
         low, high = ppi_quantile(*ordinal(rng, 30, 400), q=0.36, bounds=(1, 5), step=1).interval
@@ -266,6 +290,9 @@ def test_refusals_of_quantiles():
     assert message(ppi_quantile, y, f, rest, q=3) == "`q` must be between 0 and 1, but got 3."
     assert message(ppi_quantile, y[:5], f[:5], rest).startswith("`y` must have 10 gold labels at least, but got 5")
     assert message(ppi_quantile, y, f, rest, step=1).startswith("`step` must be above 0 and come with `bounds`")
+    assert message(ppi_quantile, y, f, rest, bounds=(0, 5)).startswith(
+        "`y` must lie within `bounds` (0 to 5), but got "
+    )
     assert message(ppi_quantile, y, f, method="ppi_py").startswith("method 'ppi_py' needs items without a label")
 
 
@@ -347,6 +374,9 @@ def test_refusals_of_the_bootstrap():
     assert message(ppi_bootstrap, np.mean, y, f, rest, X=y).startswith("`X_unlabeled` must be given exactly when")
     assert message(ppi_bootstrap, np.mean, y, f, rest, X=y[:3], X_unlabeled=rest) == (
         "`X` must have the length of `y` (40), but got 3."
+    )
+    assert message(ppi_bootstrap, lambda scores, axis: scores.mean(), y, f, rest) == (
+        "`statistic` must give (1000,) numbers with axis=-1, but gave ()."
     )
     assert message(ppi_bootstrap, lambda scores: NAN, y, f, rest).startswith("`statistic` must be a finite number")
 

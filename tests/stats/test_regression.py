@@ -260,6 +260,20 @@ def test_separated_labels_are_told():
     assert text == "`y` must not be separated by the columns of `X`, but no finite coefficients fit it best."
 
 
+def test_what_the_labels_cannot_tell():
+    x, y, f, x_rest, f_rest = linear(0)
+    exact = ppi_ols(x, x @ [1, 2, 3], f, x_rest, f_rest)
+    assert np.isnan([exact.low, exact.high, exact.p_value]).all()
+    assert_allclose(exact.estimate, [1, 2, 3])
+    alone = np.column_stack([np.ones(12), np.eye(12)[3]])
+    told = ppi_ols(alone, y[:12], f[:12], x_rest[:, :2], f_rest)
+    assert told.warnings == ("leverage: a coefficient hangs on gold item 3 alone",)
+    text = "`X_unlabeled` must have columns that do not depend on each other, but they do."
+    assert message(ppi_ols, x, y, f, np.ones((500, 3)), f_rest, lam=1) == text
+    x, y, f, x_rest, f_rest = binary(0)
+    assert message(ppi_logistic, x, 0 * y, f, x_rest, f_rest) == "`y` must hold both outcomes, but all 60 labels are 0."
+
+
 def test_few_labels_of_one_outcome_are_told():
     x, y, f, x_rest, f_rest = binary(0)
     keep = np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:6]])
