@@ -11,6 +11,15 @@ from calib.stats._choose import Choice, Transport, choose_items, shift_weights, 
 from calib.stats._compare import Comparison, Ranking, compare, rank_judges
 from calib.stats._convergence import Convergence, convergence
 from calib.stats._distribution import entropy, expectation, expectation_bounds, mode, variance
+from calib.stats._estimands import (
+    BootstrapEstimate,
+    QuantileEstimate,
+    ppi_bootstrap,
+    ppi_proportion,
+    ppi_quantile,
+    ppi_ratio,
+    ppi_win_rate,
+)
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
 from calib.stats._moments import Moments
@@ -26,6 +35,7 @@ from calib.stats._plan import (
     will_it_help,
 )
 from calib.stats._proportion import RoganGladen, rogan_gladen
+from calib.stats._regression import RegressionEstimate, ppi_logistic, ppi_ols
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
 from calib.stats._systems import MeanEstimates, ppi_means
 from calib.stats._ties import TieCalibration, tie_calibration
@@ -36,6 +46,7 @@ __all__ = [
     "Agreement",
     "Alpha",
     "AltTest",
+    "BootstrapEstimate",
     "CalibWarning",
     "Ceiling",
     "Choice",
@@ -51,7 +62,9 @@ __all__ = [
     "MeanEstimate",
     "MeanEstimates",
     "Moments",
+    "QuantileEstimate",
     "Ranking",
+    "RegressionEstimate",
     "Reliability",
     "Result",
     "RoganGladen",
@@ -75,9 +88,16 @@ __all__ = [
     "labels_needed",
     "mean_interval",
     "mode",
+    "ppi_bootstrap",
     "ppi_difference",
+    "ppi_logistic",
     "ppi_mean",
     "ppi_means",
+    "ppi_ols",
+    "ppi_proportion",
+    "ppi_quantile",
+    "ppi_ratio",
+    "ppi_win_rate",
     "rank_judges",
     "reliability",
     "rogan_gladen",

@@ -70,7 +70,7 @@ class Parts:
     def satterthwaite(self) -> Floats:
         """Degrees of freedom of the sum of the two variances."""
         spread = self.residual**2 / self.df + self.judge**2 / np.maximum(self.rest - 1, 1)
-        return np.divide(self.variance**2, spread, out=np.array(self.df, dtype=float), where=spread > 0)
+        return np.asarray(np.divide(self.variance**2, spread, out=np.array(self.df, dtype=float), where=spread > 0))
 
 
 def ridge(
