@@ -137,11 +137,17 @@ def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats
 
 
 def _unseen(sample: Sample, error: Floats, rule: Rule) -> float:
-    """The same for whole groups."""
+    """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
     low, high = rule.bounds or (-np.inf, np.inf)
     off = (float(len(np.unique(sample.group[side]))) for side in (sample.y > low, sample.y < high))
     parts = (*off, float(np.abs(error).sum()), float(error @ error))
     return float(rule.unseen(_shown(*(np.array([part]) for part in parts)))[0])
+
+
+def _alike(summed: Floats, each: Floats) -> float:
+    """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
+    size, square = len(each) / len(summed), float(each @ each)
+    return min(max(float(summed @ summed) / square, 1.0), size) if square > 0 else size
 
 
 def _deviations(values: Floats, centre: Floats | float) -> Floats:
@@ -168,8 +174,9 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
 
     With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
     :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
-    worth of `rule.prior` groups. The unseen label is that of a whole group. The variance is the
-    larger of CR1 and of its form with leverages, since CR1 alone is short below 20 groups.
+    worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
+    others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
+    short below 20 groups.
     """
     groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
     gold = np.bincount(sample.group, minlength=groups) > 0
@@ -181,8 +188,8 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
 
-    labels = by_group(sample.group, w * _deviations(sample.y, mean_y))[gold]
-    judged = by_group(sample.group, w * _deviations(sample.f, mean_f))[gold]
+    off, said = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
+    labels, judged = by_group(sample.group, off)[gold], by_group(sample.group, said)[gold]
     moved = _deviations(scores, centre)
     drift = by_group(everywhere, v * moved)
     seen, others = judged - drift[gold], drift[~gold]
@@ -192,10 +199,12 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     base = square + float(others @ others) + rule.prior * own
     inverse = 1 / base if base > 0 else 0.0
     b = (float(labels @ seen) + rule.slope * rule.prior * own) * inverse
-    error = (labels - b * judged) * (1 + (centre - mean_f) * seen * inverse)
+    plain = labels - b * judged
+    error = plain * (1 + (centre - mean_f) * seen * inverse)
     p = 1 + square * inverse
     summed = error + (0.0 if finite else b * drift[gold])
-    usual = (float(summed @ summed) + _unseen(sample, error, rule) / g**2) * g / (g - p)
+    more = _unseen(sample, plain, rule) * _alike(plain, off - b * said) / (g * n)
+    usual = (float(summed @ summed) + more) * g / (g - p)
     leverage = np.minimum(1 / g + seen**2 * inverse, 0.99)
     robust = (g - 1) / g * float(np.sum((summed / (1 - leverage)) ** 2))
     residual = max(usual, robust) * (1 - g / groups if finite else 1.0)

@@ -267,7 +267,7 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
 
 def ours(parts: Parts, bounds: Bounds | None) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once."""
-    df = parts.df if parts.by_groups else parts.satterthwaite
+    df = parts.df if parts.whole_df else parts.satterthwaite
     if bounds is None:
         law: Student | Score = Student(parts.point, np.sqrt(parts.variance), df)
     else:
