@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import Pair, labels_in, pairs_of, ready, seen, slices
+from calib._pairs import DESIGN, Pair, labels_in, pairs_of, ready, seen, slices
 from calib._results import Results, words
 from calib.stats import Result, _check
 from calib.stats._compare import adjusted
@@ -206,20 +206,24 @@ def _drawn(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list
     """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
     if strata is not None:
         return {"strata": whole_column(part, strata, "strata")}, []
-    if "design" not in part or part["design"].isna().all():
-        return {}, []
-    designs = sorted(set(part["design"].dropna().astype(str)))
+    labelled = part["y"].notna()
+    if not set(DESIGN) <= set(part) or part[list(DESIGN)].isna().all(axis=None) or labelled.all():
+        return {}, []  # nobody drew them, or there was nothing to draw
+    if part[list(DESIGN)].isna().any(axis=None):
+        raise TableError("the columns of `choose_items` must have no gaps, but some scores have none of them.")
+    designs = sorted(set(part["design"].astype(str)))
     if len(designs) > 1:
         raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
-    chosen, labelled = part["chosen"].astype(bool), part["y"].notna()
+    chosen = part["chosen"].astype(str).str.lower().isin(["true", "1", "1.0"])  # a CSV has texts
     said = []
-    if (strangers := int((labelled & ~chosen).sum())) and not labelled.all():
+    if strangers := int((labelled & ~chosen).sum()):
         said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")
     if blank := int((chosen & ~labelled).sum()):
         said.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
-    if designs == ["strata"]:
-        return {"strata": part["stratum"].to_numpy()}, said
-    return ({"inclusion": part["inclusion"].astype(float)} if designs == ["active"] else {}), said
+    if designs == ["active"]:
+        return {"inclusion": part["inclusion"].astype(float)}, said
+    parts = part["stratum"].astype(float).astype(int).to_numpy()
+    return ({"strata": parts} if len(set(parts)) > 1 else {}), said
 
 
 def difference(

@@ -79,15 +79,22 @@ def choose_items(
     _check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
-    drawn = [
-        _drawn(part, n, method, on, groups, n_strata, source)
-        for part in ([frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False)])
-    ]
+    drawn: list[pd.DataFrame] = []
+    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False)]:
+        # each value of `by` has strata of its own
+        drawn.append(_drawn(part, n, method, on, groups, n_strata, source, sum(d["stratum"].nunique() for d in drawn)))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
 
 
 def _drawn(
-    part: pd.DataFrame, n: int, method: str, on: str, groups: str, n_strata: int, rng: np.random.Generator
+    part: pd.DataFrame,
+    n: int,
+    method: str,
+    on: str,
+    groups: str,
+    n_strata: int,
+    rng: np.random.Generator,
+    first: int,
 ) -> pd.DataFrame:
     options: dict[str, Any] = {"method": method, "n_strata": n_strata, "rng": rng}
     if method == "active" or (method == "strata" and on == "entropy"):
@@ -95,7 +102,7 @@ def _drawn(
     if method == "groups":
         options["groups"] = whole_column(part, groups, "groups")
     choice = stats.choose_items(part["score"], n, **options)
-    stratum = -1 if choice.stratum is None else choice.stratum
+    stratum = first + (0 if choice.stratum is None else choice.stratum)
     columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
     return pd.DataFrame(columns, index=part.index)
 
@@ -299,7 +306,9 @@ def transport_test(
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False)))
         if base is not None and base not in known:
-            raise TableError(f"`base` must be a value of {by!r}, but got {base!r}; there are {sorted(known)}.")
+            raise TableError(
+                f"`base` must be a value of {by!r}, but got {base!r}; there are {', '.join(map(repr, known))}."
+            )
         home = {} if base is None else {"y_base": known[base]["y"], "f_base": known[base]["x"]}
         for value, part in known.items():
             if value != base:

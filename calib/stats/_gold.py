@@ -95,6 +95,8 @@ def gold_of(
     _check.same_length(y=labels, f=scores, groups=groups[0], strata=strata[0], weights=weights[0], folds=folds)
     refuse_missing(scores, "f")
     if f_unlabeled is None:
+        if folds is not None:
+            raise ValueError("`folds` must come with `f_unlabeled`, a column for each fold, but came without.")
         return _from_one_table(labels, scores, groups, strata, weights, inclusion)
     if np.isnan(labels).any():
         place = int(np.argmax(np.isnan(labels)))
@@ -177,6 +179,8 @@ def _positive(values: ArrayLike | None, name: str) -> Floats | None:
     if bad.any():
         place = int(np.argmax(bad))
         raise ValueError(f"`{name}` must be 0 or more, but got {weights[place]:g} at {place}.")
+    if len(weights) and not weights.any():
+        raise ValueError(f"`{name}` must have one above 0, but all are 0.")
     return weights
 
 

@@ -378,6 +378,7 @@ def ppi_mean(
         min_gold,
         confidence_level,
     )
+    _check.same_length(y=np.asarray(y), items=items)
     said = _tuned(tuned_on_gold) + _overlap(items, items_unlabeled)
     return _estimate(data, replace(asked, warnings=said + asked.warnings), "mean")
 
@@ -461,7 +462,8 @@ def ppi_difference(
         min_gold,
         confidence_level,
     )
-    return _estimate(data, asked, "mean difference")
+    # a difference that was not seen is off by the length of one score's scale, not of two
+    return _estimate(data, replace(asked, reach=width), "mean difference")
 
 
 # --- what was asked for -----------------------------------------------------------------------------------------
@@ -481,6 +483,7 @@ class _Asked:
     alternative: str
     null: float
     level: float
+    reach: float | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -507,12 +510,17 @@ def _asked(
     _enough(data, method, min_gold, finite=finite)
     _fits(data, method, finite)
     inside = ends is not None and _within(data, ends)
+    plain = yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted
+    if conservative and not plain:
+        raise ValueError(
+            "`conservative` is for labels and a judge that say yes or no, without groups, strata or weights."
+        )
     size = 0.0 if ends is None else ends[1] - ends[0]
     return _Asked(
         bounds=ends,
         step=size if yes_or_no else float(step or 0),
         same_scale=inside if same_scale is None else same_scale,
-        binary=yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted,
+        binary=plain,
         conservative=conservative,
         finite=finite,
         method=method,
@@ -598,8 +606,8 @@ def _fits(data: Gold, method: str, finite: bool) -> None:
     ]
     if "strata" in given and len(given) > 1:
         raise ValueError(f"`strata` cannot be combined with `{next(n for n in given if n != 'strata')}`.")
-    if method != "auto":
-        refused = [n for n in given if n != "groups" or method not in {*GROUPED, "judge_only"}]
+    if method not in {"auto", "classical", "judge_only"}:
+        refused = [n for n in given if n != "groups" or method not in GROUPED]
         refused += ["target='benchmark'"] if finite else []
         if refused:
             raise ValueError(f"method {method!r} cannot take `{refused[0]}`; 'auto' can.")
@@ -642,12 +650,15 @@ def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, ye
         )
     if data.grouped and 1 < data.n_groups < 10:
         found.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
-    return tuple(found) + (_judge_cautions(data, yes_or_no=yes_or_no) if judged else ())
+    return tuple(found) + (_judge_cautions(data, bounds, yes_or_no=yes_or_no) if judged else ())
 
 
-def _judge_cautions(data: Gold, *, yes_or_no: bool) -> tuple[str, ...]:
+def _judge_cautions(data: Gold, bounds: tuple[float, float] | None, *, yes_or_no: bool) -> tuple[str, ...]:
     n, found = len(data.y), []
-    said = data.f >= _CUT if yes_or_no and _within(data, (0, 1)) else data.f
+    low, high = bounds or (0.0, 1.0)
+    said = (
+        np.where(data.f >= low + _CUT * (high - low), high, low) if yes_or_no and _within(data, (low, high)) else data.f
+    )
     if np.array_equal(data.y, said):
         found.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
     dy, df = centred(data.y), centred(data.f)
@@ -718,6 +729,9 @@ def _design(data: Gold) -> str:
 
 
 def _found(data: Gold, asked: _Asked) -> _Found:
+    if asked.method == "classical" and (asked.finite or data.stratum is not None or data.weighted):
+        t = replace(asked, method="auto", bounds=None, binary=False)
+        return _found(_blind(data), t)._replace(method="classical", lam=0.0)
     if asked.method in METHODS:
         law, lam = published(data, asked.method)
         return _Found(float(law.point), float(law.error), float(law.df), lam, asked.method, law)
@@ -739,7 +753,7 @@ def _found(data: Gold, asked: _Asked) -> _Found:
 
 def _rule(asked: _Asked) -> Rule:
     prior, slope = (4, 1) if asked.bounds is not None and asked.same_scale else (1, 0)
-    return Rule(prior, slope, asked.bounds, asked.step)
+    return Rule(prior, slope, asked.bounds, asked.step, asked.reach)
 
 
 def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
@@ -850,15 +864,19 @@ def _judge_alone(data: Gold) -> _Found:
     return _Found(float(law.point), float(law.error), float(law.df), 1.0, "judge_only", law)
 
 
+def _blind(data: Gold) -> Gold:
+    """The same labels and design with a judge that says nothing."""
+    rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
+    loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
+    return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose)
+
+
 def _width_ratio(data: Gold, asked: _Asked, found: _Found) -> float:
     """Width over that of the labels alone, by the same kind of interval and at the same level."""
     if not data.n_rest:
         return 1.0
     method = asked.method if asked.method == "auto" else "classical"
-    blind = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
-    loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
-    alone = replace(data, f=np.zeros_like(data.f), rest=blind, scores_rest=loose)
     tail = (1 - asked.level) / 2
-    laws = (found.law, _found(alone, replace(asked, method=method)).law)
+    laws = (found.law, _found(_blind(data), replace(asked, method=method)).law)
     mine, theirs = (float(law.high(tail) - law.low(tail)) for law in laws)
     return mine / theirs if theirs > 0 else np.nan

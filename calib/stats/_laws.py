@@ -54,7 +54,8 @@ class Student:
         return self.point + quantile(self.df, tail) * self.error
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        t = (self.point - null) / self.error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.nan_to_num((self.point - null) / self.error)  # of no error: 0 at the point, huge elsewhere
         return upper(self.df, t), upper(self.df, -t)
 
 
@@ -92,8 +93,9 @@ class Score:
 
     def _end(self, tail: float, side: int) -> Any:
         low, high = self.bounds
-        x, t2 = self._share, quantile(self.df, tail) ** 2 * self._worth
-        half = np.sqrt(t2 * (x * (1 - x) + t2 / 4))
+        t = quantile(self.df, tail)
+        x, t2 = self._share, t**2 * self._worth
+        half = np.sign(t) * np.sqrt(t2 * (x * (1 - x) + t2 / 4))
         return low + (high - low) * np.clip((x + t2 / 2 + side * half) / (1 + t2), 0.0, 1.0)
 
     def low(self, tail: float) -> Any:
@@ -107,7 +109,8 @@ class Score:
         m, x = (null - low) / (high - low), self._share
         if not 0 < m < 1:
             return np.where(x > m, 0.0, 1.0), np.where(x < m, 0.0, 1.0)
-        t = (x - m) / np.sqrt(m * (1 - m) * self._worth)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.nan_to_num((x - m) / np.sqrt(m * (1 - m) * self._worth))
         return upper(self.df, t), upper(self.df, -t)
 
 

@@ -116,7 +116,8 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
     if not len(values):
         return _nothing(())
     blocks = [np.asarray(values[i : i + _BLOCK], dtype=float) for i in range(0, len(values), _BLOCK)]
-    n, mean = np.array([len(b) for b in blocks]), np.array([b.mean() for b in blocks])
+    with np.errstate(invalid="ignore"):  # of inf - inf; it is refused below
+        n, mean = np.array([len(b) for b in blocks]), np.array([b.mean() for b in blocks])
     if not np.isfinite(mean).all():
         refuse_missing(np.asarray(values, dtype=float), name)
     low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)

@@ -18,13 +18,15 @@ class Rule(NamedTuple):
     """What is believed before the labels are seen.
 
     `prior` items' worth of belief in the slope `slope`; and where the scale has `bounds`, one
-    label that was not seen, at least a `step` away from what was to be expected.
+    label that was not seen, at least a `step` away from what was to be expected and at most by
+    `reach` (the length of the scale, if not given).
     """
 
     prior: float
     slope: float
     bounds: tuple[float, float] | None = None
     step: float = 0.0
+    reach: float | None = None
 
     def unseen(self, shown: Floats) -> Floats:
         """Squared distance of the label that was not seen, given how many labels have shown theirs.
@@ -34,8 +36,8 @@ class Rule(NamedTuple):
         """
         if self.bounds is None:
             return np.zeros_like(shown)
-        low, high = self.bounds
-        return np.asarray(np.maximum(self.step**2, (high - low) ** 2 / (shown + 2)))
+        reach = self.bounds[1] - self.bounds[0] if self.reach is None else self.reach
+        return np.asarray(np.maximum(self.step**2, reach**2 / (shown + 2)))
 
 
 @dataclass(frozen=True, slots=True)
