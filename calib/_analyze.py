@@ -87,7 +87,7 @@ def interval(
     >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
     >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
     >>> print(results.select(system="clean").one())
-    human mean = 4.732, 95 % CI [4.405, 4.885], from 12 human labels and 24 judge scores (people and judge) \
+    human mean = 4.732, 95 % CI [4.428, 4.88], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
     options = {"target": target, "method": method, "alternative": alternative, "null": null}

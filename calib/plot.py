@@ -185,12 +185,11 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
         of = ", ".join(_place(label, names))
         _width_curves(drawn, result, f"{of}: " * bool(of), _look(place)[0])
     drawn.set_xscale("log")
-    drawn.set_yscale("log")
+    drawn.set_ylim(bottom=0)
     drawn.set_xlabel("gold labels")
     drawn.set_ylabel(f"half-width of the {100 * pairs[0][1].confidence_level:g} % interval (score points)")
-    for axis in (drawn.xaxis, drawn.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter("")
+    drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    drawn.xaxis.set_minor_formatter("")
     drawn.spines[["top", "right"]].set_visible(False)
     drawn.grid(color="#E4E4E4", linewidth=0.6, which="both")
     drawn.legend(frameon=False, fontsize="small")
@@ -199,6 +198,7 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
 
 def _width_curves(ax: Axes, result: LabelsNeeded, of: str, colour: str) -> None:
     n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
+    ax.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
     for width, line, words, reached in (
         (judged, "-", f"{of}with the judge: {result.n_gold} labels", result.n_gold),
         (alone, "--", f"{of}labels alone: {result.n_gold_alone}", result.n_gold_alone),

@@ -214,7 +214,7 @@ def mean_interval(
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
     >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.543, 4.739], from 5 human labels (people alone)
+    human mean = 4, 95 % CI [2.751, 4.682], from 5 human labels (people alone)
     """
     labels = _check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
@@ -270,9 +270,9 @@ def ppi_mean(
     good judge makes it precise. `method="auto"` chooses by the data:
 
     - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
-      usual and the HC3 variance, with one more label that was not seen, off by the length of the
-      scale over sqrt(m + 2) where m labels have shown how far off labels lie (at least by a
-      `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
+      usual and the HC3 variance, with one more label that was not seen, off by the distance to the
+      farther end of the scale over sqrt(m + 2) where m labels have shown how far off labels lie
+      (at least by a `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
     - no bounds: the same without the unseen label, plus and minus t standard errors;
     - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
       at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
@@ -350,9 +350,9 @@ def ppi_mean(
     >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
     >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [3.213, 4.129], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.713, 95 % CI [3.261, 4.095], from 10 human labels and 22 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.702, ())
+    (0.672, ())
     """
     data = gold_of(
         y,
@@ -462,8 +462,7 @@ def ppi_difference(
         min_gold,
         confidence_level,
     )
-    # a difference that was not seen is off by the length of one score's scale, not of two
-    return _estimate(data, replace(asked, reach=width), "mean difference")
+    return _estimate(data, asked, "mean difference")
 
 
 # --- what was asked for -----------------------------------------------------------------------------------------
@@ -483,7 +482,6 @@ class _Asked:
     alternative: str
     null: float
     level: float
-    reach: float | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -753,7 +751,7 @@ def _found(data: Gold, asked: _Asked) -> _Found:
 
 def _rule(asked: _Asked) -> Rule:
     prior, slope = (4, 1) if asked.bounds is not None and asked.same_scale else (1, 0)
-    return Rule(prior, slope, asked.bounds, asked.step, asked.reach)
+    return Rule(prior, slope, asked.bounds, asked.step)
 
 
 def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:

@@ -18,25 +18,23 @@ class Rule(NamedTuple):
     """What is believed before the labels are seen.
 
     `prior` items' worth of belief in the slope `slope`; and where the scale has `bounds`, one
-    label that was not seen, at least a `step` away from what was to be expected and at most by
-    `reach` (the length of the scale, if not given).
+    label that was not seen, at least a `step` away from what was to be expected.
     """
 
     prior: float
     slope: float
     bounds: tuple[float, float] | None = None
     step: float = 0.0
-    reach: float | None = None
 
-    def unseen(self, shown: Floats) -> Floats:
+    def unseen(self, centre: Floats, shown: Floats) -> Floats:
         """Squared distance of the label that was not seen, given how many labels have shown theirs.
 
-        After m labels none of which was as far off as can be, the next one is so with a chance of
-        1 / (m + 2) (Laplace's rule of succession).
+        After m labels none of which was as far off as can be, at the farther end of the scale, the
+        next one is so with a chance of 1 / (m + 2) (Laplace's rule of succession).
         """
         if self.bounds is None:
             return np.zeros_like(shown)
-        reach = self.bounds[1] - self.bounds[0] if self.reach is None else self.reach
+        reach = np.maximum(self.bounds[1] - centre, centre - self.bounds[0])
         return np.asarray(np.maximum(self.step**2, reach**2 / (shown + 2)))
 
 
@@ -117,7 +115,7 @@ def ridge(
     low, high = rule.bounds or (-np.inf, np.inf)
     off = (total(np.where(y > low, 1.0, 0.0)), total(np.where(y < high, 1.0, 0.0)))
     parts = (*off, total(np.abs(error)), total(error**2))
-    unseen = rule.unseen(_shown(*(np.full(sets, part.sum()) if strata else part for part in parts)))
+    unseen = rule.unseen(fy, _shown(*(np.full(sets, part.sum()) if strata else part for part in parts)))
     one = np.where(unseen > 0, n / n.sum() if strata else 1.0, 0.0)  # it counts as one more label
     spread = (total(error**2) + one * unseen) / (n - p + one)
     residual = spread * (1 / n + gap**2 * square * inverse**2)
@@ -143,7 +141,8 @@ def _unseen(sample: Sample, error: Floats, rule: Rule) -> float:
     low, high = rule.bounds or (-np.inf, np.inf)
     off = (float(len(np.unique(sample.group[side]))) for side in (sample.y > low, sample.y < high))
     parts = (*off, float(np.abs(error).sum()), float(error @ error))
-    return float(rule.unseen(_shown(*(np.array([part]) for part in parts)))[0])
+    centre = np.array([np.average(sample.y, weights=sample.weight)])
+    return float(rule.unseen(centre, _shown(*(np.array([part]) for part in parts)))[0])
 
 
 def _alike(summed: Floats, each: Floats) -> float:
