@@ -15,7 +15,7 @@ from calib.stats._gold import Gold, gold_of
 from calib.stats._laws import ALTERNATIVES, Law, Numeric, Score, Student, interval_of, p_value_of
 from calib.stats._moments import Moments, moments_of
 from calib.stats._published import GROUPED, METHODS, centred, published
-from calib.stats._ridge import Parts, Rule, Sample, clustered, ridge
+from calib.stats._ridge import Parts, Rule, Sample, clustered, kish, ridge
 
 _ALL_METHODS = ("auto", "regression", *METHODS, "judge_only")
 TARGETS = ("population", "benchmark")
@@ -638,9 +638,11 @@ def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, ye
     if method == "judge_only" or not n:
         return ()
     found = []
-    if n < 10:
-        found.append(f"few_labels: {n} labels; intervals from fewer than 10 do not hold as often as they say")
-    if not np.ptp(y):
+    weight = _label_weights(data)
+    if (worth := round(kish(weight), 1)) < 10:
+        number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
+        found.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
+    if not np.ptp(y[weight > 0]):
         found.append(f"constant_gold: all {n} labels are {y[0]:g}, so they say nothing about their own spread")
     elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
         found.append(
@@ -772,14 +774,19 @@ def _from_parts(parts: Parts, asked: _Asked, method: str) -> _Found:
     return _Found(point, float(np.sqrt(variance)), df, float(parts.weight[0]), method, law)
 
 
+def _label_weights(data: Gold) -> Floats:
+    """How much each label counts."""
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    return weight if data.inclusion is None else weight / data.inclusion
+
+
 def _sample(data: Gold) -> Sample:
     n, rest = len(data.y), np.asarray(data.loose(), dtype=float)
     group = np.arange(n) if data.group is None else data.group
     group_rest = n + np.arange(len(rest)) if data.group_rest is None else data.group_rest
     weight = np.ones(n) if data.weight is None else data.weight
     weight_rest = np.ones(len(rest)) if data.weight_rest is None else data.weight_rest
-    chosen = weight if data.inclusion is None else weight / data.inclusion
-    return Sample(data.y, data.f, rest, group, group_rest, chosen, np.concatenate([weight, weight_rest]))
+    return Sample(data.y, data.f, rest, group, group_rest, _label_weights(data), np.concatenate([weight, weight_rest]))
 
 
 def _stratified(data: Gold, rule: Rule, finite: bool) -> Parts:

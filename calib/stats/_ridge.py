@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calib.stats._check import Codes, Floats
 from calib.stats._moments import Moments
@@ -136,13 +137,22 @@ def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats
     return np.asarray(np.minimum(np.minimum(above, below), errors))
 
 
-def _unseen(sample: Sample, error: Floats, rule: Rule) -> float:
+def _unseen(sample: Sample, gold: NDArray[np.bool_], count: Floats, error: Floats, rule: Rule) -> float:
     """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
     low, high = rule.bounds or (-np.inf, np.inf)
-    off = (float(len(np.unique(sample.group[side]))) for side in (sample.y > low, sample.y < high))
+    sides = (
+        np.bincount(sample.group[side], minlength=len(gold))[gold] > 0 for side in (sample.y > low, sample.y < high)
+    )
+    off = (kish(count[side]) for side in sides)
     parts = (*off, float(np.abs(error).sum()), float(error @ error))
     centre = np.array([np.average(sample.y, weights=sample.weight)])
     return float(rule.unseen(centre, _shown(*(np.array([part]) for part in parts)))[0])
+
+
+def kish(weights: Floats) -> float:
+    """The number of equal weights that would be as uncertain."""
+    square = float(weights @ weights)
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
 
 
 def _alike(summed: Floats, each: Floats) -> float:
@@ -177,13 +187,16 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
     worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
     others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
-    short below 20 groups.
+    short below 20 groups. Where labels have weights, groups and labels count by Kish's effective number.
     """
     groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
-    gold = np.bincount(sample.group, minlength=groups) > 0
     scores = np.concatenate([sample.f, sample.rest])
     everywhere = np.concatenate([sample.group, sample.group_rest])
     w, v = sample.weight / sample.weight.sum(), sample.share / sample.share.sum()
+    held = np.bincount(sample.group, w, groups).astype(float)
+    gold = held > 0
+    # a group counts as one, or by what its labels weigh where these weigh unlike
+    count = held[gold] if np.ptp(sample.weight) else np.full(int(gold.sum()), 1 / gold.sum())
     centre, mean_y, mean_f = float(v @ scores), float(w @ sample.y), float(w @ sample.f)
 
     def by_group(code: Codes, values: Floats) -> Floats:
@@ -194,7 +207,7 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     moved = _deviations(scores, centre)
     drift = by_group(everywhere, v * moved)
     seen, others = judged - drift[gold], drift[~gold]
-    g, n, k = float(gold.sum()), len(sample.y), len(others)
+    g, n, k = kish(count), kish(w), len(others)
     square = float(seen @ seen)
     own = max(square / g, float(v @ moved**2) / (n * g))  # of one group, at least
     base = square + float(others @ others) + rule.prior * own
@@ -204,10 +217,10 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     error = plain * (1 + (centre - mean_f) * seen * inverse)
     p = 1 + square * inverse
     summed = error + (0.0 if finite else b * drift[gold])
-    more = _unseen(sample, plain, rule) * _alike(plain, off - b * said) / (g * n)
+    more = _unseen(sample, gold, count, plain, rule) * _alike(plain, off - b * said) / (g * n)
     usual = (float(summed @ summed) + more) * g / (g - p)
-    leverage = np.minimum(1 / g + seen**2 * inverse, 0.99)
+    leverage = np.minimum(count + seen**2 * inverse, 0.99)
     robust = (g - 1) / g * float(np.sum((summed / (1 - leverage)) ** 2))
-    residual = max(usual, robust) * (1 - g / groups if finite else 1.0)
+    residual = max(usual, robust) * (1 - gold.sum() / groups if finite else 1.0)
     judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(others @ others)
     return Parts.of_one(mean_y + b * (centre - mean_f), residual, judge, g - p, b, b, g, k)

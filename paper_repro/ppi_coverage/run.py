@@ -64,7 +64,6 @@ class Population:
     f: Floats
     bounds: Bounds | None = None
     step: float = 0.0
-    reach: float | None = None  # how far off a label can be, if not by the whole scale
 
     @property
     def truth(self) -> float:
@@ -188,12 +187,12 @@ def compared(design: str, rho: float) -> Population:
         second = Population(*(np.roll(values, SIZE // 3) for values in (first.y, first.f)))
         same = special.ndtr(other_z) < 0.7
         y, f = (np.where(same, 0.0, a - b) for a, b in ((first.y, second.y), (first.f, second.f)))
-        return Population(y, f, (-4.0, 4.0), 1.0, 4.0)
+        return Population(y, f, (-4.0, 4.0), 1.0)
     z, noise = (np.sqrt(0.5) * (a + b) for a, b in ((z, other_z), (noise, other_noise)))
     y = _cut(z, shapes[1])
     judge = _judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
     f = judge(_weighted(y, z, noise, judge, rho))
-    return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0, 4.0)
+    return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0)
 
 
 JUDGES = {"poor": (0.7, 0.2), "good": (0.9, 0.05), "excellent": (0.98, 0.01)}  # sensitivity, false positive rate
@@ -276,16 +275,16 @@ def ours(parts: Parts, bounds: Bounds | None) -> Ends:
     return law.low(TAIL), law.high(TAIL)
 
 
-def rule_of(bounds: Bounds | None, step: float, reach: float | None = None) -> Rule:
+def rule_of(bounds: Bounds | None, step: float) -> Rule:
     """The one that `ppi_mean` takes for a judge on people's scale, or without a scale."""
-    return Rule(1, 0) if bounds is None else Rule(4, 1, bounds, step, reach)
+    return Rule(1, 0) if bounds is None else Rule(4, 1, bounds, step)
 
 
 def with_judge(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> Ends:
     """`ppi_mean` of labels and judge scores of shape (sets, n)."""
     sets, n = y.shape
     code = np.repeat(np.arange(sets), n)
-    rule = rule_of(population.bounds, population.step, population.reach)
+    rule = rule_of(population.bounds, population.step)
     return ours(ridge(y.ravel(), f.ravel(), code, rest, rule, finite=finite), population.bounds)
 
 

@@ -137,7 +137,8 @@ def not_seen(y, errors, bounds, step, *, groups=None, centre=None):
         return 0.0
     low, high = bounds
     names = range(len(y)) if groups is None else groups
-    off = [len({h for h, a in zip(names, y, strict=True) if test(a)}) for test in (low.__lt__, high.__gt__)]
+    pairs = list(zip(names, y, strict=True))
+    off = [len({h for h, a in pairs if a > low}), len({h for h, a in pairs if a < high})]
     square = sum(e * e for e in errors)
     shown = min(*off, sum(abs(e) for e in errors) ** 2 / square if square else 0.0)
     centre = sum(y) / len(y) if centre is None else centre
