@@ -549,8 +549,7 @@ def test_weights_for_a_known_shift(n, share, target):
     assert abs(ppi_mean(y[:n], f[:n], f[n:]).estimate - (target * TRUTH[1] + (1 - target) * TRUTH[0])) > 0.2
 
 
-@pytest.mark.xfail(strict=True, reason="T0: labels of little weight count as whole ones, 84 % of 95 %")
-@pytest.mark.parametrize(("n", "share", "target"), [(30, 0.3, 1.0), (60, 0.1, 0.9)])
+@pytest.mark.parametrize(("n", "share", "target"), [(30, 0.2, 1.0), (30, 0.2, 0.9)])
 def test_weights_for_a_great_shift(n, share, target):
     rng = np.random.default_rng(12)
 
@@ -563,10 +562,9 @@ def test_weights_for_a_great_shift(n, share, target):
         return ppi_mean(y[:n], f[:n], f[n:], weights=w[:n], weights_unlabeled=w[n:])
 
     results, truth = [draw() for _ in range(500)], target * TRUTH[1] + (1 - target) * TRUTH[0]
-    verdict(sum(r.interval.low <= truth <= r.interval.high for r in results), 500, 0.93, 1)
+    verdict(sum(r.interval.low <= truth <= r.interval.high for r in results), 500, 0.945, 1)
 
 
-@pytest.mark.xfail(strict=True, reason="T0: labels of weight 0 are counted")
 def test_a_label_of_weight_zero_is_no_label():
     rng = np.random.default_rng(13)
     law, f, y = two_topics(rng, 340, 0.5)
@@ -666,6 +664,7 @@ def test_tuned_on_the_same_labels_it_is_too_short_and_in_folds_it_holds():
     assert not any("tuned_on_gold" in text for r in crossed for text in r.warnings)
 
 
+@pytest.mark.xfail(strict=True, reason="T15: folds are numbered by appearance, not in sorted order")
 def test_columns_of_folds_are_in_sorted_order_and_weigh_as_many_items_as_they_judged():
     rng = np.random.default_rng(18)
     rest = rng.normal(size=(50, 3))
