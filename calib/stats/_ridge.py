@@ -128,41 +128,7 @@ def ridge(
     return Parts(fy + b * gap, residual * N / (n + N) if finite else residual, judge, n - p, b, b * N / (n + N), n, N)
 
 
-def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats:
-    """Labels that tell how far labels lie off: off the end that most are at, and off what was expected.
-
-    Of errors that are mostly 0 it counts the others (Kish's effective number).
-    """
-    errors = np.divide(size**2, square, out=np.zeros_like(square), where=square > 0)
-    return np.asarray(np.minimum(np.minimum(above, below), errors))
-
-
-def _unseen(sample: Sample, sums: _Sums, error: Floats, rule: Rule) -> float:
-    """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
-    low, high = rule.bounds or (-np.inf, np.inf)
-    total = len(sums.labelled)
-    groups = (np.bincount(sample.group[side], minlength=total) > 0 for side in (sample.y > low, sample.y < high))
-    off = (kish(sums.count[group[sums.labelled]]) for group in groups)
-    parts = (*off, float(np.abs(error).sum()), float(error @ error))
-    return float(rule.unseen(np.array([sums.mean]), _shown(*(np.array([part]) for part in parts)))[0])
-
-
-def kish(weights: Floats) -> float:
-    """The number of equal weights that would be as uncertain."""
-    square = float(weights @ weights)
-    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
-
-
-def _alike(summed: Floats, each: Floats) -> float:
-    """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
-    size, square = len(each) / len(summed), float(each @ each)
-    return min(max(float(summed @ summed) / square, 1.0), size) if square > 0 else size
-
-
-def _deviations(values: Floats, centre: Floats | float) -> Floats:
-    """Differences that are exactly 0 where only rounding is between the two."""
-    difference = values - centre
-    return np.where(np.abs(difference) <= _DUST * np.abs(centre), 0.0, difference)
+# --- items that come in groups, or with weights ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +142,34 @@ class Sample:
     group_rest: Codes
     weight: Floats  # of the labels
     share: Floats  # of all items in the judge's mean: gold first, then the rest
+
+
+def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
+    r"""A corrected mean whose error is summed over groups before it is squared.
+
+    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
+    :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
+    worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
+    others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
+    short below 20 groups. Where labels have weights, groups and labels count by Kish's effective number.
+    """
+    sums, n = _sums(sample), kish(sample.weight)
+    g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift
+    square = float(seen @ seen)
+    own = max(square / g, sums.spread / (n * g))  # of one group, at least
+    base = square + float(sums.others @ sums.others) + rule.prior * own
+    inverse = 1 / base if base > 0 else 0.0
+    b = (float(sums.labels @ seen) + rule.slope * rule.prior * own) * inverse
+    plain = sums.labels - b * sums.judged
+    error = plain * (1 + sums.apart * seen * inverse) + (0.0 if finite else b * sums.drift)
+    more = _unseen(sample, sums, plain, rule) * _alike(plain, sums.each[0] - b * sums.each[1]) / (g * n)
+    p = 1 + square * inverse
+    usual = (float(error @ error) + more) * g / (g - p)
+    leverage = np.minimum(sums.count + seen**2 * inverse, 0.99)
+    robust = (g - 1) / g * float(np.sum((error / (1 - leverage)) ** 2))
+    residual = max(usual, robust) * (1 - float(sums.labelled.mean()) if finite else 1.0)
+    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(sums.others @ sums.others)
+    return Parts.of_one(sums.mean + b * sums.apart, residual, judge, g - p, b, b, g, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,32 +218,17 @@ def _sums(sample: Sample) -> _Sums:
     )
 
 
-def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
-    r"""A corrected mean whose error is summed over groups before it is squared.
+# --- what both share ---------------------------------------------------------------------------------------------------
 
-    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
-    :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
-    worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
-    others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
-    short below 20 groups. Where labels have weights, groups and labels count by Kish's effective number.
-    """
-    sums, n = _sums(sample), kish(sample.weight)
-    g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift
-    square = float(seen @ seen)
-    own = max(square / g, sums.spread / (n * g))  # of one group, at least
-    base = square + float(sums.others @ sums.others) + rule.prior * own
-    inverse = 1 / base if base > 0 else 0.0
-    b = (float(sums.labels @ seen) + rule.slope * rule.prior * own) * inverse
-    plain = sums.labels - b * sums.judged
-    error = plain * (1 + sums.apart * seen * inverse) + (0.0 if finite else b * sums.drift)
-    more = _unseen(sample, sums, plain, rule) * _alike(plain, sums.each[0] - b * sums.each[1]) / (g * n)
-    p = 1 + square * inverse
-    usual = (float(error @ error) + more) * g / (g - p)
-    leverage = np.minimum(sums.count + seen**2 * inverse, 0.99)
-    robust = (g - 1) / g * float(np.sum((error / (1 - leverage)) ** 2))
-    residual = max(usual, robust) * (1 - float(sums.labelled.mean()) if finite else 1.0)
-    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(sums.others @ sums.others)
-    return Parts.of_one(sums.mean + b * sums.apart, residual, judge, g - p, b, b, g, k)
+
+def _unseen(sample: Sample, sums: _Sums, error: Floats, rule: Rule) -> float:
+    """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
+    low, high = rule.bounds or (-np.inf, np.inf)
+    total = len(sums.labelled)
+    groups = (np.bincount(sample.group[side], minlength=total) > 0 for side in (sample.y > low, sample.y < high))
+    off = (kish(sums.count[group[sums.labelled]]) for group in groups)
+    parts = (*off, float(np.abs(error).sum()), float(error @ error))
+    return float(rule.unseen(np.array([sums.mean]), _shown(*(np.array([part]) for part in parts)))[0])
 
 
 def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats:
@@ -261,16 +240,10 @@ def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats
     return np.asarray(np.minimum(np.minimum(above, below), errors))
 
 
-def _unseen(sample: Sample, gold: NDArray[np.bool_], count: Floats, error: Floats, rule: Rule) -> float:
-    """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
-    low, high = rule.bounds or (-np.inf, np.inf)
-    sides = (
-        np.bincount(sample.group[side], minlength=len(gold))[gold] > 0 for side in (sample.y > low, sample.y < high)
-    )
-    off = (kish(count[side]) for side in sides)
-    parts = (*off, float(np.abs(error).sum()), float(error @ error))
-    centre = np.array([np.average(sample.y, weights=sample.weight)])
-    return float(rule.unseen(centre, _shown(*(np.array([part]) for part in parts)))[0])
+def _alike(summed: Floats, each: Floats) -> float:
+    """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
+    size, square = len(each) / len(summed), float(each @ each)
+    return min(max(float(summed @ summed) / square, 1.0), size) if square > 0 else size
 
 
 def kish(weights: Floats) -> float:
@@ -279,72 +252,7 @@ def kish(weights: Floats) -> float:
     return float(weights.sum()) ** 2 / square if square > 0 else 0.0
 
 
-def _alike(summed: Floats, each: Floats) -> float:
-    """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
-    size, square = len(each) / len(summed), float(each @ each)
-    return min(max(float(summed @ summed) / square, 1.0), size) if square > 0 else size
-
-
 def _deviations(values: Floats, centre: Floats | float) -> Floats:
     """Differences that are exactly 0 where only rounding is between the two."""
     difference = values - centre
     return np.where(np.abs(difference) <= _DUST * np.abs(centre), 0.0, difference)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Gold items and the rest, with the group and the weight of each."""
-
-    y: Floats
-    f: Floats
-    rest: Floats
-    group: Codes
-    group_rest: Codes
-    weight: Floats  # of the labels
-    share: Floats  # of all items in the judge's mean: gold first, then the rest
-
-
-def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
-    r"""A corrected mean whose error is summed over groups before it is squared.
-
-    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
-    :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
-    worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
-    others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
-    short below 20 groups. Where labels have weights, groups and labels count by Kish's effective number.
-    """
-    groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
-    scores = np.concatenate([sample.f, sample.rest])
-    everywhere = np.concatenate([sample.group, sample.group_rest])
-    w, v = sample.weight / sample.weight.sum(), sample.share / sample.share.sum()
-    held = np.bincount(sample.group, w, groups).astype(float)
-    gold = held > 0
-    # a group counts as one, or by what its labels weigh where these weigh unlike
-    count = held[gold] if np.ptp(sample.weight) else np.full(int(gold.sum()), 1 / gold.sum())
-    centre, mean_y, mean_f = float(v @ scores), float(w @ sample.y), float(w @ sample.f)
-
-    def by_group(code: Codes, values: Floats) -> Floats:
-        return np.bincount(code, values, groups).astype(float)
-
-    off, said = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
-    labels, judged = by_group(sample.group, off)[gold], by_group(sample.group, said)[gold]
-    moved = _deviations(scores, centre)
-    drift = by_group(everywhere, v * moved)
-    seen, others = judged - drift[gold], drift[~gold]
-    g, n, k = kish(count), kish(w), len(others)
-    square = float(seen @ seen)
-    own = max(square / g, float(v @ moved**2) / (n * g))  # of one group, at least
-    base = square + float(others @ others) + rule.prior * own
-    inverse = 1 / base if base > 0 else 0.0
-    b = (float(labels @ seen) + rule.slope * rule.prior * own) * inverse
-    plain = labels - b * judged
-    error = plain * (1 + (centre - mean_f) * seen * inverse)
-    p = 1 + square * inverse
-    summed = error + (0.0 if finite else b * drift[gold])
-    more = _unseen(sample, gold, count, plain, rule) * _alike(plain, off - b * said) / (g * n)
-    usual = (float(summed @ summed) + more) * g / (g - p)
-    leverage = np.minimum(count + seen**2 * inverse, 0.99)
-    robust = (g - 1) / g * float(np.sum((summed / (1 - leverage)) ** 2))
-    residual = max(usual, robust) * (1 - gold.sum() / groups if finite else 1.0)
-    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(others @ others)
-    return Parts.of_one(mean_y + b * (centre - mean_f), residual, judge, g - p, b, b, g, k)
