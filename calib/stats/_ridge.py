@@ -128,7 +128,7 @@ def ridge(
     return Parts(fy + b * gap, residual * N / (n + N) if finite else residual, judge, n - p, b, b * N / (n + N), n, N)
 
 
-# --- items that come in groups, or with weights ------------------------------------------------------------------------
+# --- items that come in groups, or with weights -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _sums(sample: Sample) -> _Sums:
     )
 
 
-# --- what both share ---------------------------------------------------------------------------------------------------
+# --- what both share --------------------------------------------------------------------------------------------------
 
 
 def _unseen(sample: Sample, sums: _Sums, error: Floats, rule: Rule) -> float:
