@@ -220,10 +220,11 @@ def _drawn(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list
         said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")
     if blank := int((chosen & ~labelled).sum()):
         said.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
-    if designs == ["active"]:
-        return {"inclusion": part["inclusion"].astype(float)}, said
     parts = part["stratum"].astype(float).astype(int).to_numpy()
-    return ({"strata": parts} if len(set(parts)) > 1 else {}), said
+    several = len(set(parts)) > 1
+    if designs == ["active"] or (designs == ["groups"] and several):
+        return {"inclusion": part["inclusion"].astype(float)}, said
+    return ({"strata": parts} if several else {}), said
 
 
 def difference(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,14 +199,10 @@ def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
 def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
     """The rest as the judges of all folds see it, each weighed by the gold items that it did not learn from."""
     values = _check.array(f_unlabeled, "f_unlabeled", ndim=2)
-    fold = _check.codes(_ordered(folds), "folds")
+    _check.codes(folds, "folds")
+    # column k belongs to fold k in sorted order
+    fold = np.unique(np.asarray(folds), return_inverse=True)[1]
     sizes = np.bincount(fold)
     if values.shape[1] != len(sizes):
         raise ValueError(f"`f_unlabeled` must have a column for each fold ({len(sizes)}), but has {values.shape[1]}.")
     return np.asarray(values @ (sizes / sizes.sum()))
-
-
-def _ordered(folds: Labels) -> Sequence[int]:
-    """Column k belongs to fold k in sorted order."""
-    names = {name: place for place, name in enumerate(sorted(set(np.asarray(folds).tolist())))}
-    return [names[name] for name in np.asarray(folds).tolist()]
