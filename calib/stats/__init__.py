@@ -6,20 +6,13 @@ The functions of the same names in `calib` take tables, align them by item and c
 from calib.stats._agreement import CONVENTIONS, Agreement, agreement
 from calib.stats._alpha import ICC, Alpha, icc, krippendorff_alpha
 from calib.stats._annotator import AltTest, alternative_annotator_test
+from calib.stats._bootstrap import BootstrapEstimate, ppi_bootstrap
 from calib.stats._check import CalibWarning
 from calib.stats._choose import Choice, Transport, choose_items, shift_weights, transport_test
 from calib.stats._compare import Comparison, Ranking, compare, rank_judges
 from calib.stats._convergence import Convergence, convergence
 from calib.stats._distribution import entropy, expectation, expectation_bounds, mode, variance
-from calib.stats._estimands import (
-    BootstrapEstimate,
-    QuantileEstimate,
-    ppi_bootstrap,
-    ppi_proportion,
-    ppi_quantile,
-    ppi_ratio,
-    ppi_win_rate,
-)
+from calib.stats._estimands import ppi_proportion, ppi_ratio, ppi_win_rate
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
 from calib.stats._moments import Moments
@@ -35,6 +28,7 @@ from calib.stats._plan import (
     will_it_help,
 )
 from calib.stats._proportion import RoganGladen, rogan_gladen
+from calib.stats._quantile import QuantileEstimate, ppi_quantile
 from calib.stats._regression import RegressionEstimate, ppi_logistic, ppi_ols
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
 from calib.stats._systems import MeanEstimates, ppi_means

@@ -59,27 +59,28 @@ def data() -> Data:
 
 
 def tasks() -> list[Task]:
-    from calib.stats import _estimands, _regression, ppi_mean
+    from calib import stats
+    from calib.stats import ppi_mean
 
     given = data()
     y, f, rest = given.scores
     levels = [np.clip(np.round(v), 1, 5) for v in given.scores]
     design = given.x, y, f, given.x_rest, rest
     yes = given.x, (y > 3).astype(float), (f > 3).astype(float), given.x_rest, (rest > 3).astype(float)
-    boot = _estimands.ppi_bootstrap
+    boot = stats.ppi_bootstrap
     as_peer = {"method": "ppi_py"}
     return [
         Task("mean", lambda: ppi_mean(y, f, rest), "mean", at_most=2),
         Task("mean, 1 to 5", lambda: ppi_mean(*levels, bounds=(1, 5), step=1), at_most=2),
-        Task("share from 4 up", lambda: _estimands.ppi_proportion(*levels, above=4), at_most=5),
+        Task("share from 4 up", lambda: stats.ppi_proportion(*levels, above=4), at_most=5),
         Task(
-            "median", lambda: _estimands.ppi_quantile(y, f, rest), "quantile", at_most=20,
+            "median", lambda: stats.ppi_quantile(y, f, rest), "quantile", at_most=20,
             note=f"peer at N = {FEWER:,}: at N = 1,000,000 it would allocate 37 GiB",
         ),
-        Task("median, 1 to 5", lambda: _estimands.ppi_quantile(*levels, bounds=(1, 5), step=1), at_most=20),
-        Task("OLS, d = 3", lambda: _regression.ppi_ols(*design), "ols", at_most=80),
-        Task("OLS, d = 3, as ppi_py does it", lambda: _regression.ppi_ols(*design, **as_peer), "ols", at_most=160),
-        Task("logistic, d = 3", lambda: _regression.ppi_logistic(*yes), "logistic", at_most=400),
+        Task("median, 1 to 5", lambda: stats.ppi_quantile(*levels, bounds=(1, 5), step=1), at_most=20),
+        Task("OLS, d = 3", lambda: stats.ppi_ols(*design), "ols", at_most=80),
+        Task("OLS, d = 3, as ppi_py does it", lambda: stats.ppi_ols(*design, **as_peer), "ols", at_most=160),
+        Task("logistic, d = 3", lambda: stats.ppi_logistic(*yes), "logistic", at_most=400),
         Task(
             f"bootstrap of the mean, B = {RESAMPLES:,}",
             lambda: boot(np.mean, y, f, rest, n_resamples=RESAMPLES, rng=0), "boot", at_most=20,

@@ -16,8 +16,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import cost_optimal, mean_interval, ppi_mean
-from calib.stats._estimands import ppi_quantile
+from calib.stats import cost_optimal, mean_interval, ppi_mean, ppi_quantile
 from calib.stats._proportion import rogan_gladen_from_rates, wilson
 from calib.stats._regression import ppi_logistic, ppi_ols
 

@@ -1,0 +1,281 @@
+"""A quantile of the human scores, from a few gold labels and many judge scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from calib.stats import _check
+from calib.stats._check import Floats
+from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._gold import gold_of
+from calib.stats._interval import on_scale
+from calib.stats._laws import ALTERNATIVES
+from calib.stats._proportion import post_stratified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantileEstimate(Result):
+    """A quantile of the human scores, with an interval.
+
+    Attributes
+    ----------
+    estimate : float
+        The smallest score that at least a share `q` of the items has or is below.
+    interval : Interval
+        Both ends are scores; infinite (or the scale's own) where the labels set no bound.
+    confidence_level : float
+    alternative : str
+    q : float
+    method : str
+        "mover-jeffreys" or "ppi_py".
+    support : str
+        "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
+    n_gold, n : int
+        Items with a human label; items in all.
+    warnings : tuple of str
+    """
+
+    estimate: float
+    interval: Interval
+    confidence_level: float
+    alternative: str
+    q: float
+    method: str
+    support: str
+    n_gold: int
+    n: int
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row: dict[str, Any] = {"estimator": self.method, "q": self.q, "estimate": self.estimate}
+        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
+        row |= {"n_gold": self.n_gold, "n": self.n}
+        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.method, "support": self.support}
+        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_gold, "n": self.n}
+
+    def __str__(self) -> str:
+        return (
+            f"human {short(self.q)} quantile = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
+            f", from {self.n_gold} human labels and {self.n} judge scores"
+        )
+
+
+def ppi_quantile(
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | None = None,
+    *,
+    q: float = 0.5,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    conservative: bool = False,
+    method: str = "auto",
+    alternative: str = "two-sided",
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
+) -> QuantileEstimate:
+    r"""Quantile of the human scores, such as their median.
+
+    The share of items with a human score up to g is a proportion for which the judge's "up to g" stands in:
+    `post_stratified` at each g that occurs. The estimate is the first g where it reaches q; the interval holds
+    each g at which the proportion's interval allows for q,
+
+    .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
+
+    with g^- the score before g. No grid is laid over the scores: gold scores are tried, and those of the judge
+    between two of them by halving.
+
+    Parameters
+    ----------
+    y, f : array_like, shape (n,)
+        As for `ppi_mean`.
+    f_unlabeled : array_like, shape (N,), optional
+    q : float, default 0.5
+    bounds : (float, float), optional
+        Smallest and largest score of people's scale: ends that the labels do not set.
+    step : float, optional
+        Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
+        labels that occur, if labels repeat (fewer different ones than half of them).
+    conservative : bool, default False
+        Clopper and Pearson's intervals instead of Jeffreys'.
+    method : {"auto", "ppi_py"}
+        "ppi_py": all g with |F(g) - q| within z standard errors, where F = F_rest(f) + F_gold(y) - F_gold(f),
+        as that package does with `exact_grid`. Too short with few labels.
+    alternative : {"two-sided", "greater", "less"}
+    min_gold : int, default 10
+        "auto" refuses fewer labels.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    QuantileEstimate
+
+    Raises
+    ------
+    ValueError
+        If a judge score is missing, lengths differ, labels are too few or off the scale.
+
+    References
+    ----------
+    Angelopoulos et al. (2023), Science 382:669-674, for the corrected distribution function; Woodruff (1952),
+    Journal of the American Statistical Association 47:635-646, for its inversion.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(1, 6, 340).astype(float)
+    >>> f = y + 0.5 * rng.normal(size=340)
+    >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
+    human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
+    """
+    data = gold_of(y, f, f_unlabeled)
+    on_scale(data.y, bounds, "y")
+    share, level = _check.probability(q, "q"), _check.probability(confidence_level, "confidence_level")
+    side = _check.choice(alternative, "alternative", ALTERNATIVES)
+    how = _check.choice(method, "method", ("auto", "ppi_py"))
+    n, rest = len(data.y), data.n_rest
+    least = _check.whole(min_gold, "min_gold", least=2) if how == "auto" else 2
+    if n < least:
+        raise ValueError(f"`y` must have {least} gold labels at least, but got {n}: label more, or set `min_gold`.")
+    ladder = _ladder(data.y, data.f, rest, data.loose() if rest else np.empty(0))
+    levels = _levels(data.y, bounds, step)
+    tail = (1 - level) / 2 if side == "two-sided" else 1 - level
+    if how == "ppi_py":
+        if not rest:
+            raise ValueError("method 'ppi_py' needs items without a label, but every item has one: use 'auto'.")
+        estimate, low, high = _by_ppi_py(ladder, share, tail)
+    else:
+        ends = partial(_ends, ladder, tail=tail, conservative=conservative)
+        reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
+        found = _on_levels(ends, levels, share) if len(levels) else _on_scores(ends, ladder, share, reach)
+        estimate, low, high = found
+        if ends(np.array([-np.inf]))[2][0] >= share:
+            low = -np.inf  # so few are below it that all labels may be above
+    floor, ceiling = bounds or (-np.inf, np.inf)
+    low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
+    return QuantileEstimate(
+        estimate=float(np.clip(estimate, floor, ceiling)),
+        interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
+        confidence_level=level,
+        alternative=side,
+        q=share,
+        method="ppi_py" if how == "ppi_py" else "mover-clopper-pearson" if conservative else "mover-jeffreys",
+        support="levels" if len(levels) and how == "auto" else "scores",
+        n_gold=n,
+        n=n + rest,
+        warnings=_few_beyond(n, share),
+    )
+
+
+def _few_beyond(n: int, q: float) -> tuple[str, ...]:
+    beyond = n * min(q, 1 - q)
+    if beyond >= 5:
+        return ()
+    return (f"tail: about {beyond:.2g} of {n} labels lie beyond the {q:g} quantile, which leaves it nearly unknown",)
+
+
+def _levels(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
+    """The values of an ordinal scale, or nothing."""
+    if step is not None:
+        if bounds is None or not 0 < step <= bounds[1] - bounds[0]:
+            raise ValueError(f"`step` must be above 0 and come with `bounds`, but got {step!r} and {bounds!r}.")
+        return np.arange(bounds[0], bounds[1] + step / 2, step)
+    seen = np.unique(y)
+    return seen if 2 * len(seen) < len(y) else np.empty(0)
+
+
+class _Ladder(NamedTuple):
+    """Sorted scores, by which items up to a score are counted."""
+
+    y: Floats
+    f: Floats
+    both: Floats  # the larger of the two: both are up to g where this is
+    rest: NDArray[Any]
+
+
+def _ladder(y: Floats, f: Floats, rest: int, scores: NDArray[Any]) -> _Ladder:
+    # without a judge each item is one of which it says yes: the labels alone
+    judge = f if rest else np.full(len(y), -np.inf)
+    return _Ladder(np.sort(y), np.sort(judge), np.sort(np.maximum(y, judge)), np.sort(scores))
+
+
+def _ends(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:
+    """Share of human scores up to g, with its interval."""
+    n, rest = len(ladder.y), len(ladder.rest)
+    up = partial(np.searchsorted, v=g, side="right")
+    said, agreed, rest_said = up(ladder.f), up(ladder.both), up(ladder.rest)
+    counts = agreed, said, up(ladder.y) - agreed, n - said, rest_said, rest - rest_said
+    return post_stratified(*counts, 1 - 2 * tail, conservative=conservative)[:3]
+
+
+_Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
+
+
+def _on_levels(ends: _Ends, levels: Floats, q: float) -> tuple[float, float, float]:
+    share, low, high = ends(levels)
+    last = np.flatnonzero(low < q)
+    return (
+        float(levels[np.argmax(share >= q)]),
+        float(levels[np.argmax(high >= q)]),
+        float(np.append(levels, np.inf)[last[-1] + 1]) if len(last) else float(levels[0]),
+    )
+
+
+def _on_scores(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
+    """Gold scores first, and the last of the rest's before each; then between two of them, by halving.
+
+    There only the rest's count changes, and the shares rise with it, where the judge is any good.
+    """
+    gold = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
+    near = np.abs(np.searchsorted(ladder.y, gold, side="right") / len(ladder.y) - q) <= reach
+    first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(gold) - 1)
+    gold = gold[max(first - 1, 0) : last + 2]
+    before = np.searchsorted(ladder.rest, gold, side="left") - 1
+    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], gold) if len(ladder.rest) else gold
+    here, there = ends(gold), ends(np.minimum(latest, gold))
+    share, _, high = (np.maximum(a, b) for a, b in zip(here, there, strict=True))
+    below = np.flatnonzero(here[1] < q)
+    after = int(below[-1]) + 1 if len(below) else 0
+    return (
+        _between(lambda g: ends(g)[0] >= q, ladder.rest, gold, int(np.argmax(share >= q))),
+        _between(lambda g: ends(g)[2] >= q, ladder.rest, gold, int(np.argmax(high >= q))),
+        _between(lambda g: ends(g)[1] >= q, ladder.rest, gold, after),
+    )
+
+
+def _between(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], gold: Floats, at: int) -> float:
+    """The first of the rest's scores, after one gold score and before another, where it is reached; else the latter."""
+    start = int(np.searchsorted(rest, gold[at - 1], side="right")) if at else 0
+    stop = int(np.searchsorted(rest, gold[at], side="left")) if at < len(gold) else len(rest)
+    end = float(gold[at]) if at < len(gold) else np.inf
+    while start < stop:
+        tried = np.unique(np.linspace(start, stop - 1, 64).astype(np.intp))
+        yes = np.asarray(reached(rest[tried].astype(float)))
+        if not yes.any():
+            return end
+        first = int(np.argmax(yes))
+        end, stop = float(rest[tried[first]]), int(tried[first])
+        start = int(tried[first - 1]) + 1 if first else stop
+    return end
+
+
+def _by_ppi_py(ladder: _Ladder, q: float, tail: float) -> tuple[float, float, float]:
+    grid = np.unique(np.concatenate([ladder.y, ladder.f, ladder.rest]))
+    n, rest = len(ladder.y), len(ladder.rest)
+    up = partial(np.searchsorted, v=grid, side="right")
+    y, f, both, judge = up(ladder.y) / n, up(ladder.f) / n, up(ladder.both) / n, up(ladder.rest) / rest
+    gap = (up(ladder.y) - up(ladder.f)) / n
+    error = np.sqrt(np.maximum(judge * (1 - judge), 0) / rest + np.maximum(y + f - 2 * both - gap**2, 0) / n)
+    kept = grid[np.abs(judge + gap - q) < -special.ndtri(tail) * error]
+    kept = kept if len(kept) else np.array([np.nan])  # on an ordinal scale it may be that no score is
+    return float(grid[np.argmin(np.abs(judge + gap - q))]), float(kept[0]), float(kept[-1])
