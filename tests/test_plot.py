@@ -16,6 +16,7 @@ from calib.stats import (
     agreement,
     compare,
     convergence,
+    labels_needed,
     mean_interval,
     ppi_difference,
     ppi_mean,
@@ -754,3 +755,31 @@ def test_nothing_at_all_is_drawn_as_nothing():
     for draw in (plot.scatter, plot.forest, plot.heatmap, plot.ties):
         draw(empty).figure.canvas.draw()
     plot.scatter(agreement([], [], systems=[], level="system")).figure.canvas.draw()
+
+
+# --- labels needed ----------------------------------------------------------------------------------------------
+
+
+def test_width_against_labels_marks_where_the_target_is_reached(ax):
+    needed = labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)
+    plot.labels_needed(needed, ax=ax)
+    curves, dots = (
+        [line for line in ax.lines if len(line.get_xdata()) > 2],
+        [line for line in ax.lines if line.get_marker() == "o"],
+    )
+    assert [len(line.get_xdata()) for line in curves] == [len(needed.curve)] * 2
+    assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_gold, needed.n_gold_alone]
+    # where the target is just reached
+    assert all(0.19 < float(dot.get_ydata()[0]) <= 0.201 for dot in dots)
+    assert ax.get_xlabel() == "gold labels"
+    assert "95 % interval" in ax.get_ylabel()
+
+
+def test_several_plans_are_told_apart(ax):
+    results = Results(
+        ({"criterion": "fluency"}, {"criterion": "coherence"}),
+        tuple(labels_needed(rho=r, sd=1.0, n_items=500, half_width=0.2) for r in (0.5, 0.9)),
+    )
+    plot.labels_needed(results, ax=ax)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [word.split(":")[0] for word in words] == ["fluency", "fluency", "coherence", "coherence"]

@@ -20,6 +20,7 @@ from calib.stats import (
     alternative_annotator_test,
     compare,
     convergence,
+    labels_needed,
     mean_interval,
     ppi_mean,
     rank_judges,
@@ -189,7 +190,8 @@ def test_methods_for_one_thing_stand_together():
 def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
-    assert head == "| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df | width against labels alone | worth labels | labels saved |"
+    more = "width against labels alone | worth labels | labels saved"
+    assert head == f"| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df | {more} |"
     assert (
         "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text
     )
@@ -539,3 +541,38 @@ def test_a_report_of_tables_end_to_end(tmp_path):
     assert page.tables[0][0][:2] == ["criterion", "estimate"]
     assert [row[0] for row in page.tables[0][1:]] == ["coherence", "consistency", "fluency", "relevance"]
     assert [float(row[1]) for row in page.tables[0][1:]] == pytest.approx([r.estimate for r in results], abs=5e-4)
+
+
+# --- means ------------------------------------------------------------------------------------------------------
+
+
+def mean_of(**label):
+    y, f = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
+    rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4]
+    options = label.pop("options", {"bounds": (1, 5), "step": 1})
+    return Results(({"criterion": "coherence", "rater": "judge", **label},), (ppi_mean(y, f, rest, **options),))
+
+
+def test_a_sentence_for_a_report():
+    assert conclusions(mean_of(system="M22")) == [
+        "Mean human coherence of system M22 is 3.713, 95 % CI [3.261, 4.095], from 10 human labels and 22 judge "
+        "scores; 33 % narrower than the labels alone."
+    ]
+    [plain] = conclusions(mean_of(options={"method": "classical", "null": 3.5}))
+    assert plain.startswith("Mean human coherence is 3.8, 95 % CI [3.143, 4.457], p = 0.33, from 10 human labels.")
+    [alone] = conclusions(mean_of(options={"method": "judge_only"}))
+    assert alone.startswith("Mean judge's coherence is ")
+    assert alone.endswith(", from no human label and 22 judge scores.")
+
+
+def test_a_report_says_what_is_assumed_and_what_to_mind():
+    text = report(mean_of(options={"tuned_on_gold": True}))
+    assert "Assumed: The labelled items are a simple random sample of all items." in text
+    assert "> Mind: tuned\\_on\\_gold: the judge has seen these labels" in text
+
+
+def test_labels_needed_are_a_section_with_a_curve():
+    needed = labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)
+    text = report([("How many", Results(({"criterion": "coherence"},), (needed,)))])
+    assert "48 labels with the judge" in text
+    assert "| human labels | half-width | half-width alone |" in text
