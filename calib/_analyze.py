@@ -27,6 +27,7 @@ def interval(
     by: str | None = None,
     groups: str | None = "group",
     strata: str | None = None,
+    weights: str | None = None,
     target: str = "population",
     method: str = "auto",
     conservative: bool = False,
@@ -56,6 +57,9 @@ def interval(
         items are not taken as independent; None takes them so, with a warning.
     strata : str, optional
         A column: the gold items were drawn within each of its values.
+    weights : str, optional
+        A column: how often each item counts in the population that is meant
+        (`calib.stats.shift_weights`).
     target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
         As for `calib.stats.ppi_mean`.
     method : str
@@ -93,7 +97,7 @@ def interval(
     options = {"target": target, "method": method, "alternative": alternative, "null": null}
     options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
     labels, results = [], []
-    for pair in gold_pairs(scores, gold, (by, strata)):
+    for pair in gold_pairs(scores, gold, (by, strata, weights)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
             whole_column(judged, by, "by")
@@ -102,7 +106,7 @@ def interval(
         for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
-            result = _mean_of(read, groups, strata, whole, options | {"confidence_level": confidence_level})
+            result = _mean_of(read, groups, strata, weights, whole, options | {"confidence_level": confidence_level})
             results.append(result)
             labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
     return Results(tuple(labels), tuple(results))
@@ -177,7 +181,12 @@ def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
 
 
 def _mean_of(
-    part: pd.DataFrame, groups: str | None, strata: str | None, label: dict[str, Any], options: dict[str, Any]
+    part: pd.DataFrame,
+    groups: str | None,
+    strata: str | None,
+    weights: str | None,
+    label: dict[str, Any],
+    options: dict[str, Any],
 ) -> Result:
     group = None if groups is None else _groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
@@ -185,6 +194,8 @@ def _mean_of(
     if groups is None and "group" in part and part["group"].notna().all() and part["group"].duplicated().any():
         said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
     design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
+    if weights is not None:
+        design |= {"weights": pd.to_numeric(whole_column(part, weights, "weights"))}
     if repeated and "strata" in drawn and options["method"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     try:

@@ -516,6 +516,7 @@ def interval(
         str, typer.Option(help="The column of what items share; '' takes items as independent.")
     ] = "group",
     strata: Annotated[str | None, typer.Option(help="A column within whose values the gold items were drawn.")] = None,
+    weights: Annotated[str | None, typer.Option(help="A column: how much each item counts.")] = None,
     target: Annotated[str, typer.Option(help="population (items to come) or benchmark (just these items).")] = (
         "population"
     ),
