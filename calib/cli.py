@@ -550,6 +550,7 @@ def interval(
         "by": by,
         "groups": groups or None,
         "strata": strata,
+        "weights": weights,
         "target": target,
         "method": method,
         "null": null,

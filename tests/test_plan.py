@@ -121,7 +121,7 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
     # 30 labels of 180 items and 30 of 20: the small system must not count for half
     rng = np.random.default_rng(5)
     hits, off = 0, []
-    for seed in range(40):
+    for seed in range(25):
         judge, _ = world(seed, 200)
         judge["system"] = np.where(np.arange(200) < 160, "big", "small")
         y = judge["score"] + np.where(judge["system"] == "big", 0.4, -1.2) + rng.normal(0, 0.4, 200)
@@ -130,8 +130,8 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
         result = calib.interval(drawn, labelled(drawn, human), target="benchmark").one()
         hits += result.interval.low <= human["score"].mean() <= result.interval.high
         off.append(result.estimate - human["score"].mean())
-    assert scipy_stats.binomtest(hits, 40, 0.95).pvalue > 1e-3
-    assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(40)
+    assert scipy_stats.binomtest(hits, 25, 0.95).pvalue > 1e-3
+    assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(25)
     assert result.design == "strata"
 
 
@@ -143,6 +143,15 @@ def test_a_drawing_for_each_system_serves_each(method):
         part = drawn[drawn["system"] == label["system"]]
         column = {"strata": {"strata": part["stratum"]}, "active": {"inclusion": part["inclusion"]}}.get(method, {})
         assert result.interval == pytest.approx(by_hand(part, HUMAN, **column, min_gold=5).interval)
+
+
+def test_whole_documents_for_each_system_stay_documents():
+    judge, human = world(3, 240, documents=40)
+    judge["system"] = np.where(judge["group"].str[1:].astype(int) < 20, "one", "two")
+    drawn = calib.choose_items(judge, 36, method="groups", by="system", rng=3)
+    result = calib.interval(drawn, labelled(drawn, human)).one()
+    assert "repeated_groups" not in names(result)
+    assert result.n_groups == 12
 
 
 @pytest.mark.parametrize("method", ["simple", "strata", "active"])
@@ -178,7 +187,7 @@ def test_people_alone_and_judge_alone_of_a_drawing(method):
 
 @pytest.mark.parametrize("method", ["simple", "strata", "active"])
 def test_coverage_from_choosing_to_the_interval(method):
-    hits, reps = 0, 60
+    hits, reps = 0, 40
     for seed in range(reps):
         judge, human = world(seed, 200)
         drawn = calib.choose_items(judge, 50, method=method, on="entropy" if method == "strata" else "score", rng=seed)
@@ -253,7 +262,7 @@ def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, metho
     assert run("choose", judge, 60, "--out", out, "--method", method, "--seed", 3) == 0
     drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
     calib.table.write(labelled(drawn), gold)
-    assert "inclusion" in capsys.readouterr().out
+    assert "wrote 240 rows" in capsys.readouterr().out
     table = tmp_path / f"result.{ending}"
     assert run("interval", out, gold, "--out", table) == 0
     text = capsys.readouterr()
@@ -342,9 +351,18 @@ def test_a_difference_is_that_of_the_arrays(alternative):
     judge, human = four_systems(1)
     gold = human[judge["group"].isin([f"d{k}" for k in range(0, 60, 3)])]
     found = calib.difference(judge.sample(frac=1, random_state=1), gold, "s2", "s1", alternative=alternative).one()
-    wide = judge.assign(y=human["score"].where(human["item"].isin(gold["item"]))).pivot(index="group", columns="system")
+    wide = (
+        judge.assign(y=human["score"].where(human["item"].isin(gold["item"])))
+        .set_index(["group", "system"])[["y", "score"]]
+        .unstack()
+    )  # noqa: PD010
     wanted = stats.ppi_difference(
-        wide["y"]["s2"], wide["y"]["s1"], wide["score"]["s2"], wide["score"]["s1"], bounds=(1, 5), alternative=alternative
+        wide["y"]["s2"],
+        wide["y"]["s1"],
+        wide["score"]["s2"],
+        wide["score"]["s1"],
+        bounds=(1, 5),
+        alternative=alternative,
     )
     assert [*found.interval, found.p_value] == pytest.approx([*wanted.interval, wanted.p_value], rel=1e-9)
     assert found.n_gold == 20
@@ -443,7 +461,9 @@ def test_by_system_each_has_its_own_pilot():
         results = verb(JUDGE, gold, by="system", **options)
         assert [label["system"] for label in results.labels] == ["big", "small"]
         part = JUDGE[JUDGE["system"] == "small"]
-        assert results.select(system="small").one() == verb(part, gold[gold["item"].isin(part["item"])], **options).one()
+        assert (
+            results.select(system="small").one() == verb(part, gold[gold["item"].isin(part["item"])], **options).one()
+        )
 
 
 @pytest.mark.parametrize(
@@ -452,7 +472,11 @@ def test_by_system_each_has_its_own_pilot():
         (calib.labels_needed, {}, "judge, human"),
         (calib.plan, {"prices": {"label": 1, "judge": 1}}, "`half_width` or `budget` must be given"),
         (calib.plan, {"prices": {"label": 1}, "budget": 1}, "`prices` must have one of a 'judge', but has 'label'"),
-        (calib.plan, {"prices": {"cat": 1}, "budget": 1}, "`prices` must be of 'label', 'judge' or 'item', but got 'cat'"),
+        (
+            calib.plan,
+            {"prices": {"cat": 1}, "budget": 1},
+            "`prices` must be of 'label', 'judge' or 'item', but got 'cat'",
+        ),
         (calib.plan, {"prices": {"label": -1, "judge": 1}, "budget": 9}, "label"),
         (calib.labels_needed, {"half_width": 1e-6}, "labels"),
         (calib.will_it_help, {"by": "topic"}, "`by` must be a column of the scores, but got 'topic'"),
@@ -521,7 +545,9 @@ def test_yes_or_no_by_its_scale():
     result = calib.interval(judge, gold).one()
     assert result.method == "mover-jeffreys"
     assert calib.interval(judge, gold, conservative=True).one().method == "mover-clopper-pearson"
-    other = calib.interval(judge.assign(scale="1|2", score=judge["score"] + 1), gold.assign(scale="1|2", score=gold["score"] + 1))
+    other = calib.interval(
+        judge.assign(scale="1|2", score=judge["score"] + 1), gold.assign(scale="1|2", score=gold["score"] + 1)
+    )
     assert other.one().interval == pytest.approx([end + 1 for end in result.interval])
     # labels of a question with five answers may be all at its ends
     ends = gold.assign(score=1 + 4 * gold["score"], scale=FIVE)
@@ -580,9 +606,13 @@ def test_any_text_may_be_an_id_a_group_or_a_system(tmp_path, ending):
     rng = np.random.default_rng(6)
     names_ = [f"{HOSTILE[k % count]}{k // count}" for k in range(20 * count)]
     system = [HOSTILE[k // 20] for k in range(20 * count)]
-    judge = pd.DataFrame({"item": names_, "criterion": HOSTILE[1], "rater": HOSTILE[0], "score": rng.uniform(1, 5, 20 * count)})
+    judge = pd.DataFrame(
+        {"item": names_, "criterion": HOSTILE[1], "rater": HOSTILE[0], "score": rng.uniform(1, 5, 20 * count)}
+    )
     judge = judge.assign(scale=FIVE, system=system, group=names_[::-1])
-    human = judge[["item", "criterion"]].assign(rater=HOSTILE[3], scale=FIVE, score=rng.integers(1, 6, len(judge)) * 1.0)
+    human = judge[["item", "criterion"]].assign(
+        rater=HOSTILE[3], scale=FIVE, score=rng.integers(1, 6, len(judge)) * 1.0
+    )
     drawn = calib.choose_items(judge, 12, by="system", rng=1)
     calib.table.write(drawn, tmp_path / f"d.{ending}")
     back = calib.table.read(tmp_path / f"d.{ending}", "scores")

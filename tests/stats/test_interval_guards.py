@@ -1,4 +1,4 @@
-"""Guard rails of the intervals for a mean: warnings by name, refusals with their reason, ends that stay on the scale."""
+"""Guard rails of the intervals for a mean: warnings by name, refusals with their reason, ends on the scale."""
 
 import math
 import re
@@ -162,7 +162,9 @@ def test_random_gold_is_seldom_called_unlike():
     assert called <= 5
 
 
-@pytest.mark.parametrize(("share", "n", "warned"), [(0.75, 20, False), (0.8, 20, True), (0.9, 40, True), (0.9, 50, False)])
+@pytest.mark.parametrize(
+    ("share", "n", "warned"), [(0.75, 20, False), (0.8, 20, True), (0.9, 40, True), (0.9, 50, False)]
+)
 @pytest.mark.parametrize("end", [1, 5])
 def test_labels_at_one_end(share, n, warned, end):
     y = np.full(n, float(end))
@@ -253,7 +255,10 @@ CHANCE = {"inclusion": np.full(30, 0.2)}
         ({"inclusion": np.append(np.ones(29), 1.1)}, "`inclusion` must be above 0 and at most 1, but got 1.1 at 29"),
         ({"inclusion": [0.5]}, "`inclusion` must have the length of `y` (30), but got 1"),
         ({"strata": np.arange(30), "strata_unlabeled": np.arange(200) % 30}, "`strata` must have two labels each"),
-        ({"strata": np.zeros(30), "strata_unlabeled": np.arange(200) % 2}, "`strata` must have two labels each at least"),
+        (
+            {"strata": np.zeros(30), "strata_unlabeled": np.arange(200) % 2},
+            "`strata` must have two labels each at least",
+        ),
         ({"groups": np.zeros(30), "groups_unlabeled": np.ones(200)}, "`y` must have labels in two groups"),
     ],
 )
@@ -389,7 +394,11 @@ def worlds(draw):
     """Labels on 1 to 5 that are constant, at an end or anything; judges that are perfect, constant, off the scale."""
     n, rest = draw(st.integers(10, 25)), draw(st.integers(3, 40))
     kind = draw(st.sampled_from(["any", "end", "constant", "halves"]))
-    one = {"any": st.integers(1, 5), "end": st.sampled_from([5, 5, 5, 5, 4]), "constant": st.just(draw(st.integers(1, 5)))}
+    one = {
+        "any": st.integers(1, 5),
+        "end": st.sampled_from([5, 5, 5, 5, 4]),
+        "constant": st.just(draw(st.integers(1, 5))),
+    }
     labels = st.lists(one.get(kind, st.sampled_from([1, 2.5, 11 / 3, 5])), min_size=n, max_size=n)
     y = np.array(draw(labels), dtype=float)
     judge = draw(st.sampled_from(["perfect", "constant", "random", "far", "turned"]))
@@ -427,7 +436,14 @@ def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, s
 
 
 @quick
-@given(st.integers(0, 2**20 - 1), st.integers(0, 2**20 - 1), st.integers(10, 20), st.booleans(), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 2**20 - 1),
+    st.integers(0, 2**20 - 1),
+    st.integers(10, 20),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_yes_or_no_stays_on_the_scale_around_its_point(one, two, n, conservative, finite, soft):
     bits = np.arange(n)
     y, f = (one >> bits) & 1, ((two >> bits) & 1) * 1.0
