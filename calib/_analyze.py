@@ -137,6 +137,11 @@ def _scales(judged: pd.DataFrame) -> set[str]:
     return {str(text) for column in columns for text in column.dropna().unique()}
 
 
+def on_tables(error: ValueError) -> str:
+    """What the arrays say of themselves, in the names that the tables have."""
+    return str(error).replace("`y`", "`gold`").replace("`f`", "`scores`")
+
+
 def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
     """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known."""
     known = [scale for text in sorted(_scales(judged)) if (scale := parse_scale(text))]
@@ -188,7 +193,7 @@ def _mean_of(
     label: dict[str, Any],
     options: dict[str, Any],
 ) -> Result:
-    group = None if groups is None else _groups_of(part, groups)
+    group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
     drawn, said = _drawn(part, strata)
     if groups is None and "group" in part and part["group"].notna().all() and part["group"].duplicated().any():
@@ -201,11 +206,11 @@ def _mean_of(
     try:
         result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {error}") from None
+        raise ValueError(f"{words(label)}: {on_tables(error)}") from None
     return replace(result, warnings=(*said, *result.warnings))
 
 
-def _groups_of(part: pd.DataFrame, groups: str) -> Any:
+def groups_of(part: pd.DataFrame, groups: str) -> Any:
     if groups != "group":
         return whole_column(part, groups, "groups")
     if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
@@ -329,14 +334,18 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
             both["y_a"], both["y_b"], both["x_a"], both["x_b"], **ends_of(pair.frame, label), **options
         )
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {error}") from None
+        raise ValueError(f"{words(label)}: {on_tables(error)}") from None
     return label, result
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     for column in ("group", "system"):
         if column not in frame:
-            raise TableError(f"a difference of systems needs a column `{column}`: give the items to `summarize`.")
+            told = "what both answered" if column == "group" else "who answered"
+            raise TableError(
+                f"a difference of systems needs a column `{column}`, {told}: give the items to `summarize`, "
+                f"or name the column (`scores_from(..., {column}=...)`, --{column})."
+            )
     rows = frame[frame["system"] == name]
     if not len(rows):
         there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._analyze import ends_of, gold_pairs, parts_of, whole_column
+from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
 from calib._pairs import DESIGN, ready, slices
 from calib._results import Results, words
 from calib.stats import _check
@@ -98,7 +99,9 @@ def _drawn(
 ) -> pd.DataFrame:
     options: dict[str, Any] = {"method": method, "n_strata": n_strata, "rng": rng}
     if method == "active" or (method == "strata" and on == "entropy"):
-        options["entropy"] = whole_column(part, "entropy", "on")
+        if "entropy" not in part or part["entropy"].isna().any():
+            raise TableError(f"method {method!r} needs the column `entropy` whole, but these scores have none or gaps.")
+        options["entropy"] = part["entropy"].to_numpy()
     if method == "groups":
         options["groups"] = whole_column(part, groups, "groups")
     choice = stats.choose_items(part["score"], n, **options)
@@ -309,22 +312,40 @@ def transport_test(
             raise TableError(
                 f"`base` must be a value of {by!r}, but got {base!r}; there are {', '.join(map(repr, known))}."
             )
-        home = {} if base is None else {"y_base": known[base]["y"], "f_base": known[base]["x"]}
+        home = {} if base is None else _side(known[base], "_base")
         for value, part in known.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 options = home | {"confidence_level": confidence_level}
-                results.append(_named(label, partial(stats.transport_test, part["y"], part["x"], **options)))
+                results.append(_named(label, partial(stats.transport_test, **_side(part), **options)))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))
+
+
+def _side(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
+    """Labels and judge scores of one value, with their groups if these are known."""
+    side = {f"y{suffix}": part["y"], f"f{suffix}": part["x"]}
+    group = groups_of(part, "group")
+    return side if group is None else side | {f"groups{suffix}": group}
 
 
 def _each(
     scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, ask: Callable[[pd.DataFrame], stats.Result]
 ) -> Results:
     """One answer for each judge and criterion, and each value of `by`."""
-    found = [(label, _named(label, partial(ask, part))) for label, part in _labelled_parts(scores, gold, by)]
+    found = [
+        (label, _told(part, _named(label, partial(ask, part)))) for label, part in _labelled_parts(scores, gold, by)
+    ]
     return Results(tuple(label for label, _ in found), tuple(result for _, result in found))
+
+
+def _told(part: pd.DataFrame, result: Any) -> Any:
+    """Planning takes items as independent; where they share groups that has to be said."""
+    group = groups_of(part, "group")
+    if group is None or len(set(group)) == len(group):
+        return result
+    text = "repeated_groups: items that share a `group` are taken as independent here, so more labels may be needed"
+    return replace(result, warnings=(*result.warnings, text))
 
 
 def _labelled_parts(
@@ -341,4 +362,4 @@ def _named(label: dict[str, Any], ask: Callable[[], stats.Result]) -> stats.Resu
     try:
         return ask()
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {error}") from None
+        raise ValueError(f"{words(label)}: {on_tables(error)}") from None

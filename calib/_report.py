@@ -121,7 +121,7 @@ def report(
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
     alone = isinstance(results, _THINGS)
-    for one in [results] if alone else results:
+    for one in [results] if alone else _joined(results):
         pair = isinstance(one, tuple) and len(one) == 2
         heading, thing = one if pair else ("", one)
         if not isinstance(thing, _THINGS) or not isinstance(heading, str):
@@ -129,6 +129,24 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
                 f"`results` must hold results, DataFrames and texts, or pairs (heading, thing), but got {one!r:.60}."
             )
         yield heading, thing
+
+
+def _joined(results: Any) -> Iterator[Any]:
+    """Means of one thing by several methods, given one after the other without a heading, are one section."""
+    kept: Results | None = None
+    for one in results:
+        means = isinstance(one, Results) and len(one) > 0 and all(isinstance(r, MeanEstimate) for r in one)
+        alike = kept is not None and means and one.labels == kept.labels[: len(one)]
+        if alike and kept is not None:
+            kept = kept + one
+            continue
+        if kept is not None:
+            yield kept
+        kept = one if means else None
+        if not means:
+            yield one
+    if kept is not None:
+        yield kept
 
 
 # --- what a section says ----------------------------------------------------------------------------------------
@@ -328,10 +346,10 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
     scores = f" and {result.n} judge scores" if result.uses_judge else ""
     gain = 1 - result.width_ratio
-    told = result.uses_judge and abs(gain) >= 0.005  # NaN is not
+    told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
     p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
-    ends = bracket(result.interval, result.confidence_level)
+    ends = result.bracket
     return f"{what} is {short(result.estimate)}, {ends}{p}, from {labels}{scores}{wide * told}."
 
 

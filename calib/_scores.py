@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.table import SCORE_KEY, TableError, check_items, check_ratings, check_scores
+from calib.table import SCHEMAS, SCORE_KEY, TableError, check_items, check_ratings, check_scores
 
 
 def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
@@ -204,13 +204,14 @@ def scores_from(
         The name of a column, or, where there is none of that name, a value for all rows.
         Default: all rows are of criterion "quality" and of rater "human".
     scale : str, optional
-        ``"1|2|3|4|5"`` or ``"lo..hi"``.
+        ``"1|2|3|4|5"`` or ``"lo..hi"``, or words with their values, ``"no=0|yes=1"``.
     group, system : str, optional
         Names of columns.
 
     Returns
     -------
     DataFrame
+        Columns that are not named here ride along.
 
     Raises
     ------
@@ -233,5 +234,17 @@ def scores_from(
     out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
     for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
         out[column] = default if given is None else frame.get(given, given)
+    out["score"], scale = _valued(out["score"], scale)
     labelled = out["score"].notna() & (out["score"].astype(object) != "")
-    return check_scores(out[labelled].assign(scale=scale))
+    # what else the frame has rides along, unless it would be read as something of a table
+    known = {*taken.values(), *out, *SCHEMAS["ratings"], *SCHEMAS["scores"], criterion, rater}
+    more = frame[[name for name in frame if name not in known]]
+    return check_scores(out.join(more)[labelled].assign(scale=scale))
+
+
+def _valued(score: pd.Series, scale: str) -> tuple[pd.Series, str]:
+    """Words of a scale such as ``no=0|yes=1`` as their values."""
+    if "=" not in scale:
+        return score, scale
+    values = dict(part.rsplit("=", 1) for part in scale.split("|") if "=" in part)
+    return score.map(lambda word: values.get(str(word), word), na_action="ignore"), "|".join(values.values())

@@ -668,6 +668,7 @@ def report(
     out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
     items: Items = None,
     title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
+    by: By = None,
     method: Coefficient = "spearman",
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
@@ -694,6 +695,8 @@ def report(
         for level in ("item", *_columns(judged, people))
     ]
     parts += _intervals(judged, people, confidence_level)
+    if by is not None:
+        parts += _intervals(judged, people, confidence_level, by)
     calib.report(parts, out, title=title)
     typer.echo(f"wrote {_text(out)}")
 
@@ -792,17 +795,18 @@ def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:
     ]
 
 
-def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float) -> list[Any]:
+def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float, by: str | None = None) -> list[Any]:
     """Gold only, judge only and both, or why there is none."""
     import calib
 
     found, trouble = [], {}
     for method in ("classical", "judge_only", "auto"):
         try:
-            found.append(calib.interval(scores, gold, method=method, confidence_level=confidence_level))
+            found.append(calib.interval(scores, gold, by=by, method=method, confidence_level=confidence_level))
         except ValueError as error:
             trouble[str(error)] = method
-    parts: list[Any] = [("Mean score, by criterion", sum(found[1:], found[0]))] if found else []
+    heading = "Mean score, by criterion" if by is None else f"Mean score, by criterion and {by}"
+    parts: list[Any] = [(heading, sum(found[1:], found[0]))] if found else []
     return parts + [f"No interval ({method}): {words}" for words, method in trouble.items()]
 
 

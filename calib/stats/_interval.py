@@ -114,6 +114,16 @@ class MeanEstimate(Result):
         return self.method not in _LABELS_ALONE
 
     @property
+    def bracket(self) -> str:
+        """The interval in words; of a one-sided one the end that it has."""
+        level = f"{100 * self.confidence_level:g} % confidence"
+        if self.alternative == "two-sided" or np.isnan(self.interval.low):
+            return bracket(self.interval, self.confidence_level)
+        if self.alternative == "greater":
+            return f"at least {short(self.interval.low)} with {level}"
+        return f"at most {short(self.interval.high)} with {level}"
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be true for the interval to hold, in words."""
         return _assumptions(self)
@@ -139,7 +149,7 @@ class MeanEstimate(Result):
         scores = f" and {self.n} judge scores" if self.uses_judge else ""
         names = ", ".join(text.partition(":")[0] for text in self.warnings)
         return (
-            f"{self.estimand} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
+            f"{self.estimand} = {short(self.estimate)}, {self.bracket}, "
             f"from {labels}{scores} ({WORDS[self.method]})" + (f" [warnings: {names}]" if names else "")
         )
 
@@ -378,7 +388,9 @@ def ppi_mean(
         min_gold,
         confidence_level,
     )
-    _check.same_length(y=np.asarray(y), items=items)
+    _check.same_length(y=data.y if f_unlabeled is not None else np.asarray(y), items=items)
+    if items_unlabeled is not None and len(items_unlabeled) != data.n_rest:
+        raise ValueError(f"`items_unlabeled` must have the length of `f_unlabeled`, but got {len(items_unlabeled)}.")
     said = _tuned(tuned_on_gold) + _overlap(items, items_unlabeled)
     return _estimate(data, replace(asked, warnings=said + asked.warnings), "mean")
 
@@ -581,6 +593,8 @@ def _enough(data: Gold, method: str, min_gold: int, *, finite: bool) -> None:
     n = len(data.y)
     if method != "judge_only" and data.n_groups < 2:
         raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
+    if data.weighted and (worth := kish(_label_weights(data))) < 2:
+        raise ValueError(f"`weights` must leave two labels at least, but these weigh as {worth:.3g}.")
     if method in {"auto", "regression"} and n < least and not (finite and not data.n_rest):
         raise ValueError(
             f"`y` must have {least} gold labels at least, but got {n}: with fewer no interval was found that holds as "
@@ -643,7 +657,8 @@ def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, ye
         number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
         found.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if not np.ptp(y[weight > 0]):
-        found.append(f"constant_gold: all {n} labels are {y[0]:g}, so they say nothing about their own spread")
+        why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
+        found.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
     elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
         found.append(
             f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others"

@@ -16,7 +16,7 @@ from calib.stats._check import Floats
 _BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     r"""Count, mean and spread of judge scores, for one set of items or for many systems at once.
 

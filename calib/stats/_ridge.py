@@ -101,7 +101,7 @@ def ridge(
 
     n, N = np.bincount(code, minlength=sets).astype(float), rest.n.astype(float)  # noqa: N806 - as in the formula
     fy, ff = total(y) / n, total(f) / n
-    dy, df = _deviations(y, fy[code]), _deviations(f, ff[code])
+    dy, df = _deviations(y, fy[code]), _deviations(f, ff[code]) * (N > 0)[code]  # nothing to correct: labels alone
     square, cross = total(df * df), total(df * dy)
     apart = np.where(N > 0, _deviations(rest.mean, ff), 0.0)
     gap = N / (n + N) * apart
@@ -109,7 +109,7 @@ def ridge(
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
     if strata and n.min() < _FEW:
         base, lean = np.full(sets, base.sum()), np.full(sets, lean.sum())
-    b = np.divide(lean, base, out=np.zeros(sets), where=base > 0)
+    b = np.divide(lean, base, out=np.zeros(sets), where=(base > 0) & (N > 0))
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
@@ -248,8 +248,10 @@ def _alike(summed: Floats, each: Floats) -> float:
 
 def kish(weights: Floats) -> float:
     """The number of equal weights that would be as uncertain."""
-    square = float(weights @ weights)
-    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
+    top = float(weights.max(initial=0.0))
+    shares = weights / top if top > 0 else weights
+    square = float(shares @ shares)
+    return float(shares.sum()) ** 2 / square if square > 0 else 0.0
 
 
 def _deviations(values: Floats, centre: Floats | float) -> Floats:

@@ -130,17 +130,16 @@ def ppi_means(
     n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
     _enough(n_gold, _check.whole(min_gold, "min_gold", least=2))
     n = n_gold + f_unlabeled.n
-    if ends in {None, (0.0, 1.0)} and np.isin(labels, (0, 1)).all() and np.isin(scores, (0, 1)).all():
+    if ends in {None, (0.0, 1.0)} and np.isin(labels, (0, 1)).all():
+        scores = _yes_or_no(scores)
         found = _proportions(labels, scores, code, f_unlabeled, level)
         return MeanEstimates(**found, n_gold=n_gold, n=n, confidence_level=level, method="mover-jeffreys")
     inside = ends is not None and bool(
         ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
     )
-    rule = (
-        Rule(4, 1, ends, step or 0.0)
-        if (inside if same_scale is None else same_scale)
-        else Rule(1, 0, ends, step or 0.0)
-    )
+    common = ends is not None and (inside if same_scale is None else same_scale)
+    prior, slope = (4, 1) if common else (1, 0)
+    rule = Rule(prior, slope, ends, step or 0.0)
     parts = ridge(labels, scores, code, f_unlabeled, rule)
     point, law = _law(parts, ends)
     tail = (1 - level) / 2
@@ -162,6 +161,14 @@ def _law(parts: Any, ends: tuple[float, float] | None) -> tuple[Floats, Law]:
         return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
     point = np.clip(parts.point, *ends)
     return point, Score(point, parts.variance, parts.satterthwaite, parts.n, ends)
+
+
+def _yes_or_no(scores: Floats) -> Floats:
+    if not np.isin(scores, (0, 1)).all():
+        raise ValueError(
+            "`f` must be 0 or 1 where labels are: cut the judge's scores, and those of the moments, at 0.5."
+        )
+    return scores
 
 
 def _proportions(y: Floats, f: Floats, code: Codes, rest: Moments, level: float) -> dict[str, Floats]:
