@@ -880,3 +880,31 @@ def test_each_piece_of_unclear_mass_may_be_on_the_scale_or_not():
     scores = calib.summarize(ratings).iloc[0]
     assert scores["low"] == pytest.approx((0.8 * 3 + 0.1 * 1) / 0.9)
     assert scores["high"] == pytest.approx((0.8 * 3 + 0.1 * 5) / 0.9)
+
+
+# --- one's own file ---------------------------------------------------------------------------------------------
+
+
+def test_words_of_a_scale_are_read_as_their_values():
+    frame = pd.DataFrame({"id": list("abc"), "ok": ["yes", "no", None]})
+    scores = calib.scores_from(frame, item="id", score="ok", scale="no=0|yes=1")
+    assert cells(scores, "item", "score", "scale") == [("a", 1.0, "0|1"), ("b", 0.0, "0|1")]
+    with pytest.raises(TableError, match="maybe"):
+        calib.scores_from(frame.assign(ok="maybe"), item="id", score="ok", scale="no=0|yes=1")
+
+
+def test_other_columns_ride_along_and_divide_results():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(80), "grade": rng.integers(1, 6, 80), "topic": ["law", "code"] * 40})
+    frame = frame.assign(weight=7, draw=1, label=rng.integers(1, 6, 80))
+    judge = calib.scores_from(frame, item="id", score="grade", rater="judge", scale="1|2|3|4|5")
+    assert "topic" in judge
+    assert not {"weight", "draw"} & set(judge)  # these would be read as something else
+    people = calib.scores_from(frame.head(50), item="id", score="label", scale="1|2|3|4|5")
+    results = calib.interval(judge, people, by="topic")
+    assert [label["topic"] for label in results.labels] == ["law", "code"]
+    assert all(result.n == 40 for result in results)
+    heavy = judge.assign(heavy=np.where(judge["topic"] == "law", 2.0, 1.0))
+    weighed = calib.interval(heavy, people, weights="heavy").one()
+    assert weighed.design == "weighted"
+    assert weighed.estimate != calib.interval(judge, people).one().estimate

@@ -576,3 +576,20 @@ def test_labels_needed_are_a_section_with_a_curve():
     text = report([("How many", Results(({"criterion": "coherence"},), (needed,)))])
     assert "48 labels with the judge" in text
     assert "| human labels | half-width | half-width alone |" in text
+
+
+def test_methods_for_one_thing_are_one_section_and_one_picture(tmp_path):
+    ways = [mean_of(options={"method": method}) for method in ("classical", "judge_only", "auto")]
+    text = report(ways, tmp_path / "ways.html")
+    assert len(Page(text).tables) == 1
+    assert text.count("<img ") == 1
+    apart = report([("one", ways[0]), ("two", ways[1])], tmp_path / "apart.html")
+    assert apart.count("<img ") == 2
+
+
+def test_one_sided_intervals_are_said_as_bounds():
+    low, high = (mean_of(options={"alternative": side, "bounds": (1, 5)}) for side in ("greater", "less"))
+    assert conclusions(low)[0].startswith("Mean human coherence is 3.713, at least 3.3")
+    assert " with 95 % confidence, from 10" in conclusions(low)[0]
+    assert ", at most 4.0" in conclusions(high)[0]
+    assert "inf" not in str(mean_of(options={"alternative": "greater"}).one())
