@@ -201,6 +201,12 @@ def _mean_of(
     design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
     if weights is not None:
         design |= {"weights": pd.to_numeric(whole_column(part, weights, "weights"))}
+    if part["y"].notna().any() and "system" in part and part["system"].notna().all():
+        without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
+        if without:
+            said.append(
+                f"gold_of_some_systems: no label is of {', '.join(map(repr, without[:5]))}, whose items count too"
+            )
     if repeated and "strata" in drawn and options["method"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     try:
@@ -329,6 +335,12 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
     both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
     label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
+    labelled, least = int(both[["y_a", "y_b"]].notna().all(axis="columns").sum()), options["min_gold"]
+    if options["method"] in _OWN and labelled < least:
+        raise ValueError(
+            f"{words(label)}: {least} groups at least must be labelled for both (`min_gold` lowers that), but "
+            f"{labelled} are: let people label whole groups (`choose_items`, method 'groups')."
+        )
     try:
         result = stats.ppi_difference(
             both["y_a"], both["y_b"], both["x_a"], both["x_b"], **ends_of(pair.frame, label), **options

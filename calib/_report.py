@@ -70,7 +70,8 @@ def report(
     ----------
     results : sequence
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
-        of the report; each may be a pair (heading, thing).
+        of the report; each may be a pair (heading, thing). Means of one thing by several
+        methods, one after the other, are one section with one picture.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str
@@ -356,6 +357,7 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
 def assumptions(results: Results) -> list[str]:
     """What has to be true for the intervals of means to hold, each once."""
     means = [result for result in results if isinstance(result, MeanEstimate)]
+    means = [result for result in means if result.method != "judge_only"] or means
     return list(dict.fromkeys(text for result in means for text in result.assumptions))
 
 

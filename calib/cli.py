@@ -617,10 +617,14 @@ def choose(
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
     import calib
 
-    own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
-    judged = _scores(own, items, [scores], None)[0]
+    own = _given(item=item, score=score, rater=rater, scale=scale, group=group, system=system)
+    table = _is_table(calib.table.read_frame(scores))
+    judged = _scores(own if table else own | _given(criterion=criterion), items, [scores], None)[0]
+    if table and criterion is not None:
+        judged = judged[judged["criterion"].astype(str) == criterion]
     drawn = calib.choose_items(judged, n, method=method, by=by, on=on, n_strata=n_strata, rng=seed)
     chosen = drawn[drawn["chosen"]]
+    typer.echo(f"{len(chosen)} of {len(drawn)} items to label ({method})")
     _show(chosen[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in chosen]])
     _write(drawn, out)
 
@@ -652,13 +656,15 @@ def plan(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, [scores], gold)
-    _lines(calib.will_it_help(judged, people, by=by, confidence_level=confidence_level))
+    answers = [calib.will_it_help(judged, people, by=by, confidence_level=confidence_level)]
     prices = {k: v for k, v in (("label", price_label), ("judge", price_judge)) if v is not None}
     options: dict[str, Any] = {"by": by, "half_width": half_width, "confidence_level": confidence_level}
     if prices or budget is not None:
-        _lines(calib.plan(judged, people, prices=prices, budget=budget, **options))
+        answers.append(calib.plan(judged, people, prices=prices, budget=budget, **options))
     if half_width is not None:
-        _lines(calib.labels_needed(judged, people, **options))
+        answers.append(calib.labels_needed(judged, people, **options))
+    for answer in answers:
+        _lines(answer)
 
 
 @app.command()

@@ -908,3 +908,11 @@ def test_other_columns_ride_along_and_divide_results():
     weighed = calib.interval(heavy, people, weights="heavy").one()
     assert weighed.design == "weighted"
     assert weighed.estimate != calib.interval(judge, people).one().estimate
+
+
+def test_labels_of_one_system_alone_are_no_sample_of_all():
+    only = HUMAN[HUMAN["system"] == "s1"]
+    names = [text.partition(":")[0] for text in calib.interval(JUDGE, only, min_gold=2).one().warnings]
+    assert "gold_of_some_systems" in names
+    within = calib.interval(JUDGE, GOLD, min_gold=2).one()
+    assert not any(text.startswith("gold_of_some_systems") for text in within.warnings)

@@ -16,6 +16,7 @@ from calib.stats._check import Floats
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._gold import gold_of
 
+_LUMPS = 30  # different values, below which a statistic jumps
 _BATCH = 1 << 20  # resampled scores at once
 _FEW = 1000  # labels, above which leaving each out costs more than it adds
 
@@ -173,7 +174,7 @@ def ppi_bootstrap(
         n_resamples=count,
         n_undefined=int(count - kept.sum()),
         statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=_undefined(int(count - kept.sum()), count),
+        warnings=_undefined(int(count - kept.sum()), count) + _lumpy(labels),
     )
 
 
@@ -198,6 +199,13 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
 def _undefined(missing: int, count: int) -> tuple[str, ...]:
     text = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
     return (text,) if missing else ()
+
+
+def _lumpy(labels: Floats) -> tuple[str, ...]:
+    """A statistic that jumps between a few values has no bootstrap interval to speak of."""
+    values = len(np.unique(labels))
+    text = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
+    return (text,) if values < min(_LUMPS, len(labels) / 10) else ()
 
 
 def _expanded(drawn: Floats, n: int, level: float) -> Interval:

@@ -521,6 +521,8 @@ def _asked(
     _fits(data, method, finite)
     inside = ends is not None and _within(data, ends)
     plain = yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted
+    if binary and not plain:
+        raise ValueError("`binary` needs a judge within the ends of the scale, and no groups, strata or weights.")
     if conservative and not plain:
         raise ValueError(
             "`conservative` is for labels and a judge that say yes or no, without groups, strata or weights."

@@ -101,6 +101,11 @@ class Moments:
         inside = np.all((self.low >= 0) & (self.high <= 1) | (self.n == 0))
         return bool(inside and np.allclose(self.squares, self.n * self.mean * (1 - self.mean), rtol=1e-9, atol=1e-9))
 
+    def __repr__(self) -> str:
+        if np.ndim(self.n):
+            return f"Moments of {len(self.n)} systems ({int(self.n.sum())} scores)"
+        return f"Moments of {int(self.n)} scores (mean {float(self.mean):.4g}, variance {float(self.variance):.4g})"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):
             return NotImplemented

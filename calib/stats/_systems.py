@@ -165,9 +165,7 @@ def _law(parts: Any, ends: tuple[float, float] | None) -> tuple[Floats, Law]:
 
 def _yes_or_no(scores: Floats) -> Floats:
     if not np.isin(scores, (0, 1)).all():
-        raise ValueError(
-            "`f` must be 0 or 1 where labels are: cut the judge's scores, and those of the moments, at 0.5."
-        )
+        raise ValueError("`f` must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5.")
     return scores
 
 

@@ -112,7 +112,6 @@ def test_overlap_by_id():
     assert names(ppi_mean(Y, F, U, items=np.arange(30), items_unlabeled=np.arange(200))) == ["overlap"]
 
 
-@pytest.mark.xfail(strict=True, reason="T13: the ids of the rest are not counted")
 def test_ids_have_the_length_of_what_they_name():
     assert "`items_unlabeled` must have the length" in message(
         ppi_mean, Y, F, U, items=range(30), items_unlabeled=range(100, 110)
@@ -274,11 +273,15 @@ def test_people_alone_and_the_judge_alone_go_with_every_design(method, options):
     assert result.interval.low < result.estimate < result.interval.high
 
 
-@pytest.mark.xfail(strict=True, reason="T8: `binary` is dropped in silence")
 @pytest.mark.parametrize("options", [ITEMS, WEIGHTS, DOCUMENTS])
 def test_yes_or_no_with_a_design_is_refused_or_taken(options):
     y = (Y > 3) * 1.0
     assert "binary" in message(ppi_mean, y, (F > 3) * 1.0, (U > 3) * 1.0, binary=True, **options)
+
+
+def test_a_single_label_with_any_weight_is_too_few():
+    weights = {"weights": np.append(1, np.zeros(29)), "weights_unlabeled": np.ones(200)}
+    assert "`weights` must leave two labels at least" in message(ppi_mean, Y, F, U, **weights)
 
 
 BAD = [
