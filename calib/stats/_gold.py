@@ -63,6 +63,12 @@ class Gold:
     def weighted(self) -> bool:
         return self.weight is not None or self.inclusion is not None
 
+    @property
+    def label_weight(self) -> Floats:
+        """How much each label counts."""
+        weight = np.ones(len(self.y)) if self.weight is None else self.weight
+        return weight if self.inclusion is None else weight / self.inclusion
+
     def loose(self) -> NDArray[Any]:
         """The judge scores of the rest one by one, which moments do not have."""
         if self.scores_rest is None:

@@ -15,7 +15,7 @@ from calib.stats import _check
 from calib.stats._check import Floats
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._gold import gold_of
-from calib.stats._interval import on_scale
+from calib.stats._guards import on_scale
 from calib.stats._laws import ALTERNATIVES
 from calib.stats._proportion import post_stratified
 

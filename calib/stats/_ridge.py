@@ -107,9 +107,10 @@ def ridge(
     gap = N / (n + N) * apart
     pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
+    known = (square > 0) & (N > 0)  # where the judge says the same of all labels, the slope is the prior's alone
     if strata and n.min() < _FEW:
-        base, lean = np.full(sets, base.sum()), np.full(sets, lean.sum())
-    b = np.divide(lean, base, out=np.zeros(sets), where=(base > 0) & (N > 0))
+        base, lean, known = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, known.any())
+    b = np.divide(lean, base, out=np.zeros(sets), where=known)
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
@@ -159,7 +160,8 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     own = max(square / g, sums.spread / (n * g))  # of one group, at least
     base = square + float(sums.others @ sums.others) + rule.prior * own
     inverse = 1 / base if base > 0 else 0.0
-    b = (float(sums.labels @ seen) + rule.slope * rule.prior * own) * inverse if len(sample.rest) else 0.0
+    known = len(sample.rest) > 0 and bool(sums.each[1].any())
+    b = (float(sums.labels @ seen) + rule.slope * rule.prior * own) * inverse if known else 0.0
     plain = sums.labels - b * sums.judged
     error = plain * (1 + sums.apart * seen * inverse) + (0.0 if finite else b * sums.drift)
     more = _unseen(sample, sums, plain, rule) * _alike(plain, sums.each[0] - b * sums.each[1]) / (g * n)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from calib.stats import _check, _proportion
 from calib.stats._check import Codes, Floats
 from calib.stats._estimate import Result, short
-from calib.stats._interval import bounds_of, on_scale, posterior_error
+from calib.stats._guards import bounds_of, on_scale
+from calib.stats._interval import posterior_error
 from calib.stats._laws import Law, Score, Student
 from calib.stats._moments import Moments, refuse_missing
 from calib.stats._ridge import Rule, ridge
