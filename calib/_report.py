@@ -53,7 +53,7 @@ _HEADS = {
     "ties_y": "human ties", "levels_x": "judge's levels", "levels_y": "human levels", "n_raters": "people",
     "agreement_first": "agreement of first", "agreement_second": "agreement of second", "n_dropped": "dropped",
     "ties_first": "ties of first", "ties_second": "ties of second", "winning_rate": "winning rate",
-    "width_ratio": "width against labels alone", "effective_n": "worth labels", "labels_saved": "labels saved",
+    "width_ratio": "width against labels alone", "effective_n": "worth labels",
     "p_adjusted": "p adjusted", "n_gold_alone": "labels alone", "half_width_alone": "half-width alone",
     "half_width": "half-width", "not_distinguishable": "not told apart from", "generalises_to": "about",
 }  # fmt: skip

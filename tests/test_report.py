@@ -190,7 +190,7 @@ def test_methods_for_one_thing_stand_together():
 def test_columns_that_say_the_same_stand_under_the_table():
     text = report(results())
     head = next(line for line in text.splitlines() if line.startswith("| #"))
-    more = "width against labels alone | worth labels | labels saved"
+    more = "width against labels alone | worth labels"
     assert head == f"| # | criterion | estimate | std. error | 95 % CI | judge's weight | n | df | {more} |"
     assert (
         "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text

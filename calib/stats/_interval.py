@@ -158,10 +158,11 @@ def _assumptions(result: MeanEstimate) -> tuple[str, ...]:
         return ("It is about the judge's own mean: what people would say is not in it.",)
     drawn = {
         "items": "The labelled items are a simple random sample of all items.",
-        "groups": "The labelled groups are a random sample of all groups; groups are independent of each other.",
+        "groups": "Groups are independent; the labelled items, or whole groups of them, are a random sample.",
         "strata": "Within each stratum the labelled items are a simple random sample.",
         "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
     }[result.design]
+    drawn = "" if result.n_gold == result.n else drawn  # nothing was drawn
     fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
     items = "These items are a random sample of the items that are meant."
     alone = "Items are independent of each other." if result.design == "items" else ""
@@ -305,7 +306,7 @@ def ppi_mean(
         Human labels and judge scores of the gold items; or, without `f_unlabeled`,
         of all items, with NaN in `y` where there is no label.
     f_unlabeled : array_like, shape (N,), or Moments, optional
-        Judge scores of the items without a label.
+        Judge scores of the items without a label, not those of the gold items.
     bounds : (float, float), optional
         Smallest and largest score of people's scale.
     step : float, optional
