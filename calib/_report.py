@@ -250,7 +250,7 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     # warnings are said in words, each once
     numbers = (
         _once(results.to_frame())
-        .drop(columns=["signature", "warnings"], errors="ignore")
+        .drop(columns=["signature", "warnings", "labels_saved"], errors="ignore")
         .replace({"estimator": _ESTIMATORS})
     )
     frame, shared = informative(numbers)
