@@ -171,7 +171,7 @@ def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, An
         yield {}, frame
         return
     whole_column(frame, by, "by")
-    for value, rows in frame.groupby(by, sort=False):
+    for value, rows in frame.groupby(by, sort=False, observed=True):
         yield {by: value}, rows
 
 

@@ -81,7 +81,7 @@ def choose_items(
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
-    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False)]:
+    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
         # each value of `by` has strata of its own
         drawn.append(_drawn(part, n, method, on, groups, n_strata, source, sum(d["stratum"].nunique() for d in drawn)))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
@@ -307,7 +307,7 @@ def transport_test(
     for pair in gold_pairs(scores, gold, [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
-        known = dict(iter(judged.groupby(by, sort=False)))
+        known = dict(iter(judged.groupby(by, sort=False, observed=True)))
         if base is not None and base not in known:
             raise TableError(
                 f"`base` must be a value of {by!r}, but got {base!r}; there are {', '.join(map(repr, known))}."

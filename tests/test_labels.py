@@ -94,7 +94,7 @@ def test_the_estimator_is_that_of_the_drawing(method, design):
 def test_whole_documents():
     judge, human = world(1, 240, documents=40)
     drawn = calib.choose_items(judge, 60, method="groups", rng=3)
-    assert drawn.groupby("group")["chosen"].nunique().eq(1).all()
+    assert drawn.groupby("group", observed=True)["chosen"].nunique().eq(1).all()
     found = calib.interval(drawn, labelled(drawn, human)).one()
     wanted = by_hand(drawn, human, groups=drawn["group"])
     assert (found.design, found.n_groups) == ("groups", 10)

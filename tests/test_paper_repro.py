@@ -168,7 +168,7 @@ def test_rouge_is_the_mean_over_references_of_the_package(summeval):
 
 
 @needs_data
-@pytest.mark.parametrize("paper", ["topical_chat", "llm_rubric", "unieval", "ppi"])
+@pytest.mark.parametrize("paper", ["topical_chat", "llm_rubric", "unieval", "ppi", "ppi_real"])
 def test_quick_reproductions_hold(paper):
     command = [sys.executable, "-W", "error", ROOT / "paper_repro" / paper / "run.py", "--check"]
     ran = subprocess.run(

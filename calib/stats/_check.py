@@ -31,6 +31,8 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
     if isinstance(value, np.ma.MaskedArray):
         value = np.ma.filled(value.astype(float), np.nan)
     try:
+        if hasattr(value, "isna") and hasattr(value, "to_numpy"):  # pandas, whose missing value numpy may not know
+            value = value.to_numpy(dtype=float, na_value=np.nan)
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"`{name}` must be numeric, but got {_glimpse(value)}.") from None
