@@ -152,7 +152,7 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
     worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
     others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
-    short below 20 groups. Where labels have weights, groups and labels count by Kish's effective number.
+    short below 20 groups. Groups and labels count by Kish's effective number.
     """
     sums, n = _sums(sample), kish(sample.weight)
     g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift
@@ -201,8 +201,9 @@ def _sums(sample: Sample) -> _Sums:
 
     held = by_group(sample.group, w)
     gold = held > 0
-    # a group counts as one, or by what its labels weigh where these weigh unlike
-    count = held[gold] if np.ptp(sample.weight) else np.full(int(gold.sum()), 1 / gold.sum())
+    # a group counts by what its labels weigh; for labels alone that weigh alike, as one (CR1 as it is known)
+    alone = not len(sample.rest) and not np.ptp(sample.weight)
+    count = np.full(int(gold.sum()), 1 / gold.sum()) if alone else held[gold]
     off, said = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
     moved = _deviations(scores, centre)
     drift = by_group(group, v * moved)

@@ -129,14 +129,20 @@ def test_a_difference_is_tested_against_zero_or_what_was_asked():
 # --- formulas ---------------------------------------------------------------------------------------------------
 
 
+def kish(weights):
+    values = list(weights)
+    return sum(values) ** 2 / sum(v * v for v in values) if any(values) else 0.0
+
+
 def not_seen(y, errors, bounds, step, *, groups=None, centre=None):
     """Squared distance of one more label: as far as the farther end of the scale, with a chance of 1 / (m + 2)."""
     if bounds is None:
         return 0.0
     low, high = bounds
-    names = range(len(y)) if groups is None else groups
+    names = list(range(len(y))) if groups is None else list(groups)
     pairs = list(zip(names, y, strict=True))
-    off = [len({h for h, a in pairs if a > low}), len({h for h, a in pairs if a < high})]
+    sides = ({h for h, a in pairs if a > low}, {h for h, a in pairs if a < high})
+    off = [kish(names.count(h) for h in side) for side in sides]
     square = sum(e * e for e in errors)
     shown = min(*off, sum(abs(e) for e in errors) ** 2 / square if square else 0.0)
     centre = sum(y) / len(y) if centre is None else centre
@@ -371,7 +377,9 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, bounds=None, ste
         judged[h] += (b - f_mean) / n
     for h, x in zip([*groups, *groups_rest], every, strict=True):
         drift[h] += (x - centre) / M
-    g, total = len(gold), len(gold) + len(others)
+    held = {h: list(groups).count(h) / n for h in gold}
+    # Kish's number of groups
+    g, total = 1 / sum(x * x for x in held.values()), len(gold) + len(others)
     seen = {h: judged[h] - drift[h] for h in gold}
     square = sum(x * x for x in seen.values())
     own = max(square / g, sum((x - centre) ** 2 for x in every) / M / (n * g))
@@ -382,11 +390,11 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, bounds=None, ste
     plain = [label[h] - b * judged[h] for h in gold]
     each = [((a - y_mean) - b * (x - f_mean)) / n for a, x in zip(y, f, strict=True)]
     alike = sum(x * x for x in plain) / sum(x * x for x in each)
-    unseen = not_seen(y, plain, bounds, step, groups=groups) * min(max(alike, 1), n / g)
+    unseen = not_seen(y, plain, bounds, step, groups=groups) * min(max(alike, 1), n / len(gold))
     summed = {h: error[h] + (0 if finite else b * drift[h]) for h in gold}
     usual = (sum(x * x for x in summed.values()) + unseen / (g * n)) * g / (g - p)
-    robust = (g - 1) / g * sum((summed[h] / (1 - min(1 / g + seen[h] ** 2 / base, 0.99))) ** 2 for h in gold)
-    residual = max(usual, robust) * (1 - g / total if finite else 1)
+    robust = (g - 1) / g * sum((summed[h] / (1 - min(held[h] + seen[h] ** 2 / base, 0.99))) ** 2 for h in gold)
+    residual = max(usual, robust) * (1 - len(gold) / total if finite else 1)
     m = len(others)
     judge = 0.0 if finite or not m else b * b * m / max(m - 1, 1) * sum(drift[h] ** 2 for h in others)
     return y_mean + b * (centre - f_mean), residual + judge, g - p
@@ -409,7 +417,7 @@ def test_groups_written_out(seed, design, bounds):
     result = ppi_mean(y, f, u, groups=groups, groups_unlabeled=rest, bounds=bounds, target=target)
     close([result.estimate, result.std_error, result.df], [point, math.sqrt(variance), df])
     if bounds:
-        close(result.interval, wilson_on(bounds, point, variance, df, len(set(groups.tolist())), 0.95), 1e-8)
+        close(result.interval, wilson_on(bounds, point, variance, df, kish(np.bincount(groups)), 0.95), 1e-8)
     assert result.n_groups == len(set(groups.tolist()))
 
 
