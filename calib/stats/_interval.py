@@ -368,9 +368,9 @@ def ppi_mean(
     >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
     >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [3.261, 4.095], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.713, 95 % CI [3.27, 4.088], from 10 human labels and 22 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.672, ())
+    (0.658, ())
     """
     data = gold_of(
         y,
@@ -603,7 +603,7 @@ def _stratified(data: Gold, rule: Rule, finite: bool) -> Parts:
     # a sample of the population also has its strata's sizes by chance
     between = 0.0 if finite else float(share @ (each.point - point) ** 2) / data.n
     residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
-    spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / np.maximum(each.rest - 1, 1)))
+    spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / (each.n + each.rest - 1)))
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
     return Parts.of_one(
         point, residual, judge, df, float(share @ each.slope), float(share @ each.weight), len(data.y), data.n_rest

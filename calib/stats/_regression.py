@@ -316,7 +316,7 @@ def _result(
     level = _check.probability(confidence_level, "confidence_level")
     side = _check.choice(alternative, "alternative", ALTERNATIVES)
     variance = fit.residual + fit.judge
-    spread = fit.residual**2 / fit.df + fit.judge**2 / max(data.rest - 1, 1)
+    spread = fit.residual**2 / fit.df + fit.judge**2 / (data.n + data.rest - 1)
     df = np.divide(variance**2, spread, out=np.full(len(spread), np.inf), where=(spread > 0) & np.isfinite(fit.df))
     law = Student(fit.theta, np.sqrt(variance), df)
     tail = (1 - level) / 2 if side == "two-sided" else 1 - level

@@ -70,7 +70,7 @@ class Parts:
     @property
     def satterthwaite(self) -> Floats:
         """Degrees of freedom of the sum of the two variances."""
-        spread = self.residual**2 / self.df + self.judge**2 / np.maximum(self.rest - 1, 1)
+        spread = self.residual**2 / self.df + self.judge**2 / (self.n + self.rest - 1)
         return np.asarray(np.divide(self.variance**2, spread, out=np.array(self.df, dtype=float), where=spread > 0))
 
 

@@ -171,7 +171,7 @@ def by_formula(y, f, u, *, bounds=None, step=0.0, k=1.0, b0=0.0, robust=True, fi
     residual = max(usual, hc3) if robust else usual
     residual, judge = (residual * N / (n + N), 0.0) if finite else (residual, b**2 * s2 / (n + N))
     variance = residual + judge
-    df = variance**2 / (residual**2 / (n - p) + judge**2 / (N - 1))
+    df = variance**2 / (residual**2 / (n - p) + judge**2 / (n + N - 1))
     return y_mean + b * gap, variance, df, b, p
 
 
@@ -231,7 +231,7 @@ def test_the_regression_estimator_is_the_one_of_double_sampling(seed):
     variance = float(there.se_mean[0]) ** 2 + judge
     result = ppi_mean(y, f, u, method="regression", bounds=(1, 5))
     close([result.estimate, result.std_error], [there.predicted_mean[0], math.sqrt(variance)])
-    df = variance**2 / (float(there.se_mean[0]) ** 4 / (len(y) - 2) + judge**2 / (len(u) - 1))
+    df = variance**2 / (float(there.se_mean[0]) ** 4 / (len(y) - 2) + judge**2 / (len(y) + len(u) - 1))
     close(result.df, df, 1e-9)
     half = stats.t.ppf(0.975, df) * math.sqrt(variance)
     close(result.interval, [result.estimate - half, result.estimate + half])
@@ -476,7 +476,7 @@ def strata_by_formula(parts, *, k, b0, bounds, step, finite):
         pull, leverage = 1 / n + gap * (f - f.mean()) / base, 1 / n + (f - f.mean()) ** 2 / base
         residual = max(usual, (n - 1) / n * np.sum((pull * e / (1 - leverage)) ** 2))
         residual, judge = (residual * N / (n + N), 0.0) if finite else (residual, b * b * s2 / (n + N))
-        found.append(((n + N) / M, y.mean() + b * gap, residual, judge, n - p, N))
+        found.append(((n + N) / M, y.mean() + b * gap, residual, judge, n - p, n + N))
     point = sum(w * m for w, m, *_ in found)
     between = 0.0 if finite else sum(w * (m - point) ** 2 for w, m, *_ in found) / M
     variance = sum(w * w * (a + c) for w, _, a, c, _, _ in found) + between
