@@ -507,3 +507,12 @@ def test_a_judge_that_agrees_with_all_labels_leaves_a_width():
     assert "no_disagreement" in names(result)
     assert result.interval.high - result.interval.low > 0.08
     assert plain.interval.high - plain.interval.low < 0.05
+
+
+@pytest.mark.parametrize("bounds", [None, (1, 5)])
+def test_a_few_items_without_a_label_do_not_cost_more_than_their_labels_would_save(bounds):
+    rng = np.random.default_rng(5)
+    y = rng.integers(1, 6, 20).astype(float)
+    f = np.clip(y + rng.normal(0, 0.6, 20), 1, 5)
+    width = [np.diff(ppi_mean(y, f, rng.uniform(1, 5, k), bounds=bounds).interval)[0] for k in (0, 1, 2, 3, 5)]
+    assert max(width) < 1.35 * width[0]
