@@ -389,3 +389,22 @@ def test_results_as_rows_and_signatures():
     assert boot.signature.startswith("ppi-bootstrap|of:mean|rs:1000|cl:0.95|gold:40|n:1040|lam:")
     assert quantile.signature.startswith("quantile|q:0.5|method:mover-jeffreys|support:scores|alt:two-sided|")
     assert str(quantile).startswith("human 0.5 quantile = ")
+
+
+@pytest.mark.parametrize("design", ["groups", "strata"])
+def test_shares_and_win_rates_take_a_design(design):
+    rng = np.random.default_rng(3)
+    y, u = rng.integers(1, 6, 40), rng.uniform(1, 5, 200)
+    f = y + rng.normal(0, 0.5, 40)
+    parts = (
+        (np.arange(40) // 2, 100 + np.arange(200) // 2)
+        if design == "groups"
+        else (np.arange(40) % 2, np.arange(200) % 2)
+    )
+    options = dict(zip((design, f"{design}_unlabeled"), parts, strict=True))
+    found = ppi_proportion(y, f, u, above=4, **options)
+    wanted = ppi_mean(y >= 4, f >= 4, u >= 4, bounds=(0, 1), step=1, **options)
+    assert (found.design, found.interval) == (design, wanted.interval)
+    if design == "groups":
+        won = ppi_win_rate(y >= 4, f >= 4, u >= 4, ties=False, null=0.5, **options)
+        assert won.interval == wanted.interval
