@@ -14,6 +14,7 @@ from scipy import stats
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._interval import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -497,9 +498,8 @@ def _error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> _S
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
         raise ValueError(f"`y{suffix}` must have labels in two groups (or two items) at least, but got {count}.")
-    mean = float(error.mean())
-    sums = np.bincount(unit, error - mean) / len(error) if np.ptp(error) else np.zeros(count)
-    return _Side(mean, float(count / (count - 1) * np.sum(sums**2)), count, len(error))
+    found = mean_interval(error, groups=unit, method="classical")
+    return _Side(found.estimate, found.std_error**2, count, len(error))
 
 
 def _names(labels: Labels) -> list[Hashable]:

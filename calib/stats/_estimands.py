@@ -14,7 +14,7 @@ from calib.stats._check import Labels
 from calib.stats._estimate import Interval
 from calib.stats._interval import MeanEstimate, ppi_mean
 from calib.stats._laws import ALTERNATIVES
-from calib.stats._moments import Moments, moments_of
+from calib.stats._moments import Moments, flat, moments_of
 
 _DOUBLINGS = 40
 
@@ -103,9 +103,7 @@ def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moment
         if not scores.binary:
             raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a share: cut the scores at {cut:g} first.")
         return scores
-    values = np.asarray(scores)
-    if values.dtype.kind not in "fiub":
-        values = _check.array(scores, "f_unlabeled", ndim=1)
+    values = flat(scores, "f_unlabeled")
     if values.dtype.kind == "f" and np.isnan(values.sum()):  # a missing score would pass for a no
         place = int(np.argmax(np.isnan(values)))
         raise ValueError(f"`f_unlabeled` must have a judge score for each item, but got nan at {place}.")

@@ -46,11 +46,8 @@ class Gold:
 
     @property
     def grouped(self) -> bool:
-        """Whether a group has more than one item; groups of one are items."""
-        if self.group is None:
-            return False
-        rest = np.empty(0, dtype=np.intp) if self.group_rest is None else self.group_rest
-        return len(np.unique(np.concatenate([self.group, rest]))) < len(self.group) + len(rest)
+        """Whether items share groups; those of one item are dropped at the door (`shared`)."""
+        return self.group is not None
 
     @property
     def split_groups(self) -> bool:
@@ -118,7 +115,7 @@ def gold_of(
         if pair[1] is not None:
             _need_scores(loose, f"{name}_unlabeled")
             _check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
-    group, group_rest = _codes_of(groups, "groups")
+    group, group_rest = _codes_of(groups, "groups", unit=True)
     stratum, stratum_rest = _codes_of(strata, "strata")
     weight, weight_rest = _positive(weights[0], "weights"), _positive(weights[1], "weights_unlabeled")
     drawn = _inclusion(inclusion, len(labels))
@@ -143,7 +140,7 @@ def _from_one_table(
     def split(values: NDArray[Any] | None) -> tuple[Any, Any]:
         return (None, None) if values is None else (values[given], values[blank])
 
-    known = None if groups[0] is None else _check.codes(groups[0], "groups")
+    known = None if groups[0] is None else shared(_check.codes(groups[0], "groups"))
     parts = None if strata[0] is None else _check.codes(strata[0], "strata")
     drawn = None if inclusion is None else _inclusion(inclusion, len(labels))
     group, group_rest = split(known)
@@ -166,13 +163,22 @@ def _from_one_table(
     )
 
 
-def _codes_of(pair: tuple[Labels | None, Labels | None], name: str) -> tuple[Codes | None, Codes | None]:
+def shared(codes: Codes) -> Codes | None:
+    """Groups, or nothing where each has one item only: then the items are the groups."""
+    return codes if len(codes) > int(codes.max(initial=-1)) + 1 else None
+
+
+def _codes_of(
+    pair: tuple[Labels | None, Labels | None], name: str, *, unit: bool = False
+) -> tuple[Codes | None, Codes | None]:
     """One numbering for both, so that a group may have labelled and unlabelled items."""
     if pair[0] is None or pair[1] is None:
         return None, None
     _check.codes(pair[0], name)
     _check.codes(pair[1], f"{name}_unlabeled")
     both = _check.codes([*pair[0], *pair[1]], name)
+    if unit and shared(both) is None:
+        return None, None
     return both[: len(pair[0])], both[len(pair[0]) :]
 
 

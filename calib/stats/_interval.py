@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from calib.stats import _check, _proportion
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._gold import Gold, gold_of
+from calib.stats._gold import Gold, gold_of, shared
 from calib.stats._guards import CUT, Asked, asked_for, bounds_of, on_scale, overlap, tuned
 from calib.stats._laws import Law, Numeric, Score, Student, interval_of, p_value_of
 from calib.stats._moments import Moments, moments_of
@@ -230,7 +230,7 @@ def mean_interval(
     keep = ~np.isnan(labels)
     known = None if groups is None else _check.codes(groups, "groups")
     _check.same_length(y=labels, groups=known)
-    labels, known = labels[keep], None if known is None else known[keep]
+    labels, known = labels[keep], None if known is None else shared(_check.codes(known[keep], "groups"))
     data = Gold(labels, np.zeros_like(labels), moments_of([], "y"), np.empty(0), known)
     data = data if known is None else replace(data, group_rest=np.empty(0, dtype=np.intp))
     how = _check.choice(method, "method", ("auto", "classical"))
@@ -545,7 +545,7 @@ def _found(data: Gold, asked: Asked) -> _Found:
         return _from_parts(parts, replace(asked, bounds=None), "regression")
     if asked.binary:
         return _proportions(data, asked)
-    rule = _rule(asked)
+    rule = Rule.on(asked.bounds, asked.step, same_scale=asked.same_scale)
     if data.stratum is not None:
         parts = _stratified(data, rule, asked.finite)
     elif data.grouped or data.weighted:
@@ -556,11 +556,6 @@ def _found(data: Gold, asked: Asked) -> _Found:
     return _from_parts(parts, asked, method if data.n_rest else _ALONE[method])
 
 
-def _rule(asked: Asked) -> Rule:
-    prior, slope = (4, 1) if asked.bounds is not None and asked.same_scale else (1, 0)
-    return Rule(prior, slope, asked.bounds, asked.step)
-
-
 def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
     one = Moments(*(np.atleast_1d(getattr(data.rest, name)) for name in Moments.__slots__))
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
@@ -569,8 +564,7 @@ def _independent(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts
 
 def _from_parts(parts: Parts, asked: Asked, method: str) -> _Found:
     point, variance = float(parts.point[0]), float(parts.variance[0])
-    # summed over groups, the residuals have one degree of freedom less than there are groups, whatever the judge adds
-    df = float(parts.df[0] if parts.whole_df else parts.satterthwaite[0])
+    df = float(parts.satterthwaite[0])
     if asked.bounds is None:
         law: Law = Student(point, np.sqrt(variance), df)
     else:
@@ -657,7 +651,7 @@ def posterior_error(
 def _judge_alone(data: Gold) -> _Found:
     """The judge's own mean, over all items."""
     everywhere = data.rest.merge(moments_of(data.f, "f"))
-    if data.grouped and data.group is not None and data.group_rest is not None:
+    if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
         group: Codes = np.concatenate([data.group, data.group_rest])
         every = Gold(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))

@@ -27,6 +27,12 @@ class Rule(NamedTuple):
     bounds: tuple[float, float] | None = None
     step: float = 0.0
 
+    @classmethod
+    def on(cls, bounds: tuple[float, float] | None, step: float, *, same_scale: bool) -> Rule:
+        """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0."""
+        prior, slope = (4, 1) if bounds is not None and same_scale else (1, 0)
+        return cls(prior, slope, bounds, step)
+
     def unseen(self, centre: Floats, shown: Floats) -> Floats:
         """Squared distance of the label that was not seen, given how many labels have shown theirs.
 
@@ -70,6 +76,8 @@ class Parts:
     @property
     def satterthwaite(self) -> Floats:
         """Degrees of freedom of the sum of the two variances."""
+        if self.whole_df:
+            return self.df
         spread = self.residual**2 / self.df + self.judge**2 / (self.n + self.rest - 1)
         return np.asarray(np.divide(self.variance**2, spread, out=np.array(self.df, dtype=float), where=spread > 0))
 

@@ -138,9 +138,7 @@ def ppi_means(
     inside = ends is not None and bool(
         ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
     )
-    common = ends is not None and (inside if same_scale is None else same_scale)
-    prior, slope = (4, 1) if common else (1, 0)
-    rule = Rule(prior, slope, ends, step or 0.0)
+    rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
     parts = ridge(labels, scores, code, f_unlabeled, rule)
     point, law = _law(parts, ends)
     tail = (1 - level) / 2

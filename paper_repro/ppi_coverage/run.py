@@ -267,7 +267,7 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
 
 def ours(parts: Parts, bounds: Bounds | None) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once."""
-    df = parts.df if parts.whole_df else parts.satterthwaite
+    df = parts.satterthwaite
     if bounds is None:
         law: Student | Score = Student(parts.point, np.sqrt(parts.variance), df)
     else:
@@ -277,7 +277,7 @@ def ours(parts: Parts, bounds: Bounds | None) -> Ends:
 
 def rule_of(bounds: Bounds | None, step: float) -> Rule:
     """The one that `ppi_mean` takes for a judge on people's scale, or without a scale."""
-    return Rule(1, 0) if bounds is None else Rule(4, 1, bounds, step)
+    return Rule.on(bounds, step, same_scale=True)
 
 
 def with_judge(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> Ends:
