@@ -1,0 +1,229 @@
+"""Variance components of crossed effects, from mean squares or by restricted maximum likelihood."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain, combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from calib.stats import _check
+from calib.stats._check import Floats
+
+FACETS = ("item", "prompt", "judge")
+
+Effect = tuple[int, ...]  # the facets that an effect belongs to, by their place
+
+
+class Cells(NamedTuple):
+    """Scores by item and prompt (and judge): means over draws, how many draws, and their spread."""
+
+    means: Floats  # NaN where nothing could be read
+    counts: Floats  # infinite where the mean is an exact expectation
+    squares: Floats  # sum of squared distances of the draws from their mean
+    freedom: Floats  # draws less one
+
+    def take(self, places: Any, axis: int) -> Cells:
+        return Cells(*(np.take(values, places, axis) for values in self))
+
+
+def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
+    values = _check.array(x, "x")
+    if values.ndim not in (2, 3, 4):
+        raise ValueError(f"`x` must have the axes item, prompt, (judge,) draw, but got shape {values.shape}.")
+    if draw_variance is not None:
+        return _exact_cells(values, _check.array(draw_variance, "draw_variance"))
+    draws = values[..., None] if values.ndim == 2 else values
+    read = np.isfinite(draws)
+    counts = read.sum(axis=-1).astype(float)
+    with np.errstate(invalid="ignore"):
+        means = np.where(read, draws, 0.0).sum(axis=-1) / np.where(counts, counts, np.nan)
+    off = np.where(read, draws - means[..., None], 0.0)
+    return Cells(means, counts, np.einsum("...k,...k->...", off, off), np.maximum(counts - 1, 0))
+
+
+def _exact_cells(means: Floats, variance: Floats) -> Cells:
+    if means.ndim != 2 or variance.shape != means.shape:
+        raise ValueError(
+            f"`draw_variance` must have the shape of `x`, (items, prompts), but got {variance.shape} and {means.shape}."
+        )
+    seen = np.isfinite(means) & np.isfinite(variance)
+    return Cells(
+        np.where(seen, means, np.nan), np.where(seen, np.inf, 0.0), np.where(seen, variance, 0.0), seen.astype(float)
+    )
+
+
+def _mean_squares(means: Floats) -> dict[Effect, float]:
+    """Mean squares of a table of cell means by the facets of each effect; the effects are orthogonal."""
+    axes = range(means.ndim)
+    rest, out = means - means.mean(), {}
+    for effect in chain.from_iterable(combinations(axes, size) for size in range(1, means.ndim + 1)):
+        others = tuple(axis for axis in axes if axis not in effect)
+        part = rest.mean(axis=others, keepdims=True)
+        rest = rest - part
+        freedom = math.prod(means.shape[axis] - 1 for axis in effect)
+        out[effect] = float(np.sum(part**2)) * _replicates(means.shape, effect) / freedom
+    return out
+
+
+def _replicates(shape: Sequence[int], effect: Effect) -> int:
+    """Cells that share one level of an effect."""
+    return math.prod(size for axis, size in enumerate(shape) if axis not in effect)
+
+
+def moments(cells: Cells) -> dict[str, float]:
+    """Components that make the mean squares what they are; negative ones are left so."""
+    squares, shape = _mean_squares(cells.means), cells.means.shape
+    free = float(cells.freedom.sum())
+    draw = float(cells.squares.sum()) / free if free else math.nan
+    noise = draw * float(np.mean(1 / cells.counts)) if free else 0.0
+    found: dict[Effect, float] = {}
+    for effect in sorted(squares, key=len, reverse=True):
+        above = sum(v * _replicates(shape, other) for other, v in found.items() if {*effect} < {*other})
+        found[effect] = (squares[effect] - noise - above) / _replicates(shape, effect)
+    named = {"_".join(FACETS[axis] for axis in effect): found[effect] for effect in squares}
+    if free:
+        return named | {"draw": draw}
+    return {("residual" if len(name.split("_")) == len(shape) else name): value for name, value in named.items()}
+
+
+class _Blocks(NamedTuple):
+    """Items by their pattern of counts: what restricted likelihood needs of the data."""
+
+    seen: Floats  # (patterns, C): 1 where there is a score
+    spread: Floats  # (patterns, C): one over the number of draws
+    items: Floats  # (patterns,)
+    sums: Floats  # (patterns, C)
+    products: Floats  # (patterns, C, C)
+    squares: float
+    freedom: float
+
+
+def _blocks(cells: Cells) -> _Blocks:
+    """Items with the same counts share one covariance, so that a likelihood costs their patterns, not the items."""
+    flat = [values.reshape(len(values), -1) for values in cells]
+    y, counts = np.nan_to_num(flat[0]), flat[1]
+    patterns, owner = np.unique(counts, axis=0, return_inverse=True)
+    owner = owner.reshape(-1)
+    sums, products = np.zeros(patterns.shape), np.zeros((*patterns.shape, patterns.shape[1]))
+    np.add.at(sums, owner, y)
+    np.add.at(products, owner, y[:, :, None] * y[:, None, :])
+    seen = (patterns > 0).astype(float)
+    spread = np.divide(1.0, patterns, out=np.zeros_like(patterns), where=patterns > 0)
+    exact = bool(np.isinf(counts).any())
+    within = (0.0, 0.0) if exact else (float(cells.squares.sum()), float(cells.freedom.sum()))
+    return _Blocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within)
+
+
+def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
+    """Which cells of one item share a level, for each effect, the item's own set aside: (C, C) of 0 and 1."""
+    places = np.indices(shape[1:]).reshape(len(shape) - 1, -1)
+    out = {}
+    for effect in _mean_squares(np.zeros(shape)):
+        alike = [places[axis - 1][:, None] == places[axis - 1] for axis in effect if axis]
+        out["_".join(FACETS[axis] for axis in effect)] = np.prod([np.ones((places.shape[1],) * 2), *alike], axis=0)
+    return out
+
+
+def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
+    """Restricted maximum likelihood under normal effects, none of them negative."""
+    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means)) or 1.0
+    blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
+    kernels = _kernels(cells.means.shape)
+    names = [*kernels, "draw"] if blocks.freedom else list(kernels)
+    # something must be left at random in each cell: its draws, or else what is its own
+    ends = [(1e-8 if name == names[-1] else 0.0, None) for name in names]
+    # away from the ends, where a component could stay for good
+    first = [(max(v / scale**2, 0.01) if start else 1 / len(names)) for v in (start or kernels | {"draw": 0}).values()]
+    fit = optimize.minimize(
+        _restricted, first[: len(names)], args=(names, blocks, kernels), jac=True, method="L-BFGS-B", bounds=ends,
+        options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7},
+    )  # fmt: skip
+    found = dict(zip(names, (float(v) * scale**2 for v in fit.x), strict=True))
+    if blocks.freedom:
+        return found
+    if np.isinf(cells.counts).any():
+        return found | {"draw": float(cells.squares.sum() / cells.freedom.sum())}
+    *_, own = found
+    return {("residual" if name == own else name): value for name, value in found.items()}
+
+
+def _restricted(
+    values: Floats, names: Sequence[str], blocks: _Blocks, kernels: dict[str, Floats]
+) -> tuple[float, Floats]:
+    r"""-2 log restricted likelihood and its gradient.
+
+    With :math:`B_i` the covariance within an item and D that of what all items share, over C cells,
+    :math:`S = \sum B_i^{-1}`, :math:`t = \sum B_i^{-1} y_i`, and :math:`W = (I + S D)^{-1}`,
+    Woodbury's identity leaves matrices of the size of one item.
+    """
+    parts = dict(zip(names, values, strict=True))
+    draw = parts.pop("draw", 0.0)
+    kinds = {name: name.startswith("item") for name in parts}
+    inner, shared = (
+        sum((parts[name] * kernels[name] for name, mine in kinds.items() if mine is kind), np.zeros((1, 1)))
+        for kind in (True, False)
+    )
+    pair = blocks.seen[:, :, None] * blocks.seen[:, None, :]
+    own = np.eye(blocks.seen.shape[1])
+    covariance = pair * inner + own * (draw * blocks.spread + 1 - blocks.seen)[:, None, :]
+    inverse = np.linalg.inv(covariance) * pair
+    total = np.tensordot(blocks.items, inverse, 1)
+    lead = np.einsum("ucd,ud->c", inverse, blocks.sums)
+    root = np.linalg.inv(own + total @ shared)
+    weight = float((root @ total).sum())
+    mean = float((root @ lead).sum()) / weight
+    value = float(blocks.items @ np.linalg.slogdet(covariance)[1]) - float(np.linalg.slogdet(root)[1])
+    value += math.log(weight) - weight * mean**2 - float(lead @ shared @ root @ lead)
+    value += float(np.sum(inverse * blocks.products))
+    whole = own.sum(axis=0) - shared @ root @ total.sum(axis=1)  # the weights of the mean, before B
+    ahead = mean + shared @ root @ (lead - mean * total.sum(axis=1))  # what is expected of each cell
+    slopes = []
+    for name in parts:
+        kernel = kernels[name]
+        if kinds[name]:
+            slopes.append(_slope(blocks, inverse, kernel, shared @ root, whole, weight, ahead))
+        else:
+            left = np.einsum("ucd,ud->c", inverse, blocks.sums) - total @ ahead
+            across = total @ whole
+            trace = float(np.sum(kernel * (root @ total).T))
+            slopes.append(float(trace - across @ kernel @ across / weight - left @ kernel @ left))
+    if blocks.freedom:
+        value += blocks.freedom * math.log(draw) + blocks.squares / draw
+        kernel = own * blocks.spread[:, None, :]
+        slope = _slope(blocks, inverse, kernel, shared @ root, whole, weight, ahead)
+        slopes.append(slope + blocks.freedom / draw - blocks.squares / draw**2)
+    return value, np.array(slopes)
+
+
+def _slope(
+    blocks: _Blocks, inverse: Floats, kernel: Floats, carried: Floats, whole: Floats, weight: float, ahead: Floats
+) -> float:
+    """Derivative of -2 log likelihood by a component whose covariance within an item is the kernel."""
+    middle = inverse @ kernel @ inverse
+    squares = np.tensordot(blocks.items, middle, 1)
+    n = blocks.items[:, None, None]
+    cross = blocks.sums[:, :, None] * ahead
+    off = blocks.products - cross - cross.swapaxes(1, 2) + n * np.outer(ahead, ahead)
+    trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
+    return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / weight + np.sum(middle * off))
+
+
+def floors(found: dict[str, float], cells: Cells) -> dict[str, float]:
+    """What draws and the effects above it add to each component before they are taken away."""
+    shape, read = cells.means.shape, cells.counts[cells.counts > 0]
+    noise = found.get("draw", 0.0) * float(np.mean(1 / read))
+    places = {name: _effect(name, len(shape)) for name in found if name != "draw"}
+    above = {
+        name: sum(_replicates(shape, other) * found[n] for n, other in places.items() if {*effect} < {*other})
+        for name, effect in places.items()
+    }
+    return {name: (noise + above[name]) / _replicates(shape, places[name]) for name in places} | {"draw": 0.0}
+
+
+def _effect(name: str, facets: int) -> Effect:
+    return tuple(range(facets)) if name == "residual" else tuple(FACETS.index(word) for word in name.split("_"))
