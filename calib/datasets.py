@@ -13,7 +13,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -35,6 +35,8 @@ TOPICAL_CHAT_PROMPTS = (
     "rate_explain_auto_cot",
 )  # fmt: skip
 READINGS = ("calib", "chiang-lee")
+COMPOSO_PROMPTS = ("base", "criteria", "cal-low", "cal-high", "cal-both", "cal-cross", "combined")
+LLM_SUMMEVAL_PROMPTS = ("rts", "altrts", "mcq", "altmcq", "stareval")
 WAX_RELATIONS = (
     "Action", "Antonym", "Category-Exemplar-Pairs", "Common-Phrase", "Emotion-Evaluation", "Function",
     "Has-Prerequisite", "HasProperty", "Location", "Material-MadeOf", "Members-of-the-same-Category",
@@ -59,6 +61,40 @@ _POLICIES = ("base", "clone", "parallel_universe_prompt", "unhelpful")
 _TRIVIA_JUDGES = (
     "GPT-4", "Gemma-2B", "JudgeLM", "Llama-13B", "Llama-70B", "Llama-7B", "Llama3-70B", "Llama3-8B", "Mistral-7B",
 )  # fmt: skip
+# how the files call a judge, which run it is from, and the rows of the run's file for each prompt
+_COMPOSO_GPT = dict(zip(COMPOSO_PROMPTS, (1730, 1742, 1744, 1749, 1733, 1752, 1746), strict=True))
+_COMPOSO: dict[str, tuple[str, str, dict[str, int]]] = {
+    "gpt-5.4": ("full", "both", _COMPOSO_GPT),
+    "gpt-5.4-mini": ("mini", "both", _COMPOSO_GPT),
+    "gpt-5.4-nano": ("nano", "nano", {"base": 1718}),
+    "claude-sonnet-4-6": ("full", "claude_both", {"base": 1763, "criteria": 1763}),
+    "claude-haiku-4-5": ("mini", "claude_both", {"base": 1763, "criteria": 1763}),
+}
+_COMPOSO_COOLER = {0.0: 1730, 0.3: 1731, 0.7: 1734}  # temperature: rows; gpt-5.4 under the prompt "base" alone
+_COMPOSO_ERRORS = {"empty_response": "refused", "policy_refusal": "refused", "no_score_found": "unread"}
+_SHORT = ("rts",)
+_LLM_SUMMEVAL = {
+    "gpt-3.5-turbo-0301": LLM_SUMMEVAL_PROMPTS,
+    **dict.fromkeys(("gpt-4-0314", "llama-2-7b-chat-hf", "llama-2-13b-chat-hf", "llama-2-70b-chat-hf"), _SHORT),
+}
+_LLM_SUMMEVAL_SYSTEMS = tuple(f"M{number}" for number in (8, 9, 10, 11, 12, 13, 14, 15, 17, 20, 22, 23))
+_WORDS = {word: number for number, word in enumerate(("one", "two", "three", "four", "five"), 1)}
+_ANY, _WORD = rf"(\d+(?:\.\d+)?|{'|'.join(_WORDS)})", rf"({'|'.join(_WORDS)})"
+# patterns of a reply that ends in a score, the first that is found counts; ours and those of Shen et al. (2023)
+_SCORES = {
+    "calib": (
+        rf"score:\s*{_ANY}", rf"{_ANY}\s*(?:/|out of)\s*(?:5|five)\b", rf"\bscor(?:es?|ing)\b[^.]*?\b{_ANY}\b",
+        r"\b(\d+(?:\.\d+)?)\.?$",
+    ),
+    "shen": (
+        r"score:\s*([1-5](?:\.\d)?)", rf"score:\s*{_WORD}", r"scor(?:e|ing)[^.]+?([1-5](?:\.[1-5])?)",
+        rf"scor(?:e|ing)[^.]+?\b{_WORD}\b", r".*([1-5])",
+    ),
+}  # fmt: skip
+_HANNA = {
+    "RE": "relevance", "CH": "coherence", "EM": "empathy", "SU": "surprise", "EG": "engagement", "CX": "complexity",
+}  # fmt: skip
+_HANNA_JUDGES = ("Beluga-13B", "ChatGPT", "Llama-13B", "Mistral-7B", "OrcaPlatypus")
 
 
 class DatasetError(RuntimeError):
@@ -448,6 +484,174 @@ def load_forest_badmodel() -> Tables:
     return _two_raters("forest_badmodel", "cleared", arrays["Y"], arrays["Yhat"], counts)
 
 
+def load_composo(
+    judge: str = "gpt-5.4", prompts: Iterable[str] | None = None, *, temperature: float | None = None
+) -> Tables:
+    """RewardBench 2: four responses to each query, scored 8 times by a judge, under up to seven prompts.
+
+    Parameters
+    ----------
+    judge : str, default "gpt-5.4"
+        gpt-5.4 and gpt-5.4-mini (seven prompts), gpt-5.4-nano (base alone), claude-sonnet-4-6
+        and claude-haiku-4-5 (base and criteria).
+    prompts : sequence of str, optional
+        Which of base, criteria, cal-low, cal-high, cal-both, cal-cross, combined; default all
+        that the judge has.
+    temperature : {0.0, 0.3, 0.7}, optional
+        One of the cooler runs of gpt-5.4 under base. Default: the main run, at temperature 1
+        (of the Claude models it is not stated).
+
+    Returns
+    -------
+    items : DataFrame
+        A row for each response that the files hold: `group` is the query, `subset` its
+        kind, `response` 1 to 4, `best` True for the response that people prefer to the other
+        three (always the first one). Texts are not in the files.
+    ratings : DataFrame
+        Criterion ``quality`` from 1 to 10, a row for each of the 8 draws. A draw without a
+        score says why: ``refused``, ``unread`` or ``failed``.
+
+    Raises
+    ------
+    ValueError
+        If `judge`, a prompt or `temperature` is another one, or there is no such run.
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    The number of a query is unique only within its subset. Not every query is in every file:
+    1,663 are in all seven, 1,647 of them without a gap for gpt-5.4, 1,472 for gpt-5.4-mini.
+
+    References
+    ----------
+    Lail (2026), Practical Techniques for Improving LLM-as-Judge Accuracy on RewardBench 2;
+    queries of Malik et al. (2025), RewardBench 2, arXiv:2506.01937.
+    """
+    _member("judge", judge, tuple(_COMPOSO))
+    runs = _composo_runs(judge, temperature)
+    wanted = tuple(runs) if prompts is None else tuple(prompts)
+    for prompt in wanted:
+        _member("prompts", prompt, tuple(runs))
+    records = [_composo_records(*runs[prompt]) for prompt in wanted]
+    items = _composo_items(record for part in records for record in part)
+    ratings = _composo_ratings([record for part in records for record in part], _COMPOSO[judge][0], items["item"])
+    repeats = [32 * len(part) for part in records]
+    ratings["prompt"] = pd.Categorical.from_codes(np.repeat(range(len(wanted)), repeats), categories=list(wanted))
+    shared = {"criterion": "quality", "rater": judge, "method": "sample", "scale": "1|2|3|4|5|6|7|8|9|10"}
+    labels = {name: pd.Categorical.from_codes(np.zeros(len(ratings), int), [text]) for name, text in shared.items()}
+    stated = 1.0 if judge.startswith("gpt") else float("nan")
+    ratings = ratings.assign(**labels, temperature=stated if temperature is None else temperature)
+    return _tables("composo", items, ratings, {"ratings": 32 * sum(runs[prompt][1] for prompt in wanted)})
+
+
+def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "experts", reading: str = "calib") -> Tables:
+    """SummEval, 100 articles x 12 systems, judged by GPT-3.5 in five formats of the prompt, or by another model in one.
+
+    Parameters
+    ----------
+    judge : str, default "gpt-3.5-turbo-0301"
+        With prompts rts and altrts (reason, then score), mcq and altmcq (a letter from A to
+        E) and stareval (stars); gpt-4-0314 and llama-2-7b-chat-hf, -13b-, -70b- with rts alone.
+    people : {"experts", "crowd"}
+        Three experts (e0 to e2) or five crowd workers (c0 to c4), whose scores hardly
+        correlate with those of the experts.
+    reading : {"calib", "shen"}
+        How a score is read from a reply that gives reasons: see Notes.
+
+    Returns
+    -------
+    items : DataFrame
+        1,200 rows, texts and ids as in `load_summeval`.
+    ratings : DataFrame
+        14,400 rows of experts or 24,000 of crowd workers, 4,800 of the judge for each prompt,
+        its text in `reply`. Halves such as 3.5 occur.
+
+    Raises
+    ------
+    ValueError
+        If an argument is another one.
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    Where an id occurs twice in a file, the last one counts. Replies to rts and altrts, in lower
+    case: ``"calib"`` takes what follows "score:", else what stands before "/5" or "out of 5",
+    else the first number after "score", "scores" or "scoring" in its sentence, else a number at
+    the very end.
+    ``"shen"`` is the rule of the published scores: after "score:", else the first digit after
+    "score" or "scoring" in its sentence, else the last digit of the reply, so that "a 4 out of
+    5" is a 5.
+
+    References
+    ----------
+    Shen et al. (2023), Large Language Models are Not Yet Human-Level Evaluators for Abstractive
+    Summarization, Findings of EMNLP; Fabbri et al. (2021), SummEval, TACL 9:391-409.
+    """
+    _member("judge", judge, tuple(_LLM_SUMMEVAL))
+    _member("people", people, ("experts", "crowd"))
+    _member("reading", reading, tuple(_SCORES))
+    folder = "model_output_annotations"
+    files = {name: f"{folder}/{name}_outputs_annotations.jsonl" for name in _LLM_SUMMEVAL_SYSTEMS}
+    records = [record for file in files.values() for record in _jsonl("llm_summeval", file)]
+    field = {"experts": "expert_annotations", "crowd": "turker_annotations"}[people]
+    human = [row for record in records for row in _summary_people(record, field, people[0])]
+    judged = [row for prompt in _LLM_SUMMEVAL[judge] for row in _summary_replies(judge, prompt, reading)]
+    counts = {"items": 1200, "groups": 100, "systems": 12}
+    items, ratings = _tables("llm_summeval", [_judged_summary(r) for r in records], human + judged, counts)
+    _expect("llm_summeval", "replies", len(judged), 4800 * len(_LLM_SUMMEVAL[judge]))
+    return items, ratings
+
+
+def load_hanna() -> Tables:
+    """HANNA: 1,056 stories on 96 prompts, the mean of three people and of three runs of five LLM judges.
+
+    Returns
+    -------
+    items : DataFrame
+        1,056 rows: `group` is the prompt for writers, `system` who wrote the story (people and ten
+        systems). Texts are not in the file.
+    ratings : DataFrame
+        133,056 rows on six criteria: rater ``human_mean``, and five judges under four prompts
+        (`prompt` 1 to 4), each score the mean of three runs.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    A run that could not be read was averaged in as a number below the scale, so that some
+    means of judges are below 1 (as low as -1): they are left as they are, and the judges' scale is
+    unknown. The single scores of people are not loaded: those for coherence do not belong together.
+
+    References
+    ----------
+    Chhun, Suchanek and Clavel (2024), Do Language Models Enjoy Their Own Stories?, TACL
+    12:1122-1142; Chhun et al. (2022), Of Human Criteria and Automatic Metrics, COLING.
+    """
+    frame = pd.read_csv(io.BytesIO(_read("hanna", "hanna_metric_scores_llm.csv"))).set_index("Model")
+    items = pd.DataFrame(
+        {"item": f"hanna-{number:02d}__{system}", "group": f"hanna-{number:02d}", "system": system}
+        for system in frame.index
+        for number in range(96)
+    )
+    # a cell is a list of 96 numbers in the order of the prompts
+    people = [_story_scores(items, frame, name.capitalize(), name) for name in _HANNA.values()]
+    judges = [
+        _story_scores(items, frame, f"{judge} {short} {prompt}", name).assign(rater=judge, prompt=prompt)
+        for judge in _HANNA_JUDGES
+        for short, name in _HANNA.items()
+        for prompt in "1234"
+    ]
+    people = [rows.assign(rater="human_mean", prompt="", method="human", scale="1..5") for rows in people]
+    judges = [rows.assign(method="sample", scale="") for rows in judges]
+    counts = {"items": 1056, "groups": 96, "systems": 11, "ratings": 133056}
+    return _tables("hanna", items, pd.concat(people + judges, ignore_index=True), counts)
+
+
 def load_planted() -> Tables:
     """Texts of this project with planted defects. The human labels are SIMULATED: no person gave them.
 
@@ -629,6 +833,110 @@ def _answer_id(record: Row, policy: str) -> str:
 def _quality(record: Row, policy: str, rater: str, field: str) -> Row:
     row = {"item": _answer_id(record, policy), "criterion": "quality", "rater": rater, "score": record[field]}
     return row | {"method": "sample", "scale": "0..1"}
+
+
+def _composo_runs(judge: str, temperature: float | None) -> dict[str, tuple[str, int]]:
+    """File and rows for each prompt of a judge."""
+    _, run, rows = _COMPOSO[judge]
+    if temperature is None:
+        return {prompt: (f"{prompt}_{run}_k8", count) for prompt, count in rows.items()}
+    if judge != "gpt-5.4" or temperature not in _COMPOSO_COOLER:
+        raise ValueError(
+            f"`temperature` must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None, but got {temperature!r} with {judge}."
+        )
+    return {"base": (f"base_full_k8_t{float(temperature)}", _COMPOSO_COOLER[temperature])}
+
+
+def _composo_records(file: str, rows: int) -> list[Row]:
+    records = _jsonl("composo", f"results/raw/{file}.jsonl")
+    _expect("composo", f"rows in {file}", len(records), rows)
+    _expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records), 0)
+    return records
+
+
+def _composo_items(records: Iterable[Row]) -> pd.DataFrame:
+    # the number alone is not unique: some are both in Factuality and in another subset
+    groups = {f"{record['subset']}-{record['id']}": record["subset"] for record in records}
+    return pd.DataFrame(
+        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": number == 1}
+        for group, subset in groups.items()
+        for number in range(1, 5)
+    )
+
+
+def _composo_ratings(records: list[Row], key: str, items: pd.Series) -> pd.DataFrame:
+    """Rows in the order of the files: 4 responses of a record, 8 draws of a response."""
+    score = np.array([record[f"{key}_scores"] for record in records], dtype=float)  # None becomes NaN
+    errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]
+    places = {item: place for place, item in enumerate(items)}
+    first = [places[f"{record['subset']}-{record['id']}__1"] for record in records]
+    status = [0 if error is None else table.STATUSES.index(_composo_status(error)) for error in errors]
+    return pd.DataFrame(
+        {
+            "item": pd.Categorical.from_codes(np.add.outer(first, np.repeat(range(4), 8)).ravel(), list(items)),
+            "draw": np.tile(range(8), 4 * len(records)),
+            "score": score.ravel(),
+            "status": pd.Categorical.from_codes(status, list(table.STATUSES)),
+        }
+    )
+
+
+def _composo_status(error: str) -> str:
+    return _COMPOSO_ERRORS.get(error.partition(" ")[0], "failed")
+
+
+def _judged_summary(record: Row) -> Row:
+    row = {"item": f"{record['id']}__{record['model_id']}", "source": record["text"], "output": record["decoded"]}
+    row |= {"group": record["id"], "system": record["model_id"], "reference": record["references"][0]}
+    return row | {"references": record["references"]}
+
+
+def _summary_people(record: Row, field: str, letter: str) -> Iterator[Row]:
+    shared = {"item": f"{record['id']}__{record['model_id']}", "method": "human", "scale": "1|2|3|4|5"}
+    for number, scores in enumerate(record[field]):
+        for criterion in CRITERIA:
+            yield {**shared, "criterion": criterion, "rater": f"{letter}{number}", "score": scores[criterion]}
+
+
+def _summary_replies(judge: str, prompt: str, reading: str) -> Iterator[Row]:
+    shared = {"rater": judge, "prompt": prompt, "method": "sample", "scale": "1..5"}
+    for system in _LLM_SUMMEVAL_SYSTEMS:
+        for criterion in CRITERIA:
+            file = f"eval_model_generations/{judge}/eval_{system}_generations/{criterion}_{prompt}.txt"
+            # a run that was taken up again has some ids twice: the last one counts
+            replies = {record["id"]: record["resp"] for record in _jsonl("llm_summeval", file)}
+            for name, reply in replies.items():
+                score, status = _read_summary(reply, prompt, reading)
+                row = {**shared, "item": f"{name}__{system}", "criterion": criterion, "reply": reply}
+                yield row | {"score": score, "status": status}
+
+
+def _read_summary(reply: str, prompt: str, reading: str) -> tuple[float, str]:
+    r"""Score and status of a reply to one of the five formats.
+
+    Examples
+    --------
+    >>> _read_summary("A 4 out of 5.", "rts", "calib"), _read_summary("A 4 out of 5.", "rts", "shen")
+    ((4.0, 'ok'), (5.0, 'ok'))
+    >>> _read_summary("D", "mcq", "calib"), _read_summary("Four stars. Well done", "stareval", "calib")
+    ((4.0, 'ok'), (4.0, 'ok'))
+    """
+    text = reply.strip().lower()
+    if prompt.endswith("mcq"):
+        found = text.translate(str.maketrans("abcde", "12345")) if len(text) == 1 else ""
+    else:
+        patterns = (rf"{_ANY}\s*stars?\b",) if prompt == "stareval" else _SCORES[reading]
+        match = next(filter(None, (re.search(pattern, text, re.DOTALL) for pattern in patterns)), None)
+        found = match[1] if match else ""
+    if not found:
+        return float("nan"), "unread"
+    score = float(_WORDS.get(found, found))
+    return (score, "ok") if 1 <= score <= 5 else (float("nan"), "off_scale")
+
+
+def _story_scores(items: pd.DataFrame, frame: pd.DataFrame, column: str, criterion: str) -> pd.DataFrame:
+    scores = np.concatenate([json.loads(cell) for cell in frame[column]])
+    return pd.DataFrame({"item": items["item"], "criterion": criterion, "score": scores})
 
 
 def _two_raters(name: str, criterion: str, human: Any, machine: Any, counts: dict[str, int]) -> Tables:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -178,6 +179,9 @@ def test_available_lists_the_sets():
         "triviaqa_judges",
         "ballots",
         "forest_badmodel",
+        "composo",
+        "llm_summeval",
+        "hanna",
         "planted",
     ]
 
@@ -192,6 +196,52 @@ def test_options_are_checked_before_any_file_is_read():
         datasets.load_topical_chat(reading="first")
     with pytest.raises(ValueError, match=r"^`part` must be one of real, synth, but got 'both'\.$"):
         datasets.load_llm_rubric("both")
+    with pytest.raises(ValueError, match=r"^`judge` must be one of gpt-5.4, .*, but got 'gpt-4'\.$"):
+        datasets.load_composo("gpt-4")
+    with pytest.raises(ValueError, match=r"^`prompts` must be one of base, criteria, but got 'combined'\.$"):
+        datasets.load_composo("claude-haiku-4-5", ["base", "combined"])
+    for judge, temperature in {"gpt-5.4-mini": 0.3, "gpt-5.4": 1.0}.items():
+        message = (
+            f"`temperature` must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None, but got {temperature} with {judge}."
+        )
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            datasets.load_composo(judge, temperature=temperature)
+    with pytest.raises(ValueError, match=r"^`judge` must be one of gpt-3.5-turbo-0301, .*, but got 'gpt-4'\.$"):
+        datasets.load_llm_summeval("gpt-4")
+    with pytest.raises(ValueError, match=r"^`people` must be one of experts, crowd, but got 'all'\.$"):
+        datasets.load_llm_summeval(people="all")
+    with pytest.raises(ValueError, match=r"^`reading` must be one of calib, shen, but got 'chiang-lee'\.$"):
+        datasets.load_llm_summeval(reading="chiang-lee")
+
+
+@pytest.mark.parametrize(
+    ("reply", "prompt", "ours", "theirs"),
+    [
+        ("Well put. Score: 3.5/5", "rts", 3.5, 3.5),
+        ("Final score: four", "altrts", 4, 4),
+        ("It earns a score of two.", "rts", 2, 2),
+        ("It earns a score of 3 out of 5.", "rts", 3, 3),
+        ("It is a 4 out of 5 in terms of fluency", "rts", 4, 5),
+        ("A wrong score (2-2 instead of 4-3): 1/5", "rts", 1, 2),
+        ("It scores a 2 for coherence.", "rts", 2, 2),
+        ("Disjointed. 2.", "rts", 2, 2),
+        ("It is of little use (1).", "rts", None, 1),
+        ("Hardly a flaw. 4.5", "rts", 4.5, 5),
+        ("It is of little use.", "rts", None, None),
+        ("Score: 7", "rts", None, None),
+        ("B", "mcq", 2, 2),
+        (" E\n", "altmcq", 5, 5),
+        ("Both", "mcq", None, None),
+        ("Four stars. 2 facts are missing", "stareval", 4, 4),
+        ("3 stars", "stareval", 3, 3),
+        ("Good", "stareval", None, None),
+    ],
+)
+def test_replies_to_the_five_formats(reply, prompt, ours, theirs):
+    for reading, wanted in {"calib": ours, "shen": theirs}.items():
+        score, status = datasets._read_summary(reply, prompt, reading)
+        assert score == wanted if wanted else np.isnan(score)
+        assert (status == "ok") == (wanted is not None)
 
 
 def test_a_file_with_other_counts_is_refused(tmp_path, monkeypatch):
@@ -468,6 +518,135 @@ def test_forest_badmodel():
     seen = side_by_side(ratings)
     assert np.round(seen.corr().loc["human", "machine"], 2) == -0.05
     assert seen.sum().to_dict() == {"human": 249, "machine": 33}
+
+
+@needs_data
+def test_composo_prompts_and_draws():
+    items, ratings = datasets.load_composo("gpt-5.4", ["cal-low", "base"])
+    assert raters(ratings) == {"gpt-5.4": 32 * (1744 + 1730)}
+    assert dict(ratings["prompt"].value_counts()) == {"cal-low": 32 * 1744, "base": 32 * 1730}
+    assert ratings.groupby(["item", "prompt"], observed=True)["draw"].agg(set).eq(set(range(8))).all()
+    assert set(ratings["item"].cat.categories) == set(items["item"])
+    assert dict(items["response"].value_counts()) == dict.fromkeys((1, 2, 3, 4), items["group"].nunique())
+    assert (items["best"] == (items["response"] == 1)).all()
+    assert set(ratings["temperature"]) == {1.0}
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("judge", "options", "temperature", "n_draws", "gaps"),
+    [
+        # cells of the files that are null, by the error beside them
+        ("gpt-5.4", {}, 1.0, 32 * 12196, {"refused": 381, "unread": 1}),
+        ("gpt-5.4", {"temperature": 0}, 0.0, 32 * 1730, {"refused": 18}),
+        ("gpt-5.4-mini", {"prompts": ["cal-both"]}, 1.0, 32 * 1733, {"failed": 1144, "refused": 103, "unread": 4}),
+        ("gpt-5.4-nano", {}, 1.0, 32 * 1718, {"refused": 54}),
+        ("claude-sonnet-4-6", {"prompts": ["base"]}, None, 32 * 1763, {"failed": 37, "refused": 361, "unread": 27}),
+        ("claude-haiku-4-5", {}, None, 64 * 1763, {"failed": 116, "unread": 104}),
+    ],
+)
+def test_composo_judges(judge, options, temperature, n_draws, gaps):
+    _, ratings = datasets.load_composo(judge, **options)
+    assert raters(ratings) == {judge: n_draws}
+    assert dict(ratings["status"].value_counts()) == {"ok": n_draws - sum(gaps.values())} | gaps
+    assert (ratings["score"].notna() == (ratings["status"] == "ok")).all()
+    assert ratings["temperature"].isna().all() if temperature is None else set(ratings["temperature"]) == {temperature}
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("judge", "prompt", "n", "accuracy"),
+    # README of the repository: how often the mean of 8 draws puts the preferred response above the other three
+    [
+        ("gpt-5.4", "base", 1730, 81.5),
+        ("gpt-5.4", "criteria", 1741, 83.6),
+        ("gpt-5.4", "combined", 1746, 82.6),
+        ("gpt-5.4-mini", "base", 1730, 79.2),
+    ],
+)
+def test_composo_accuracy_as_published(judge, prompt, n, accuracy):
+    items, ratings = datasets.load_composo(judge, [prompt])
+    mean = ratings.groupby("item", observed=True, sort=False)["score"].mean().reindex(items["item"])
+    mean = mean.to_numpy().reshape(-1, 4)
+    mean = mean[np.isfinite(mean).all(axis=1)]
+    assert len(mean) == n
+    assert 100 * (mean[:, 0] > mean[:, 1:].max(axis=1)).mean() == pytest.approx(accuracy, abs=0.055)
+
+
+@needs_data
+def test_composo_numbers_are_unique_only_with_their_subset():
+    items, _ = datasets.load_composo(prompts=["base"])
+    numbers = items["group"].astype(str).drop_duplicates().str.rpartition("-")[2]
+    assert (len(numbers), numbers.nunique()) == (1730, 1692)
+
+
+@needs_data
+def test_llm_summeval():
+    items, ratings = datasets.load_llm_summeval()
+    assert raters(ratings) == {"gpt-3.5-turbo-0301": 24000, "e0": 4800, "e1": 4800, "e2": 4800}
+    assert set(ratings["item"]) == set(items["item"])
+    judge = ratings[ratings["method"] == "sample"]
+    assert Counter(judge["prompt"]) == dict.fromkeys(datasets.LLM_SUMMEVAL_PROMPTS, 4800)
+    assert Counter(judge["status"]) == {"ok": 23998, "unread": 2}
+    assert not judge.duplicated(["item", "criterion", "prompt"]).any()
+    assert set(judge.loc[judge["prompt"].isin(["mcq", "altmcq"]), "reply"]) == set("ABCDE")
+
+
+@needs_data
+def test_llm_summeval_has_the_experts_and_the_items_of_the_other_copies():
+    items, ratings = datasets.load_llm_summeval()
+    assert set(items["item"]) < set(datasets.load_summeval()[0]["item"])
+    key = ["item", "criterion", "rater"]
+    people, others = (
+        frame[frame["method"] == "human"].set_index(key)["score"]
+        for frame in (ratings, datasets.load_summeval_judges()[1])
+    )
+    assert people.eq(others.reindex(people.index)).all()
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("judge", "differ", "relevance"),
+    # replies that the two readings read differently; Spearman with the mean of the experts under each
+    [("gpt-4-0314", 17, (0.422, 0.427)), ("llama-2-70b-chat-hf", 480, (0.329, 0.248))],
+)
+def test_the_two_readings_of_llm_summeval(judge, differ, relevance):
+    ours, theirs = (datasets.load_llm_summeval(judge, reading=reading)[1] for reading in ("calib", "shen"))
+    assert ours["reply"].equals(theirs["reply"])
+    assert (ours["score"].fillna(0) != theirs["score"].fillna(0)).sum() == differ
+    for ratings, wanted in zip((ours, theirs), relevance, strict=True):
+        scores = side_by_side(ratings[ratings["criterion"] == "relevance"])
+        experts = scores[["e0", "e1", "e2"]].mean(axis=1)
+        assert scores[judge].corr(experts, method="spearman") == pytest.approx(wanted, abs=6e-4)
+
+
+@needs_data
+def test_llm_summeval_crowd():
+    _, ratings = datasets.load_llm_summeval("llama-2-7b-chat-hf", people="crowd")
+    assert raters(ratings) == dict.fromkeys(("c0", "c1", "c2", "c3", "c4", "llama-2-7b-chat-hf"), 4800)
+
+
+def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
+    lines = [{"id": "a", "resp": "B"}, {"id": "b", "resp": "C"}, {"id": "a", "resp": "D"}]
+    monkeypatch.setattr(datasets, "_jsonl", lambda name, path: lines)
+    rows = list(datasets._summary_replies("gpt-3.5-turbo-0301", "mcq", "calib"))
+    assert [(row["item"], row["score"]) for row in rows[:2]] == [("a__M8", 4), ("b__M8", 3)]
+    assert len(rows) == 2 * 12 * 4
+
+
+@needs_data
+def test_hanna():
+    items, ratings = datasets.load_hanna()
+    assert (len(items), items["group"].nunique(), items["system"].nunique()) == (1056, 96, 11)
+    assert raters(ratings) == {"human_mean": 6336} | dict.fromkeys(datasets._HANNA_JUDGES, 25344)
+    assert set(ratings["criterion"]) == set(datasets._HANNA.values())
+    judges = ratings[ratings["method"] == "sample"]
+    assert Counter(judges["prompt"]) == dict.fromkeys("1234", 31680)
+    # means below the scale, which a run that was not read makes
+    below = judges["score"].lt(1).groupby(judges["rater"], observed=True).mean()
+    assert below["ChatGPT"] == pytest.approx(0.00055, abs=1e-5)
+    assert below.drop("ChatGPT").between(0.006, 0.016).all()
+    assert (judges["score"].min(), judges["score"].max()) == (-1, 5)
 
 
 @needs_data

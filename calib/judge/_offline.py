@@ -21,6 +21,7 @@ by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Callable
@@ -34,8 +35,9 @@ _LEAK = 0.01
 _NOT_A_LABEL = "?"
 
 _SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
-_CRITERION = re.compile(r"^Criterion: (.+)$", re.MULTILINE)
-_LABELS = re.compile(r"^Labels, from worst to best: (.+)$", re.MULTILINE)
+_CRITERION = re.compile(r"^(?:## )?Criterion: (.+)$", re.MULTILINE)
+_LABELS = re.compile(r"^Labels, from (worst to best|best to worst): (.+)$", re.MULTILINE)
+_REWORD = re.compile(r"\ATask: (.+?)\n\nCriterion: [^\n]+\n(.*)\n\nReword the task and ", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _FACT = re.compile(r"\d[\d.,:]*\d|\d|(?<![.!?\"] )(?<!^)\b[A-Z][a-z]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -52,6 +54,8 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
     head = _SECTION.sub("", question)  # what an item says is not read as an instruction
+    if found := _REWORD.match(head):
+        return _reply([_said(_reworded(found[1], found[2], question, seed))], request)
     if "evaluation steps" in head and not _LABELS.search(head):
         return _reply([_said(_steps(head))], request)
     view = _read(question)
@@ -109,11 +113,17 @@ def _said(text: str) -> _Token:
 def _read(question: str) -> _View:
     sections = [text for _, _, text in _SECTION.findall(question)]
     head = _SECTION.sub("", question)
-    labels = tuple(re.split(r",\s*", found[1])) if (found := _LABELS.search(head)) else ()
+    labels = _listed(*found.groups()) if (found := _LABELS.search(head)) else ()
     criterion = found[1].strip() if (found := _CRITERION.search(head)) else ""
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     bias = _BIAS * (2 * _uniform(criterion + "\0" + source + "\0" + output, 0, "bias") - 1)
     return _View(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias, criterion)
+
+
+def _listed(order: str, labels: str) -> tuple[str, ...]:
+    """The labels from worst to best."""
+    split = re.split(r",\s*", labels)
+    return tuple(split if order == "worst to best" else reversed(split))
 
 
 @lru_cache(maxsize=4096)
@@ -231,6 +241,18 @@ def _steps(question: str) -> str:
         f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
         "3. Weigh the marks and choose the label that fits best."
     )
+
+
+_TASK_LEADS = ("Read with care.", "Take your time.", "Be even-handed.", "Weigh before you judge.", "Judge by yourself.")
+_CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The point is this:", "Keep in mind:")
+
+
+def _reworded(task: str, criteria: str, question: str, seed: int) -> str:
+    """The same behind other words: it cannot do better, and a demo needs no more."""
+    places = (int(_uniform(question, seed, what) * 5) for what in ("task", "criterion"))
+    leads = zip((_TASK_LEADS, _CRITERION_LEADS), places, (task, criteria), strict=True)
+    said = [f"{words[place]} {text}" for words, place, text in leads]
+    return json.dumps({"task": said[0], "criterion": said[1]})
 
 
 def _reply(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:

@@ -9,20 +9,24 @@ import warnings
 from collections.abc import Awaitable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
+from calib.judge import _judge
 from calib.judge._judge import Judge, questions
-from calib.judge._prompt import Prompt
+from calib.judge._prompt import Prompt, parts_of
 from calib.judge._run import Run
 from calib.judge._store import Store
-from calib.judge._transport import AnyComplete, Transport, connect, wrap
+from calib.judge._transport import AnyComplete, JudgeError, Transport, connect, wrap
+from calib.judge._variants import Parts, layout, parse_rewording, reword_request
 
 T = TypeVar("T")
 
 KEEP = ("compact", "full")
+_TRIES = 3  # replies for each rewording, at most
 
 
 def rate(
@@ -169,6 +173,113 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     transport = _transport(judge, complete)
     with Store(None) as kept:
         return in_loop(_closing(Run(judge, kept, transport).with_steps(prompt), transport))
+
+
+def write_variants(
+    prompt: Prompt,
+    judge: Judge,
+    n: int,
+    *,
+    store: str | Path | None = None,
+    complete: AnyComplete | None = None,
+) -> tuple[Prompt, ...]:
+    """Have the judge reword the task and the criterion of a prompt, to see what the wording does.
+
+    Each rewording is a request of its own, numbered and with a seed of its own. Only the
+    wording of task and criterion is taken from a reply: the texts, labels, steps and the
+    form of the answer are put in by calib. A reply that brings slots, tags, numbers or a
+    form of answer that the original has not, or repeats another one, is not used, and a
+    further one is asked for. Whether the meaning is the same is for you to read.
+
+    Parameters
+    ----------
+    prompt : Prompt
+        From `geval_prompt` or `Prompt.from_criteria`. If its evaluation steps are still to be
+        written, that comes first: all variants share them.
+    judge : Judge
+        Who rewords, not necessarily who rates. At temperature 0 it may have little to say.
+    n : int
+        How many prompts in all. The first is the prompt itself.
+    store : path, optional
+        As for `rate`: what was asked before is not asked again, and gives the same prompts.
+    complete : callable, optional
+        As for `rate`.
+
+    Returns
+    -------
+    tuple of Prompt
+        Frozen, each with its own `id` and with `changes` that say who reworded it. They can
+        be laid out in further ways by their `variants`.
+
+    Raises
+    ------
+    ValueError
+        If the template is not one that calib wrote, or shows texts inside the criterion.
+    JudgeError
+        If a call fails, or 3 (n - 1) replies do not hold n - 1 different rewordings.
+
+    See Also
+    --------
+    Prompt.variants : by fixed templates, without a judge.
+
+    Examples
+    --------
+    >>> import calib
+    >>> prompt, other = write_variants(calib.geval_prompt("fluency"), Judge("offline"), 2)
+    >>> other.changes
+    (('wording', 'by offline, reply 1'),)
+    """
+    if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
+        raise ValueError(f"`n` must be a whole number of at least 1, but got {n!r}.")
+    parts = parts_of(prompt, "write_variants")
+    if "{{" in parts.task + parts.criteria:
+        raise ValueError(
+            "`prompt` must not show a text of the items inside its task or criterion, which are to be reworded; "
+            "name the column in `inputs` instead."
+        )
+    transport = _transport(judge, complete)
+    with Store(store) as kept, _rescued(kept):
+        return in_loop(_closing(_reworded(Run(judge, kept, transport), prompt, parts, n), transport))
+
+
+async def _reworded(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
+    """The prompt and n - 1 rewordings, in the order of the replies that hold them."""
+    prompt = await run.with_steps(prompt)
+    found, trouble = {_words(original): prompt}, ""
+    most = _TRIES * (n - 1)
+    for number in range(1, most + 1):
+        if len(found) == n:
+            break
+        try:
+            parts = parse_rewording(await _rewording(run, prompt, original, number), original)
+        except ValueError as error:
+            trouble = f"; the last that could not be used: {error}"
+            continue
+        change = ("wording", f"by {run.judge.model}, reply {number}")
+        one = replace(prompt, template=layout(parts), parts=parts, changes=(*prompt.changes, change))
+        found.setdefault(_words(parts), one)
+    if len(found) < n:
+        got = f"{len(found) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
+        raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{trouble}.")
+    return tuple(found.values())
+
+
+def _words(parts: Parts) -> tuple[str, str]:
+    """What must differ for two prompts to be worded differently."""
+    task, criteria = (" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
+    return task, criteria
+
+
+async def _rewording(run: Run, prompt: Prompt, original: Parts, number: int) -> str:
+    """The judge's reply, which is kept whether it can be used or not: a run that goes on finds the same."""
+    messages = reword_request(original, number)
+    body = _judge.steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
+    body["max_tokens"] = max(body["max_tokens"], len(messages[-1]["content"]) // 2)
+    body = _judge.seeded(run.judge, body, number)
+    key = _judge.digest([run.where, run.judge.seed, body, number]).hexdigest()
+    if key not in run.store:
+        run.put([key], body, *await run.ask(f"a rewording of {prompt.criterion!r}", body))
+    return run.store.get(key).text
 
 
 def _transport(judge: Judge, complete: AnyComplete | None) -> Transport:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Result, short
+from calib.stats._agreement import PRODUCT_MOMENTS
+from calib.stats._check import Codes, Floats, Labels
+from calib.stats._draws import variance_components
+from calib.stats._estimate import Interval, Result, short
+from calib.stats._leave_out import leave_out
+from calib.stats._ranks import CHUNK, coefficient, settled, weighted_correlation
 from calib.stats._ranks import METHODS as COEFFICIENTS
-from calib.stats._ranks import coefficient, settled
+from calib.stats._readout import expected_entropy
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
+_FOR_SPREAD = 8  # subsets in which each item is left out: its influence on their mean is what counts
+_MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,56 +35,77 @@ class Convergence(Result):
     ----------
     sizes : tuple of int
         N, the draws that were asked for.
-    rmse : tuple of float
-        Root mean squared distance from the reference over items and subsets, score points.
+    rmse, rmse_low, rmse_high : tuple of float
+        Root mean squared distance from the reference, over items and all subsets of the
+        draws, in score points, with its interval over items.
     rmse_predicted : tuple of float
         The same from the within-item variance alone.
-    correlation : tuple of float
-        Mean correlation with the reference.
+    correlation, correlation_predicted : tuple of float
+        Mean correlation with the reference; for Pearson that of the law, else NaN.
     human, human_low, human_high : tuple of float
-        Mean correlation with people, and the middle 95 % over random subsets of draws
-        (what the draws alone move, for these items); NaN when no labels were given.
+        Mean correlation with people, with its interval over items; NaN when no labels were given.
+    human_predicted : tuple of float
+        For Pearson what the law says from the reference alone; NaN for other coefficients.
     human_reference : float
         Correlation of the reference itself with people.
+    human_interval : Interval
+        Of `human_reference`, over items.
+    entropy : tuple of float
+        Mean plug-in entropy of N draws (nats), which rises with N; NaN where draws are not on few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
     method : str
         The coefficient.
     r : float
         Within-item over between-item variance of single draws.
+    r_interval : Interval
     n, n_draws, n_unread : int
         Items; draws per item; draws without a score.
+    n_groups : int or None
     n_subsets : int
+    confidence_level : float
     seed : int or None
         Where `rng` was a number.
     """
 
     sizes: tuple[int, ...]
     rmse: tuple[float, ...]
+    rmse_low: tuple[float, ...]
+    rmse_high: tuple[float, ...]
     rmse_predicted: tuple[float, ...]
     correlation: tuple[float, ...]
+    correlation_predicted: tuple[float, ...]
     human: tuple[float, ...]
     human_low: tuple[float, ...]
     human_high: tuple[float, ...]
+    human_predicted: tuple[float, ...]
     human_reference: float
+    human_interval: Interval
+    entropy: tuple[float, ...]
     reference: str
     method: str
     r: float
+    r_interval: Interval
     n: int
     n_draws: int
     n_unread: int
+    n_groups: int | None
     n_subsets: int
+    confidence_level: float
     seed: int | None
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("sizes", "rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high")
-        columns = ("draws", *names[1:])
-        return [dict(zip(columns, row, strict=True)) for row in zip(*(getattr(self, n) for n in names), strict=True)]
+        return [
+            dict(zip(("draws", *_CURVES), row, strict=True))
+            for row in zip(self.sizes, *(getattr(self, name) for name in _CURVES), strict=True)
+        ]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.method}
         return terms | {
+            "cl": self.confidence_level,
             "n": self.n,
+            "groups": self.n_groups,
             "draws": self.n_draws,
             "unread": self.n_unread,
             "subsets": self.n_subsets,
@@ -92,24 +122,40 @@ class Convergence(Result):
         )
 
 
+_CURVES = (
+    "rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted",
+    "human", "human_low", "human_high", "human_predicted", "entropy",
+)  # fmt: skip
+
+
 def convergence(
     samples: ArrayLike,
     *,
     exact: ArrayLike | None = None,
     human: ArrayLike | None = None,
+    groups: Labels | None = None,
     method: str = "spearman",
     sizes: Sequence[int] | None = None,
-    n_subsets: int = 100,
+    n_subsets: int = 200,
+    confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
 ) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
-    For each N, random subsets of the draws (without replacement, anew for each item)
-    give Monte Carlo means. Their error is measured, and predicted by
+    Averaged over all subsets of N of an item's K draws, the squared distance of their mean
+    from a reference :math:`e_i` has a closed form, and is predicted from the within-item
+    variance :math:`s_w^2` alone:
 
-    .. math:: RMSE_N = \sqrt{\bar s^2_{within} \, (1/N - c)}
+    .. math::
 
-    with c = 0 against the exact expectation and c = 1/K against the mean of all K draws.
+        q_i(N) = s_i^2 \Big(\frac1N - \frac1K\Big) + (\bar x_i - e_i)^2, \qquad
+        RMSE_N = \sqrt{s_w^2 \, (1/N - c)}
+
+    with c = 0 against the exact expectation; against the mean of all K draws c = 1/K, and both
+    are the same where all draws were read. Correlations are averaged over random subsets
+    (without replacement, anew for each item); for Pearson's the law is
+
+    .. math:: r_N = r_\infty \sqrt{\frac{N\, ICC}{1 + (N - 1)\, ICC}} = \frac{r_\infty}{\sqrt{1 + r / N}}
 
     Parameters
     ----------
@@ -120,12 +166,15 @@ def convergence(
         Expectations from token probabilities. Default: the mean of all draws.
     human : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
+    groups : array_like, shape (n,), optional
+        What items share, such as a source document: intervals are then over groups.
     method : str, default "spearman"
         The coefficient of the two correlations, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
-    n_subsets : int, default 100
+    n_subsets : int, default 200
         Random subsets per N.
+    confidence_level : float, default 0.95
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
 
@@ -138,51 +187,89 @@ def convergence(
     ValueError
         If `samples` has fewer than two draws or items, a size is not in 1..K, or lengths differ.
 
+    Notes
+    -----
+    Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the
+    scale of its logarithm, of a correlation by the jackknife, for product moments on Fisher's
+    scale. The law is one of Pearson's correlation; Spearman's lies up to .05 below it
+    in published judge data, and Kendall's tau-b need not even rise with N.
+
+    References
+    ----------
+    Spearman (1910) and Brown (1910), British Journal of Psychology 3, for the law; Cochran (1977),
+    Sampling Techniques, theorem 2.2, for the finite population.
+
     Examples
     --------
     >>> rng = np.random.default_rng(1)
     >>> truth = rng.uniform(1, 5, 400)
     >>> result = convergence(truth[:, None] + rng.normal(size=(400, 20)), exact=truth, sizes=[1, 4, 16], rng=2)
     >>> [round(v, 2) for v in result.rmse], [round(v, 2) for v in result.rmse_predicted]
-    ([0.99, 0.49, 0.24], [1.0, 0.5, 0.25])
+    ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
     draws = _check.array(samples, "samples", ndim=2)
-    if min(draws.shape) < 2:
-        raise ValueError(f"`samples` must have two items and two draws at least, but got shape {draws.shape}.")
-    _check.choice(method, "method", COEFFICIENTS)
-    if n_subsets < 1:
-        raise ValueError(f"`n_subsets` must be at least 1, but got {n_subsets!r}.")
-    if np.isfinite(draws).any(axis=1).sum() < 2:
-        raise ValueError("`samples` must have a readable draw for two items at least.")
+    _accepted(draws, method, n_subsets)
+    level = _check.probability(confidence_level, "confidence_level")
     wanted = _sizes(sizes, draws.shape[1])
     whole = settled(_row_means(draws))
     target = whole if exact is None else _check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else _check.array(human, "human", ndim=1)
-    _check.same_length(samples=draws, exact=target, human=people)
-    means = _subset_means(draws, wanted, n_subsets, np.random.default_rng(rng))
-    within = _within_variance(draws)
+    owners = np.arange(len(draws)) if groups is None else _check.codes(groups, "groups")
+    _check.same_length(samples=draws, exact=target, human=people, groups=owners)
+    with warnings.catch_warnings():  # what there is to say is in `r` and its interval
+        warnings.simplefilter("ignore", _check.CalibWarning)
+        parts = variance_components(draws, groups=groups, confidence_level=level)
+    errors = [_error(draws, whole, target, n) for n in wanted]
+    spans = [_root_interval(q, owners, level) for q in errors]
+    curves = _agreements(draws, wanted, (target, people), method, n_subsets, owners, np.random.default_rng(rng))
+    ends = [_ends(a, method, level) for _, a in curves]
+    near, toward = (np.array([float(np.mean(c[place])) for c, _ in curves]) for place in (0, 1))
+    limit = _reference(target, people, method, owners)
     spared = 0.0 if exact is not None else 1 / draws.shape[1]
-    near = _correlations(means, target, method)
-    toward = _correlations(means, people, method)
-    low, high = (_middle(toward, q) for q in (0.025, 0.975))
+    law = _law(parts.icc, np.array(wanted), spared) if method == "pearson" else np.full(len(wanted), np.nan)
     return Convergence(
         sizes=wanted,
-        rmse=tuple(float(np.sqrt(np.nanmean((m - target) ** 2))) for m in means),
-        rmse_predicted=tuple(float(np.sqrt(within * max(1 / n - spared, 0.0))) for n in wanted),
-        correlation=tuple(float(np.mean(row)) for row in near),
-        human=tuple(float(np.mean(row)) for row in toward),
-        human_low=low,
-        human_high=high,
-        human_reference=_paired(target, people, method),
+        rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
+        rmse_low=tuple(span.low for span in spans),
+        rmse_high=tuple(span.high for span in spans),
+        rmse_predicted=tuple(math.sqrt(parts.within * max(1 / n - spared, 0.0)) for n in wanted),
+        correlation=tuple(near.tolist()),
+        correlation_predicted=tuple(law.tolist()),
+        human=tuple(toward.tolist()),
+        human_low=tuple(end.low for end in ends),
+        human_high=tuple(end.high for end in ends),
+        human_predicted=tuple((law * limit.value).tolist()),
+        human_reference=limit.value,
+        human_interval=_ends(limit, method, level),
+        entropy=_entropies(draws, wanted),
         reference="all draws" if exact is None else "exact",
         method=method,
-        r=within / _between_variance(whole, draws, within),
+        r=parts.r,
+        r_interval=parts.interval,
         n=len(draws),
         n_draws=draws.shape[1],
         n_unread=int(np.isnan(draws).sum()),
+        n_groups=None if groups is None else len(np.unique(owners)),
         n_subsets=n_subsets,
+        confidence_level=level,
         seed=rng if isinstance(rng, int) else None,
     )
+
+
+def _law(icc: float, n: Codes, spared: float) -> Floats:
+    """What N draws leave of the reference's own correlation; of draws alone it has `1 / spared`."""
+    of_the_reference = icc * (1 - spared) + spared  # reliability of all K draws, less its factor K icc
+    part = (n if spared else n * icc) / (1 + (n - 1) * icc)
+    return np.asarray(np.sqrt(part * of_the_reference if spared else part))
+
+
+def _accepted(draws: Floats, method: str, n_subsets: int) -> None:
+    if min(draws.shape) < 2:
+        raise ValueError(f"`samples` must have two items and two draws at least, but got shape {draws.shape}.")
+    _check.choice(method, "method", COEFFICIENTS)
+    _check.whole(n_subsets, "n_subsets", least=1)
+    if np.isfinite(draws).any(axis=1).sum() < 2:
+        raise ValueError("`samples` must have a readable draw for two items at least.")
 
 
 def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
@@ -199,37 +286,201 @@ def _row_means(draws: Floats) -> Floats:
     return np.asarray(np.where(count, np.nansum(draws, axis=-1) / np.maximum(count, 1), np.nan))
 
 
-def _subset_means(draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator) -> list[Floats]:
-    """Means of the first N of the draws in random order, shape (n_subsets, items) for each N."""
-    means = np.empty((len(sizes), n_subsets, len(draws)))
-    for b in range(n_subsets):
-        shuffled = rng.permuted(draws, axis=1)
-        means[:, b] = [settled(_row_means(shuffled[:, :n])) for n in sizes]
-    return list(means)
+# --- distance from the reference: exact over all subsets --------------------------------------------------------
 
 
-def _within_variance(draws: Floats) -> float:
-    centred = draws - _row_means(draws)[:, None]
-    spare = np.maximum(np.isfinite(draws).sum(axis=1) - 1, 0).sum()
-    return float(np.nansum(centred**2) / spare) if spare else float("nan")
+def _error(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
+    """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
+    read = np.isfinite(draws).sum(axis=1)
+    off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
+    variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
+    return np.asarray(variance * _spared(read, draws.shape[1], size) + (whole - target) ** 2)
 
 
-def _between_variance(whole: Floats, draws: Floats, within: float) -> float:
-    """Variance of the items' true means: that of the observed means less its share of sampling noise."""
-    count = np.isfinite(draws).sum(axis=1)
-    noise = within * float(np.mean(1 / count[count > 0]))
-    spread = float(np.nanvar(whole, ddof=1)) - noise
-    return spread if spread > 0 else float("nan")
+def _spared(read: Codes, k: int, size: int) -> Floats:
+    """Mean of 1/h - 1/m, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
+    counts, place = np.unique(read, return_inverse=True)
+    m, h = counts[:, None].astype(float), np.arange(1, size + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = special.comb(m, h) * special.comb(k - m, size - h) / special.comb(k, size)
+        inverse = (chance / h).sum(axis=1) / chance.sum(axis=1)
+        return np.asarray(np.maximum(inverse - 1 / m[:, 0], 0.0)[place.reshape(-1)])
 
 
-def _correlations(means: list[Floats], target: Floats, method: str) -> list[Floats]:
-    return [np.array([_paired(row, target, method) for row in table]) for table in means]
+def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
+    """Of the root of a mean of squares that differ from item to item, on the scale of the logarithm."""
+    there = np.isfinite(squares)
+    mean = float(np.mean(squares[there]))
+    units = np.bincount(owners[there], squares[there] - mean)[np.bincount(owners[there]) > 0]
+    g = len(units)
+    if not mean > 0 or g < 2:
+        return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else Interval(math.nan, math.nan)
+    error = math.sqrt(g / (g - 1) * float(units @ units)) / there.sum() / mean
+    reach = float(special.stdtrit(g - 1, (1 + level) / 2)) * error
+    return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 
 
-def _paired(x: Floats, y: Floats, method: str) -> float:
-    both = np.isfinite(x) & np.isfinite(y)
-    return coefficient(x[both], y[both], method)
+def _entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
+    """Expected plug-in entropy of N of the draws; exact, without drawing."""
+    levels, place = np.unique(draws[np.isfinite(draws)], return_inverse=True)
+    if len(levels) > _MOST_LEVELS:
+        return (math.nan,) * len(sizes)
+    rows = np.nonzero(np.isfinite(draws))[0]
+    counts = np.bincount(rows * len(levels) + place.reshape(-1), minlength=len(draws) * len(levels))
+    table = counts.reshape(len(draws), len(levels))
+    full = table[table.sum(axis=1) == draws.shape[1]]  # an unread draw has no level to be drawn
+    return tuple(float(np.mean(expected_entropy(full, n))) if len(full) else math.nan for n in sizes)
 
 
-def _middle(table: list[Floats], q: float) -> tuple[float, ...]:
-    return tuple(float(np.quantile(row, q)) for row in table)
+# --- correlations: over random subsets --------------------------------------------------------------------------
+
+
+class _Agreement(NamedTuple):
+    """A mean correlation with people, and its squared standard error over units."""
+
+    value: float
+    variance: float
+    units: int
+
+
+def _agreements(
+    draws: Floats,
+    sizes: tuple[int, ...],
+    against: tuple[Floats, Floats],
+    method: str,
+    n_subsets: int,
+    owners: Codes,
+    rng: np.random.Generator,
+) -> list[tuple[tuple[Floats, Floats], _Agreement]]:
+    """For each N the correlations of random N-draw means with the reference and with people."""
+    found: list[list[tuple[Floats, Floats]]] = [[] for _ in sizes]
+    first: list[Floats] = [np.empty(0)] * len(sizes)
+    step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
+    for start in range(0, n_subsets, step):
+        levels_of_size = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
+        for place, (levels, codes) in enumerate(levels_of_size):
+            found[place].append(tuple(_row_correlations(levels, codes, y, method) for y in against))  # type: ignore[arg-type]
+            if not start:
+                first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], method)
+    joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
+    return [
+        ((near, toward), _over_units(float(np.mean(toward)), each, against[1], owners))
+        for (near, toward), each in zip(joined, first, strict=True)
+    ]
+
+
+def _drawn_means(
+    draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator
+) -> Iterator[tuple[Floats, Codes]]:
+    """Means of the first N of the draws in random order, for each N: their levels and which, -1 for none."""
+    start, step = _lattice(draws)
+    read = np.isfinite(draws)
+    steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
+    rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
+    shuffled = rng.permuted(rows, axis=2)
+    for size in sizes:
+        if step:
+            part = shuffled[:, :, :size]
+            seen = (part >= 0).sum(axis=2)
+            yield _from_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
+        else:
+            yield _coded(_row_means(shuffled[:, :, :size]))
+
+
+def _lattice(draws: Floats) -> tuple[float, float]:
+    """Start and step of the scale that all draws are on; a step of 0 where there is none."""
+    levels = np.unique(draws[np.isfinite(draws)])
+    if len(levels) < 2:
+        return float(levels[0]), 1.0
+    step = float(np.diff(levels).min())
+    places = (levels - levels[0]) / step
+    whole = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
+    return float(levels[0]), step if whole else 0.0
+
+
+def _from_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
+    """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
+    width = int(total.max()) + 1
+    pairs = seen * width + total
+    there = np.flatnonzero(np.bincount(pairs.ravel()))
+    count, whole = there // width, there % width
+    levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
+    table = np.full(int(pairs.max()) + 1, -1)
+    table[there[count > 0]] = place.reshape(-1)
+    return start + step * levels, table[pairs]
+
+
+def _coded(means: Floats) -> tuple[Floats, Codes]:
+    there = np.isfinite(means)
+    levels, place = np.unique(settled(means)[there], return_inverse=True)
+    codes = np.full(means.shape, -1)
+    codes[there] = place.reshape(-1)
+    return levels, codes
+
+
+def _row_correlations(levels: Floats, codes: Codes, y: Floats, method: str) -> Floats:
+    """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
+    known = np.isfinite(y)
+    if not known.any():
+        return np.full(len(codes), np.nan)
+    others, second = np.unique(y[known], return_inverse=True)
+    mine, second = codes[:, known], second.reshape(-1)
+    pairs = np.where(mine >= 0, mine * len(others) + second, -1)
+    used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used(pairs)
+    if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
+        return np.array([coefficient(levels[row[row >= 0]], y[known][row >= 0], method) for row in mine])
+    cells = cells.reshape(pairs.shape)
+    flat = cells + np.arange(len(codes))[:, None] * len(used)
+    counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
+    real = used >= 0
+    x, z = levels[used[real] // len(others)], others[used[real] % len(others)]
+    return weighted_correlation(x, z, counts[:, real].astype(float), method)
+
+
+def _used(pairs: Codes) -> tuple[Codes, Codes]:
+    """Which numbers occur, and each as its place among them: `unique` without a sort."""
+    seen = np.bincount(pairs.ravel() + 1) > 0
+    return np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
+
+
+def _influences(levels: Floats, codes: Codes, people: Floats, method: str) -> Floats:
+    """What each item adds to the correlation with people, in each of some subsets: (subsets, n)."""
+    out = np.zeros(codes.shape)
+    for row, place in zip(out, codes, strict=True):
+        used = np.flatnonzero((place >= 0) & np.isfinite(people))
+        if len(used) < 3:
+            return np.full(codes.shape, np.nan)
+        x, y = levels[place[used]], people[used]
+        row[used] = (len(used) - 1) * (coefficient(x, y, method) - leave_out(x, y, np.arange(len(used)), method))
+    return out
+
+
+def _over_units(value: float, influences: Floats, people: Floats, owners: Codes) -> _Agreement:
+    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
+    known = np.isfinite(people)
+    units = len(np.unique(owners[known]))
+    if units < 2 or not np.isfinite(influences).all():
+        return _Agreement(value, math.nan, units)
+    sums = np.array([np.bincount(owners, row) for row in influences])
+    m = len(sums)
+    shared = float(np.sum(sums.mean(axis=0) ** 2))
+    if m > 1:  # their mean square less what chance adds to it
+        shared -= float(np.sum(sums.var(axis=0, ddof=1))) / m
+    return _Agreement(value, max(shared, 0.0) * units / (units - 1) / known.sum() ** 2, units)
+
+
+def _reference(target: Floats, people: Floats, method: str, owners: Codes) -> _Agreement:
+    levels, codes = _coded(target[None, :])
+    value = float(_row_correlations(levels, codes, people, method)[0])
+    return _over_units(value, _influences(levels, codes, people, method), people, owners)
+
+
+def _ends(found: _Agreement, method: str, level: float) -> Interval:
+    """Symmetric, for product moments on Fisher's scale."""
+    if not found.variance > 0 or not abs(found.value) < 1:
+        return Interval(math.nan, math.nan)
+    reach = float(special.stdtrit(found.units - 1, (1 + level) / 2)) * math.sqrt(found.variance)
+    if method not in PRODUCT_MOMENTS:
+        return Interval(max(found.value - reach, -1.0), min(found.value + reach, 1.0))
+    centre, half = math.atanh(found.value), reach / (1 - found.value**2)
+    return Interval(math.tanh(centre - half), math.tanh(centre + half))

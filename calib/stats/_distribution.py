@@ -1,4 +1,4 @@
-"""Score distributions: expectation, variance, entropy, mode, and what missing mass can do to them.
+"""Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
 All functions take probabilities or weights of shape ``(..., K)`` over K levels and
 normalise them: only the captured mass speaks, and how much that was is for the
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from calib.stats import _check
 from calib.stats._check import Floats
+
+_DUST = 1e-12
 
 
 def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -125,6 +127,77 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     most = share == share.max(axis=-1, keepdims=True)
     lowest = np.min(np.where(most, values, np.inf), axis=-1)
     return _plain(np.where(np.isfinite(lowest), lowest, np.nan))
+
+
+def median(p: ArrayLike, levels: ArrayLike) -> Floats:
+    """Median of each distribution: halfway between two levels where exactly half of the mass is on either side.
+
+    The weights of counted draws give what `numpy.median` gives for the draws themselves.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In score points; NaN where no mass was captured.
+
+    Examples
+    --------
+    >>> float(median([0.1, 0.45, 0.45], [3, 4, 5])), float(median([2, 0, 2], [3, 4, 5]))
+    (4.0, 4.0)
+    """
+    share, values = _shares(p, levels)
+    order = np.argsort(values, axis=-1, kind="stable")
+    share, values = np.take_along_axis(share, order, -1), np.take_along_axis(values, order, -1)
+    reached = share.cumsum(axis=-1)
+    # sums of shares are off by rounding dust, which must not decide on which side of one half they are
+    ends = [np.argmax(reached > 0.5 + dust, axis=-1)[..., None] for dust in (-_DUST, _DUST)]
+    low, high = (np.take_along_axis(values, end, -1)[..., 0] for end in ends)
+    return _plain(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
+
+
+def temper(p: ArrayLike, tau: float) -> Floats:
+    r"""Each distribution at another temperature.
+
+    .. math:: p_\tau(k) = p_k^{1/\tau} \Big/ \sum_l p_l^{1/\tau}
+
+    This is what a model samples from at temperature `tau` if `p` is what it samples from at 1,
+    and the score is one token without reasoning before it: with reasoning, temperature changes
+    the reasoning too. The expectation moves, not the spread alone (see `temperature_curve`).
+
+    Parameters
+    ----------
+    p : array_like, shape (..., K)
+        Probabilities or weights, not negative; normalised first.
+    tau : float
+        Not negative. 0: the mode, ties shared equally; infinity: all levels with p > 0 alike.
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+        Summing to 1; NaN where no mass was captured. A level without mass stays without.
+
+    Raises
+    ------
+    ValueError
+        If `tau` is negative or `p` is negative somewhere.
+
+    Examples
+    --------
+    >>> temper([0.1, 0.3, 0.6], 0.5).round(4), temper([0.2, 0.4, 0.4], 0)
+    (array([0.0217, 0.1957, 0.7826]), array([0. , 0.5, 0.5]))
+    """
+    share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
+    if not tau >= 0:
+        raise ValueError(f"`tau` must not be negative, but got {tau!r}.")
+    with np.errstate(divide="ignore", over="ignore"):
+        power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
+        np.divide(power, tau, out=power, where=(power < 0) & (share > 0))
+    weight = np.exp(power)
+    return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
 
 def expectation_bounds(

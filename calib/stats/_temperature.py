@@ -1,0 +1,518 @@
+"""Temperature: how sharp a judge's probabilities are beside people's labels, and what temperature does to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, stats
+
+from calib.stats import _check
+from calib.stats._check import Codes, Floats, Labels
+from calib.stats._distribution import entropy, expectation, temper
+from calib.stats._estimate import Interval, Result, bracket, short
+
+_DUST = 1e-20
+_FEW_GROUPS = 10
+_TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
+
+
+def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> Floats:
+    r"""Distance of each distribution from the label that came; 0 is best, 1 the worst there is.
+
+    .. math:: RPS = \frac{1}{K-1} \sum_{k=1}^{K-1} (F_k - 1\{Y \le k\})^2
+
+    with F the cumulative probabilities. Mass close to the label costs less than mass far from
+    it, and the expected score is least for the distribution that labels really have.
+
+    Parameters
+    ----------
+    p : array_like, shape (..., K)
+        Probabilities or weights, not negative; normalised first.
+    y : array_like, shape (...)
+        Labels, each one of the levels; NaN where there is none.
+    levels : array_like, shape (K,)
+        In any order; places count, not distances.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        NaN where there is no label or no mass.
+
+    Raises
+    ------
+    ValueError
+        If a label is not a level, the levels are not distinct, or there is only one.
+
+    References
+    ----------
+    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of
+    Applied Meteorology 8.
+
+    Examples
+    --------
+    >>> ranked_probability_score([[0, 0, 1, 0], [0, 1, 0, 0]], [3, 3], [1, 2, 3, 4]).round(4)
+    array([0.    , 0.3333])
+    """
+    share, places = temper(p, 1.0), places_of(y, levels)
+    values = _check.array(levels, "levels", ndim=1)
+    if share.shape[-1] != len(values):
+        raise ValueError(f"`levels` must have one value for each of {share.shape[-1]} entries, but got {len(values)}.")
+    below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
+    reached = places[..., None] <= np.arange(len(values) - 1)
+    score = np.mean((below - reached) ** 2, axis=-1)
+    return np.asarray(np.where(places >= 0, score, np.nan))[()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Temperature(Result):
+    """The temperature at which a judge's probabilities fit people's labels best.
+
+    Attributes
+    ----------
+    tau : float
+        Above 1: the judge is too sure of itself. Infinity: labels come no more often where the
+        judge expects them; 0: every label is the judge's mode.
+    std_error : float
+        Of `tau`, by groups where there are any; NaN at 0 and infinity.
+    interval : Interval
+    confidence_level : float
+    method : str
+        "likelihood-ratio", or "likelihood-ratio, clustered".
+    nll_before, nll_after, nll_climatology : float
+        Mean negative log-likelihood of a label in nats: at temperature 1, at `tau`, and of the
+        labels' own base rates, the same for every item. Impossible labels are not in them.
+    rps_before, rps_after, rps_climatology : float
+        Mean ranked probability score of the same three; over all labels.
+    skill_before, skill_after : float
+        1 - RPS / RPS of the base rates: below 0, they tell more than the judge does.
+    mean_before, mean_after, mean_human : float
+        Mean expected score at temperature 1 and at `tau`, and of the labels, score points.
+    n, n_groups : int
+        Labels; independent groups of them (= n without groups).
+    n_missing : int
+        Rows without a label or without mass.
+    n_impossible : int
+        Labels to which the judge gives probability 0 (after the floor).
+    floor : float
+        What was added to every probability.
+    warnings : tuple of str
+        What a reader should know first, each as "name: text".
+    """
+
+    tau: float
+    std_error: float
+    interval: Interval
+    confidence_level: float
+    method: str
+    nll_before: float
+    nll_after: float
+    nll_climatology: float
+    rps_before: float
+    rps_after: float
+    rps_climatology: float
+    skill_before: float
+    skill_after: float
+    mean_before: float
+    mean_after: float
+    mean_human: float
+    n: int
+    n_groups: int
+    n_missing: int
+    n_impossible: int
+    floor: float
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        skill = {"before": self.skill_before, "after": self.skill_after, "climatology": 0.0}
+        mean = {"before": self.mean_before, "after": self.mean_after, "climatology": self.mean_human}
+        tau = {"before": 1.0, "after": self.tau, "climatology": np.nan}
+        return [
+            {"forecast": name, "tau": tau[name], "nll": getattr(self, f"nll_{name}")}
+            | {"rps": getattr(self, f"rps_{name}"), "skill": skill[name], "mean": mean[name]}
+            for name in tau
+        ]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"temperature": True, "ci": self.method.replace(", ", "-"), "cl": self.confidence_level}
+        terms |= {"n": self.n, "missing": self.n_missing, "groups": self.n_groups if self.n_groups != self.n else None}
+        return terms | {"impossible": self.n_impossible or None, "floor": self.floor or None}
+
+    def __str__(self) -> str:
+        names = ", ".join(text.partition(":")[0] for text in self.warnings)
+        return (
+            f"tau = {short(self.tau)}, {bracket(self.interval, self.confidence_level)}, from {self.n} human labels: "
+            f"RPS {short(self.rps_before)} -> {short(self.rps_after)} (base rates {short(self.rps_climatology)})"
+            + (f" [warnings: {names}]" if names else "")
+        )
+
+
+class _Labelled(NamedTuple):
+    """Log probabilities, largest 0, of the levels in ascending order; which level the label is; its group."""
+
+    log_p: Floats
+    place: Codes
+    group: Codes
+
+
+def fit_temperature(
+    p: ArrayLike,
+    y: ArrayLike,
+    levels: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+) -> Temperature:
+    r"""Fit one temperature to human labels by maximum likelihood.
+
+    .. math:: \hat\tau = \arg\max_\tau \sum_i \log p_{\tau,i}(y_i), \qquad
+              p_{\tau,i}(k) = p_{ik}^{1/\tau} \Big/ \sum_l p_{il}^{1/\tau}
+
+    The likelihood is concave in 1 / tau. The interval holds the values of tau whose deviance
+    from the best one is at most
+
+    .. math:: t^2_{G-1} \, \frac{J}{I}, \qquad J = \sum_g \Big(\frac{1}{1 - h_g} \sum_{i \in g} u_i\Big)^2
+
+    where u are the scores, I is the information in 1 / tau and h the share of it in group g: a
+    likelihood-ratio interval, made as wide as the spread of the scores over independent groups
+    says (each left out in turn), whether or not people's labels follow any power of the
+    judge's probabilities. The likelihood alone is too sure where labels come in copies, and not
+    sure enough where people differ less than any tempered judge says.
+
+    Scores are measured on the labels that tau and the base rates were fitted to.
+
+    Parameters
+    ----------
+    p : array_like, shape (n, K)
+        The judge's probabilities of the levels at temperature 1; normalised first.
+    y : array_like, shape (n,)
+        A person's label of the same item, one of the levels; NaN where there is none. An item
+        with several labels has a row for each (and is a group).
+    levels : array_like, shape (K,)
+    groups : sequence, shape (n,), optional
+        Labels are independent between groups. Default: each is on its own.
+    floor : float, default 0
+        Added to every probability before anything else, to make labels possible to which the
+        judge gives none. Default: these are counted and left out of the likelihood, which
+        flatters the judge; with a floor, tau depends on it.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    Temperature
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a label is not a level, fewer than two labels or groups are left, or no item has
+        two levels of unlike probability, so that temperature changes nothing.
+
+    References
+    ----------
+    Guo et al. (2017), On calibration of modern neural networks, ICML, for the scaling. Chandler
+    and Bate (2007), Inference for clustered data using the independence loglikelihood,
+    Biometrika 94, for the interval.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.dirichlet([1, 1, 1, 1], 400)
+    >>> y = [rng.choice([1, 2, 3, 4], p=row) for row in temper(p, 2.0)]
+    >>> print(fit_temperature(p, y, [1, 2, 3, 4]))
+    tau = 1.924, 95 % CI [1.544, 2.516], from 400 human labels: RPS 0.1909 -> 0.1842 (base rates 0.2016)
+    """
+    _check.probability(confidence_level, "confidence_level")
+    shares, labels, clusters, n_missing = _used(p, y, levels, groups, floor)
+    values = np.sort(_check.array(levels, "levels", ndim=1))
+    place = places_of(labels, values)
+    with np.errstate(divide="ignore"):
+        log_p = np.log(shares) - np.log(shares.max(axis=1, keepdims=True))
+    possible = np.isfinite(log_p[np.arange(len(place)), place])
+    data = _Labelled(log_p[possible], place[possible], _check.codes(clusters[possible], "groups"))
+    n_groups = _enough(data)
+    power, std_error, interval = _fitted(data, n_groups, confidence_level)
+    counts: dict[str, Any] = {"n": len(labels), "n_missing": n_missing, "n_impossible": int((~possible).sum())}
+    found = {"tau": _inverse(power)} | _scores(shares, _inverse(power), place, possible, values) | counts
+    warned = _warnings(found, n_groups)
+    for text in warned:
+        _check.warn(text)
+    return Temperature(
+        std_error=std_error,
+        interval=interval,
+        confidence_level=confidence_level,
+        method="likelihood-ratio" if groups is None else "likelihood-ratio, clustered",
+        n_groups=n_groups,
+        floor=float(floor),
+        warnings=warned,
+        **found,
+    )
+
+
+def _scores(shares: Floats, tau: float, place: Codes, possible: NDArray[np.bool_], values: Floats) -> dict[str, float]:
+    """Likelihood, ranked probability score and mean at temperature 1, at `tau`, and of the base rates."""
+    base = np.bincount(place, minlength=len(values)) / len(place)
+    forecasts = {"before": shares, "after": temper(shares, tau), "climatology": np.tile(base, (len(place), 1))}
+    out: dict[str, float] = {}
+    for name, q in forecasts.items():
+        out[f"nll_{name}"] = float(-np.mean(np.log(q[possible, place[possible]])) + 0.0)
+        out[f"rps_{name}"] = float(np.mean(ranked_probability_score(q, values[place], values)))
+        out[f"mean_{name}"] = float(np.mean(expectation(q, values)))
+    out["mean_human"] = out.pop("mean_climatology")  # the same number
+    worst = out["rps_climatology"] or float("nan")
+    return out | {f"skill_{name}": 1 - out[f"rps_{name}"] / worst for name in ("before", "after")}
+
+
+def _used(
+    p: ArrayLike, y: ArrayLike, levels: ArrayLike, groups: Labels | None, floor: float
+) -> tuple[Floats, Floats, Codes, int]:
+    """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
+    weights, labels = _check.array(p, "p", ndim=2), _check.array(y, "y", ndim=1)
+    codes = np.arange(len(weights)) if groups is None else _check.codes(groups, "groups")
+    _check.same_length(p=weights, y=labels, groups=codes)
+    expectation(weights, levels)  # whose checks of `p` and `levels` are the ones that are wanted
+    if not 0 <= floor < 1:
+        raise ValueError(f"`floor` must be at least 0 and below 1, but got {floor!r}.")
+    shares = temper(temper(weights, 1.0) + floor, 1.0)
+    shares = shares[:, np.argsort(_check.array(levels, "levels", ndim=1))]
+    keep = np.isfinite(labels) & np.isfinite(shares).all(axis=1)
+    return shares[keep], labels[keep], codes[keep], int((~keep).sum())
+
+
+def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
+    """The place of each label among the levels in ascending order; -1 where there is no label."""
+    labels, values = _check.array(y, name), np.sort(_check.array(levels, "levels", ndim=1))
+    if len(values) < 2 or not (np.diff(values) > 0).all():
+        raise ValueError(f"`levels` must be two or more distinct numbers, but got {list(map(float, values))}.")
+    place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
+    off = ~np.isnan(labels) & (values[place] != labels)
+    if off.any():
+        raise ValueError(f"`{name}` must hold nothing but `levels` and NaN, but got {float(labels[off][0])}.")
+    return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
+
+
+def _enough(data: _Labelled) -> int:
+    """The number of groups, once two of them at least can speak about temperature."""
+    telling = np.bincount(data.group, _moments(1.0, data)[2]) > _DUST
+    if telling.sum() < 2:
+        raise ValueError(
+            "`p` and `y` must have two independent labels at least of items with two possible levels of unlike "
+            f"probability, or temperature changes nothing, but got {int(telling.sum())}."
+        )
+    return len(telling)
+
+
+def _moments(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
+    """Log-likelihood of each label at power 1 / tau, its derivative, and the variance of log p under it."""
+    possible = np.isfinite(data.log_p)
+    log_p = np.where(possible, data.log_p, 0.0)
+    own = log_p[np.arange(len(log_p)), data.place]
+    tempered = np.multiply(power, log_p, where=log_p < 0, out=np.zeros_like(log_p))  # 0 at the mode at any power
+    weight = np.exp(tempered) * possible
+    mass = weight.sum(axis=1)
+    mean = (weight * log_p).sum(axis=1) / mass
+    spread = (weight * (log_p - mean[:, None]) ** 2).sum(axis=1) / mass
+    return tempered[np.arange(len(own)), data.place] - np.log(mass), own - mean, spread
+
+
+def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
+    """1 / tau, the standard error of tau, and the interval of tau."""
+    power = _best_power(data)
+    log_likelihood, score, spread = _moments(power, data)
+    excess = _excess(score, spread, data.group)
+    most = stats.t.ppf((1 + confidence_level) / 2, n_groups - 1) ** 2 * excess
+
+    def beyond(b: float) -> float:
+        return float(2 * (log_likelihood.sum() - _moments(b, data)[0].sum()) - most)
+
+    low, high = 0.0, float("inf")
+    if beyond(0.0) > 0:
+        low = optimize.brentq(beyond, 0.0, power if power < high else _doubled(1.0, lambda b: beyond(b) <= 0))
+    if power < high:
+        high = optimize.brentq(beyond, power, _doubled(max(2 * power, 1.0), lambda b: beyond(b) > 0))
+    error = float(np.sqrt(excess / spread.sum()) / power**2) if 0 < power < np.inf else float("nan")
+    return power, error, Interval(_inverse(high), _inverse(low))
+
+
+def _best_power(data: _Labelled) -> float:
+    """1 / tau of the highest likelihood, which is concave in it; at least 0."""
+
+    def slope(b: float) -> float:
+        return float(_moments(b, data)[1].sum())
+
+    if (data.log_p[np.arange(len(data.place)), data.place] == 0).all():
+        return float("inf")  # every label is a mode: lower temperatures fit ever better
+    if slope(0.0) <= 0:
+        return 0.0
+    return float(optimize.brentq(slope, 0.0, _doubled(1.0, lambda b: slope(b) <= 0), xtol=1e-12))
+
+
+def _excess(score: Floats, spread: Floats, group: Codes) -> float:
+    """Variance of the summed scores between groups over that of the likelihood, each group left out in turn."""
+    information, by_group = np.bincount(group, spread), np.bincount(group, score)
+    if information.sum() <= _DUST:  # tau = 0 leaves no score; labels of one group may then be copies of each other
+        return len(group) / len(by_group)
+    left_out = (by_group - by_group.mean()) / (1 - information / information.sum())
+    return float((left_out**2).sum() / information.sum())
+
+
+def _doubled(start: float, reached: Callable[[float], bool]) -> float:
+    """The first of start, 2 start, 4 start, ... that has reached it."""
+    while not reached(start):
+        start *= 2
+    return start
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value else float("inf")
+
+
+def _warnings(result: dict[str, float], n_groups: int) -> tuple[str, ...]:
+    """What a reader should know before the temperature."""
+    found = []
+    if result["n_impossible"]:
+        found.append(
+            f"impossible_labels: {result['n_impossible']:g} of {result['n']:g} labels have probability 0 from the "
+            "judge; they are not in the likelihood, which flatters the judge and makes tau too low"
+        )
+    if result["tau"] == np.inf:
+        found.append("uninformative: labels come no more often where the judge expects them; no temperature helps")
+    if result["tau"] == 0:
+        found.append("all_at_mode: every label is the judge's mode, so that tau has no lower end but 0")
+    # base rates of all labels know each label too; those of the other labels have exactly this score
+    others = result["rps_climatology"] * (result["n"] / (result["n"] - 1)) ** 2
+    if result["rps_after"] >= others:
+        found.append(
+            f"no_skill: even at the best temperature the ranked probability score, {result['rps_after']:.4f}, is no "
+            f"better than that of the base rates of the other labels, {others:.4f}"
+        )
+    if n_groups < _FEW_GROUPS:
+        found.append(f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short")
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemperatureCurve(Result):
+    """What temperature does to the average score and to the average entropy.
+
+    Attributes
+    ----------
+    taus : tuple of float
+    expectation : tuple of float
+        Mean over items of the expected score at each tau, score points.
+    entropy : tuple of float
+        Mean over items of the entropy at each tau, nats.
+    n : int
+        Items with mass.
+    """
+
+    taus: tuple[float, ...]
+    expectation: tuple[float, ...]
+    entropy: tuple[float, ...]
+    n: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        columns = zip(self.taus, self.expectation, self.entropy, strict=True)
+        return [{"tau": tau, "expectation": mean, "entropy": nats} for tau, mean, nats in columns]
+
+    def _terms(self) -> dict[str, Any]:
+        return {"temper": True, "taus": ",".join(map(short, self.taus)), "n": self.n}
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{short(e)} at tau {short(t)}" for t, e in zip(self.taus, self.expectation, strict=True))
+        return f"mean expected score of {self.n} items: {ends}"
+
+
+def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> TemperatureCurve:
+    """Mean expected score and mean entropy of the same judge at several temperatures.
+
+    A temperature changes the average that is reported, not only its noise: where probability is
+    skewed, low ones move the expectation to the mode and high ones to the middle of the levels.
+    So averages, entropies and shares of items without entropy from different temperatures
+    cannot be compared with each other.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`: probabilities at temperature 1.
+    taus : sequence of float, optional
+        As for `temper`.
+
+    Returns
+    -------
+    TemperatureCurve
+
+    Raises
+    ------
+    ValueError
+        If no item has mass, or a tau is negative.
+
+    Examples
+    --------
+    >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
+    mean expected score of 2 items: 3 at tau 0, 2.65 at tau 1, 2.473 at tau 2
+    """
+    scores = np.atleast_1d(expectation(p, levels))
+    n = int(np.isfinite(scores).sum())
+    if not n:
+        raise ValueError("`p` must have mass for some item.")
+    tempered = [temper(p, tau) for tau in taus]
+    return TemperatureCurve(
+        taus=tuple(map(float, taus)),
+        expectation=tuple(float(np.nanmean(expectation(q, levels))) for q in tempered),
+        entropy=tuple(float(np.nanmean(entropy(q))) for q in tempered),
+        n=n,
+    )
+
+
+def retemper(counts: ArrayLike, *, source: float, target: float, pseudocount: float = 0.1) -> Floats:
+    r"""Probabilities at one temperature from draws at another.
+
+    .. math:: \hat p_k \propto (c_k + a)^{source / target}
+
+    Only for scores that are one token without reasoning before it: reasoning changes with
+    temperature too, and no power of the counts says how. The pseudocount a (a symmetric Dirichlet
+    prior) stands for levels that happened not to come: without it they stay at 0 at every
+    temperature. Towards a higher temperature it is raised with the rest and moves the expectation
+    to the middle of the levels, the more so the more levels there are: with 20 draws of a judge on
+    four levels, from 0.7 to 1, by 0.03 points with 0.1 and by 0.13 with 1/2. So try several.
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., K)
+        How often each of the K levels was drawn; all levels of the scale must have a place.
+    source : float
+        Temperature of the draws, above 0: draws at 0 show the mode alone.
+    target : float
+        Temperature of the probabilities, not negative.
+    pseudocount : float, default 0.1
+        Added to every count; 0 for none.
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+        NaN where nothing was drawn.
+
+    Raises
+    ------
+    ValueError
+        If `source` is not above 0, or `target`, a count or `pseudocount` is negative.
+
+    Examples
+    --------
+    >>> retemper([0, 5, 15], source=1, target=0.5).round(3), retemper([0, 5, 15], source=1, target=2).round(3)
+    (array([0.   , 0.102, 0.898]), array([0.049, 0.35 , 0.601]))
+    """
+    draws = _check.array(counts, "counts")
+    if not 0 < source < np.inf:
+        raise ValueError(f"`source` must be above 0 and finite, but got {source!r}.")
+    for name, value in {"target": target, "pseudocount": pseudocount}.items():
+        if not value >= 0:
+            raise ValueError(f"`{name}` must not be negative, but got {value!r}.")
+    if draws.ndim == 0 or (draws < 0).any():
+        raise ValueError(f"`counts` must hold numbers of draws that are not negative, but got {counts!r}.")
+    drawn = draws.sum(axis=-1, keepdims=True) > 0
+    return temper(np.where(drawn, draws + pseudocount, np.nan), target / source)

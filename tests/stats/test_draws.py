@@ -1,0 +1,611 @@
+"""What draws vary by and what their mean is worth: other programs, closed theory, brute force, simulation."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from calib.stats import CalibWarning, icc
+from calib.stats._draws import (
+    attenuation,
+    chain_components,
+    chain_plan,
+    draws_needed,
+    exact_components,
+    precision_gain,
+    spearman_brown,
+    variance_components,
+)
+
+NAN = math.nan
+# Davies and Goldsmith (1972), Statistical Methods in Research and Production, tables 6.1 and 6.2: six batches, five
+# samples of each; `Dyestuff` and `Dyestuff2` of the R package lme4
+DYESTUFF = [
+    [1545, 1440, 1440, 1520, 1580],
+    [1540, 1555, 1490, 1560, 1495],
+    [1595, 1550, 1605, 1510, 1560],
+    [1445, 1440, 1595, 1465, 1545],
+    [1595, 1630, 1515, 1635, 1625],
+    [1520, 1455, 1450, 1480, 1445],
+]
+DYESTUFF_2 = [
+    [7.298, 3.846, 2.434, 9.566, 7.990],
+    [5.220, 6.556, 0.608, 11.788, -0.892],
+    [0.110, 10.386, 13.434, 5.510, 8.166],
+    [2.212, 4.852, 7.092, 9.288, 4.980],
+    [0.282, 9.014, 4.458, 9.446, 7.198],
+    [1.722, 4.782, 8.106, 0.758, 3.758],
+]
+# Shrout and Fleiss (1979), table 2: six targets, four judges
+SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+
+
+def normal(rng, n, k, r, unread=0.0):
+    x = rng.normal(size=(n, 1)) + math.sqrt(r) * rng.normal(size=(n, k))
+    return np.where(rng.random(x.shape) < unread, NAN, x)
+
+
+def unbalanced(seed=0, n=30, k=7, r=1.5):
+    """Some items with one draw, one with none; items in groups of different sizes."""
+    x = normal(np.random.default_rng(seed), n, k, r, unread=0.5)
+    x[3], x[4, 1:] = NAN, NAN
+    return x, np.random.default_rng(seed + 1).integers(0, 9, n)
+
+
+def message(function, *args, **options):
+    with pytest.raises(ValueError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+def f_ratio(x):
+    """From scipy."""
+    read = [row[np.isfinite(row)] for row in np.asarray(x, dtype=float)]
+    return stats.f_oneway(*[row for row in read if len(row)]).statistic
+
+
+def n_zero(x):
+    m = np.isfinite(x).sum(axis=1)
+    return (m.sum() - (m**2).sum() / m.sum()) / (np.sum(m > 0) - 1)
+
+
+# --- the components against other programs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["moments", "reml"])
+def test_dyestuff_as_lme4_has_it(method):
+    # lmer(Yield ~ 1 + (1 | Batch), Dyestuff): Batch 1764, Residual 2451 (Bates et al. 2015, and ?Dyestuff)
+    result = variance_components(DYESTUFF, method=method)
+    assert_allclose([result.between, result.within], [1764.05, 2451.25], atol=0.005)
+    assert result.clipped is False
+    assert result.warnings == ()
+
+
+def test_dyestuff_2_has_no_batches():
+    # lmer(Yield ~ 1 + (1 | Batch), Dyestuff2): Batch 0, Residual 13.81: the variance of all thirty values
+    with pytest.warns(CalibWarning, match="`between` was set to 0"):
+        likely = variance_components(DYESTUFF_2, method="reml")
+    assert (likely.between, likely.r, likely.icc) == (0, math.inf, 0)
+    assert_allclose(likely.within, 13.81, atol=0.005)
+    with pytest.warns(CalibWarning):
+        result = variance_components(DYESTUFF_2)
+    assert (result.between, result.r, result.icc, result.clipped) == (0, math.inf, 0, True)
+    assert_allclose(result.within, np.var(DYESTUFF_2, axis=1, ddof=1).mean())
+    assert result.interval.high == math.inf
+    assert result.icc_interval.low == 0
+    assert result.warnings[0].startswith("clipped: ")
+
+
+def test_shrout_and_fleiss_have_these_reliabilities():
+    # their table 4: ICC(1,1) = .17, ICC(1,4) = .44
+    result = variance_components(SHROUT_FLEISS)
+    assert_allclose([result.icc, result.reliability(4)], [0.17, 0.44], atol=0.005)
+    assert_allclose(result.icc, icc(SHROUT_FLEISS).estimates["ICC(1)"], rtol=1e-12)
+
+
+def test_moments_give_the_f_ratio_of_scipy():
+    x, _ = unbalanced()
+    result = variance_components(x)
+    assert_allclose(1 + n_zero(x) / result.r, f_ratio(x), rtol=1e-12)
+    noise = [((row - np.nanmean(row)) ** 2)[np.isfinite(row)].sum() for row in x if np.isfinite(row).any()]
+    assert_allclose(result.within, sum(noise) / (np.isfinite(x).sum() - 29), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_reml_as_statsmodels_has_it(seed):
+    pd, smf = pytest.importorskip("pandas"), pytest.importorskip("statsmodels.formula.api")
+    x, _ = unbalanced(seed, n=40)
+    long = pd.DataFrame({"y": x.ravel(), "item": np.repeat(np.arange(40), 7)}).dropna()
+    other = smf.mixedlm("y ~ 1", long, groups=long["item"]).fit(reml=True, gtol=1e-8)
+    result = variance_components(x, method="reml")
+    assert_allclose(result.within, other.scale, rtol=1e-5)
+    assert_allclose(result.between, other.cov_re.iloc[0, 0], rtol=1e-4)
+
+
+def test_reml_is_where_the_likelihood_is_highest():
+    # the restricted likelihood of all draws at once, from its definition, with the covariance matrix written out
+    x, _ = unbalanced(3, n=12)
+    read = np.isfinite(x)
+    y, item = x[read], np.nonzero(read)[0]
+
+    def likelihood(within, between):
+        v = within * np.eye(len(y)) + between * (item[:, None] == item)
+        inverse, one = np.linalg.inv(v), np.ones(len(y))
+        mean = (one @ inverse @ y) / (one @ inverse @ one)
+        squares = (y - mean) @ inverse @ (y - mean)
+        return -(np.linalg.slogdet(v)[1] + math.log(one @ inverse @ one) + squares) / 2
+
+    result = variance_components(x, method="reml")
+    best = likelihood(result.within, result.between)
+    for a, b in itertools.product([0.98, 1, 1.02], repeat=2):
+        if (a, b) != (1, 1):
+            assert likelihood(a * result.within, b * result.between) < best
+
+
+def test_both_methods_agree_where_counts_are_equal():
+    x = normal(np.random.default_rng(5), 25, 4, 2.0)
+    first, second = variance_components(x), variance_components(x, method="reml")
+    assert_allclose([first.r, *first.interval, first.df], [second.r, *second.interval, second.df], rtol=1e-9)
+    assert (first.method, second.method) == ("moments", "reml")
+
+
+@pytest.mark.parametrize("method", ["moments", "reml"])
+def test_components_are_unbiased_with_unread_draws(method):
+    rng = np.random.default_rng(11)
+    found = []
+    for _ in range(150):
+        result = variance_components(2 * normal(rng, 60, 5, 0.7, unread=0.4), method=method)
+        found.append((result.within, result.between))
+    error = np.std(found, axis=0, ddof=1) / math.sqrt(150)
+    assert (np.abs(np.mean(found, axis=0) - [2.8, 4.0]) < 3.5 * error).all()
+    assert (error < 0.09).all()
+
+
+def test_noise_that_differs_by_item_is_averaged():
+    # with equal counts the moments need no equal variances
+    rng = np.random.default_rng(12)
+    sd = np.where(np.arange(4000) % 2, 0.2, 2.0)[:, None]
+    result = variance_components(rng.normal(size=(4000, 1)) + sd * rng.normal(size=(4000, 6)))
+    assert_allclose([result.within, result.between], [(0.04 + 4) / 2, 1], rtol=0.06)
+
+
+def test_counts():
+    x, groups = unbalanced()
+    result = variance_components(x, groups=groups)
+    m = np.isfinite(x).sum(axis=1)
+    assert (result.n, result.n_dropped, result.n_groups) == (29, 1, len(set(np.delete(groups, 3))))
+    assert result.n_unread == np.isnan(np.delete(x, 3, axis=0)).sum()
+    assert_allclose(result.n_draws, stats.hmean(m[m > 0]))
+    assert variance_components(x).n_groups == 29
+
+
+def test_only_the_interval_knows_of_groups():
+    x, groups = unbalanced()
+    alone, together = variance_components(x), variance_components(x, groups=groups)
+    assert (alone.r, alone.within) == (together.r, together.within)
+    assert alone.interval != together.interval
+
+
+def test_units_of_measurement_do_not_matter():
+    x, _ = unbalanced(2)
+    first, second = variance_components(x), variance_components(1e6 - 250 * x)
+    assert_allclose([second.r, *second.interval], [first.r, *first.interval], rtol=1e-6)
+    assert_allclose(second.between, 62500 * first.between, rtol=1e-6)
+
+
+# --- the interval -----------------------------------------------------------------------------------------------
+
+
+def by_hand(point, without, level=0.95):
+    """A jackknife interval from its values."""
+    k, off = len(without), np.asarray(without) - np.mean(without)
+    error = math.sqrt((k - 1) / k * np.sum(off**2))
+    df = min(2 * k / (np.mean(off**4) / np.mean(off**2) ** 2 - (k - 3) / (k - 1)), k - 1)
+    half = stats.t.ppf((1 + level) / 2, df) * error
+    return point - half, point + half
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_interval_leaves_out_one_unit_at_a_time(grouped):
+    x, groups = unbalanced(4, r=0.4)
+    unit = groups if grouped else np.arange(len(x))
+    kept = [u for u in np.unique(unit) if np.isfinite(x[unit == u]).any()]
+    values = [math.log(f_ratio(x[unit != u])) for u in kept]
+    low, high = by_hand(math.log(f_ratio(x)), values, 0.9)
+    result = variance_components(x, groups=groups if grouped else None, confidence_level=0.9)
+    assert_allclose(result.interval, [n_zero(x) / math.expm1(end) for end in (high, low)], rtol=1e-9)
+    assert_allclose(result.icc_interval, [1 / (1 + r) for r in result.interval[::-1]], rtol=1e-9)
+    assert result.confidence_level == 0.9
+
+
+def test_reml_is_fitted_anew_without_each_item():
+    x, _ = unbalanced(6, n=14, r=0.4)
+    x = x[np.isfinite(x).any(axis=1)]
+    result = variance_components(x, method="reml")
+    parts = [np.delete(x, i, axis=0) for i in range(len(x))]
+    values = [math.log(1 + n_zero(part) / variance_components(part, method="reml").r) for part in parts]
+    low, high = by_hand(math.log(1 + n_zero(x) / result.r), values)
+    assert_allclose(result.interval, [n_zero(x) / math.expm1(end) for end in (high, low)], rtol=1e-7)
+
+
+def hits(draw, r, reps=2000, ends=lambda x: variance_components(x).interval):
+    inside = 0
+    for _ in range(reps):
+        low, high = ends(draw())
+        inside += low <= r <= high
+    return inside
+
+
+def whole_scores(rng, n, k):
+    """Scores 1 to 5 whose spread differs by item; a third of the items never vary."""
+    p = rng.dirichlet([0.4, 0.8, 1, 0.8, 0.4], size=n)
+    sure = rng.random(n) < 1 / 3
+    p[sure] = np.eye(5)[rng.integers(0, 5, sure.sum())]
+    return (rng.random((n, k))[:, :, None] > p.cumsum(axis=1)[:, None, :4]).sum(axis=2) + 1.0
+
+
+def ratio_of_whole_scores():
+    """From the moments of Dirichlet and uniform distributions."""
+    a, levels = np.array([0.4, 0.8, 1, 0.8, 0.4]), np.arange(1, 6)
+    spread = a @ (levels - 3) ** 2 / a.sum()
+    between = 2 / 3 * spread / (a.sum() + 1) + 1 / 3 * 2
+    return 2 / 3 * spread * a.sum() / (a.sum() + 1) / between
+
+
+def test_coverage_with_normal_draws():
+    rng = np.random.default_rng(21)
+    count = hits(lambda: normal(rng, 100, 4, 1.5), 1.5)
+    assert stats.binomtest(count, 2000, 0.95).pvalue > 0.01
+
+
+def test_coverage_with_whole_scores_and_where_the_f_interval_fails():
+    r, rng = ratio_of_whole_scores(), np.random.default_rng(22)
+    count = hits(lambda: whole_scores(rng, 150, 3), r)
+    assert stats.binomtest(count, 2000, 0.95).pvalue > 0.01
+
+    def exact_f(x):
+        low, high = icc(x).intervals["ICC(1)"]
+        return 1 / high - 1, 1 / low - 1
+
+    rng = np.random.default_rng(22)
+    assert hits(lambda: whole_scores(rng, 150, 3), r, reps=300, ends=exact_f) < 0.9 * 300
+
+
+def test_items_that_may_not_differ_have_an_r_without_end():
+    rng = np.random.default_rng(3)
+    result = variance_components(normal(rng, 30, 2, 20.0))
+    assert 0 < result.interval.low < 20
+    assert result.interval.high == math.inf
+    assert result.icc_interval.low == 0
+
+
+# --- nothing to learn from --------------------------------------------------------------------------------------
+
+
+def test_equal_draws_have_no_noise():
+    with pytest.warns(CalibWarning, match="all draws of each item are equal"):
+        result = variance_components([[0.1, 0.1, 0.1], [0.7, 0.7, 0.7], [1.3, 1.3, 1.3]])
+    assert (result.within, result.r, result.icc) == (0, 0, 1)
+    assert_allclose(result.between, 0.36)
+    assert np.isnan([*result.interval, *result.icc_interval, result.df]).all()
+    assert "no interval" in str(result)
+
+
+def test_one_noisy_item_does_not_say_how_noisy_others_are():
+    result = variance_components([[1, 1], [2, 2], [3, 3], [4, 5]])
+    assert result.interval == (0, math.inf)
+    assert result.icc_interval == (0, 1)
+
+
+def test_equal_means_do_not_differ():
+    with pytest.warns(CalibWarning):
+        result = variance_components([[1.1, 3.1], [0.1, 4.1], [2.1, 2.1]])
+    assert (result.between, result.r, result.clipped) == (0, math.inf, True)
+
+
+def test_where_nothing_varies_nothing_is_known():
+    with pytest.warns(CalibWarning):
+        result = variance_components([[2, 2], [2, 2]])
+    assert math.isnan(result.r)
+    assert math.isnan(result.icc)
+
+
+def test_two_items_are_too_few_for_an_interval():
+    assert variance_components([[1, 2], [4, 6]]).interval == (0, math.inf)
+
+
+def test_messages_of_components():
+    assert message(variance_components, [1, 2]) == "`samples` must have 2 dimensions, but got shape (2,)."
+    few = "`samples` must have values for two items, and two for one of them, but has fewer."
+    assert message(variance_components, [[1], [2]]) == few
+    assert message(variance_components, [[1, 2], [NAN, NAN]]) == few
+    x = [[1, 2], [3, 4]]
+    assert message(variance_components, x, method="ml") == "`method` must be one of 'moments', 'reml', but got 'ml'."
+    assert message(variance_components, x, groups="a") == "`groups` must have one label per item (2), but got 1."
+    assert message(variance_components, x, confidence_level=95) == (
+        "`confidence_level` must be between 0 and 1, but got 95."
+    )
+    assert message(exact_components, [1, 2], [1]) == "`variance` must have the length of `expectation` (2), but got 1."
+    assert message(exact_components, [1, 2], [1, -1]) == "`variance` must not be negative, but got -1."
+    assert message(exact_components, [1, 2], [1, NAN]) == (
+        "`expectation` and `variance` must be known for two items at least, but got 1."
+    )
+
+
+# --- exact distributions ----------------------------------------------------------------------------------------
+
+
+def test_exact_components_are_what_draws_estimate():
+    rng = np.random.default_rng(30)
+    p = rng.dirichlet([0.5, 1, 1.5, 1, 0.5], size=300)
+    levels = np.arange(1, 6)
+    mean = p @ levels
+    variance = p @ levels**2 - mean**2
+    exact = exact_components(mean, variance)
+    assert_allclose([exact.within, exact.between], [variance.mean(), np.var(mean, ddof=1)])
+    assert (exact.method, exact.n_draws, exact.n_unread) == ("logprob", math.inf, 0)
+    x = (rng.random((300, 500))[:, :, None] > p.cumsum(axis=1)[:, None, :4]).sum(axis=2) + 1.0
+    drawn = variance_components(x)
+    assert_allclose([drawn.r, *drawn.interval], [exact.r, *exact.interval], rtol=0.03)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_interval_of_exact_components(grouped):
+    rng = np.random.default_rng(31)
+    mean, variance, groups = rng.normal(size=40), rng.exponential(size=40), rng.integers(0, 8, 40)
+    unit = groups if grouped else np.arange(40)
+    keep = [unit != u for u in np.unique(unit)]
+    values = [math.log(variance[k].mean() / np.var(mean[k], ddof=1)) for k in keep]
+    ends = by_hand(math.log(variance.mean() / np.var(mean, ddof=1)), values)
+    result = exact_components([*mean, NAN], [*variance, 1], groups=[*groups, 0] if grouped else None)
+    assert_allclose(result.interval, np.exp(ends), rtol=1e-9)
+    assert (result.n, result.n_dropped) == (40, 1)
+
+
+def test_equal_expectations_have_an_infinite_r():
+    result = exact_components([0.1 + 0.2, 0.3 + 5e-17, 0.1 + 0.2], [1, 2, 3])
+    assert (result.between, result.r, result.clipped) == (0, math.inf, False)
+
+
+# --- what a mean is worth ---------------------------------------------------------------------------------------
+
+
+def test_reliability_is_the_correlation_of_two_means():
+    rng = np.random.default_rng(40)
+    x = normal(rng, 20000, 10, 1.5)
+    pair = np.corrcoef(x[:, :5].mean(axis=1), x[:, 5:].mean(axis=1))[0, 1]
+    assert_allclose(spearman_brown(1 / 2.5, 5), pair, atol=0.006)
+
+
+def test_attenuation_is_the_correlation_with_the_exact_expectation():
+    rng = np.random.default_rng(41)
+    truth = rng.normal(size=20000)
+    mean = truth + math.sqrt(5.71 / 20) * rng.normal(size=20000)
+    assert_allclose(attenuation(5.71, 20), np.corrcoef(truth, mean)[0, 1], atol=0.006)
+
+
+def test_attenuation_is_the_root_of_reliability():
+    r, n = np.array([0, 0.04, 1.5, 20])[:, None], np.array([1, 2.5, 100])
+    assert_allclose(attenuation(r, n) ** 2, spearman_brown(1 / (1 + r), n), rtol=1e-12)
+    result = variance_components(DYESTUFF)
+    assert_allclose(result.attenuation([2, 9]) ** 2, result.reliability([2, 9]), rtol=1e-12)
+
+
+def test_ends_of_the_scale():
+    assert spearman_brown(0, 7) == 0
+    assert spearman_brown(1, 7) == 1
+    assert spearman_brown(0.1, math.inf) == 1
+    assert attenuation(math.inf, 20) == 0
+    assert attenuation(0, 1) == attenuation(3, math.inf) == 1
+    assert np.isnan(attenuation(NAN, 2))
+
+
+@pytest.mark.parametrize(
+    ("rho", "r", "factors"),
+    [
+        # effective sample sizes 1 / (1 - rho_N^2) for N = 1, 2, 5, 20 and without end, computed independently
+        (0.55, 1.5, [1.138, 1.209, 1.303, 1.392, 1.434]),
+        (0.65, 0.04, [1.684, 1.707, 1.722, 1.729, 1.732]),
+    ],
+)
+def test_what_draws_are_worth_in_labels(rho, r, factors):
+    reached = rho * attenuation(r, [1, 2, 5, 20, math.inf])
+    assert_allclose(1 / (1 - reached**2), factors, atol=6e-4)
+
+
+def test_gain_of_twenty_draws_depends_on_the_judge():
+    # computed independently; "20 draws recover 80 %" holds for r near 5.9 alone
+    gain = precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20)
+    assert_allclose(gain, [0.933, 0.903, 0.808, 0.720, 0.625], atol=6e-4)
+
+
+def test_gain_is_a_share_of_the_way():
+    r, n = np.array([0.04, 1.5, 20])[:, None], np.array([1, 3, 20, 1e9])
+    way = (attenuation(r, n) - attenuation(r, 1)) / (1 - attenuation(r, 1))
+    assert_allclose(precision_gain(r, n), way, atol=1e-9)
+    assert_allclose(precision_gain(1e-12, 20), 0.95, rtol=1e-9)  # its limit, 1 - 1/n
+    assert precision_gain(0, 20) == 0.95
+    assert precision_gain(math.inf, 20) == 0
+    assert precision_gain(2, math.inf) == 1
+    assert isinstance(precision_gain(2, 3), float)
+
+
+@pytest.mark.parametrize("target", [0.5, 0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("r", [0, 0.04, 0.5, 1.51, 5.71, 20.74])
+def test_draws_needed_are_the_fewest(r, target):
+    n = draws_needed(r, target)
+    assert isinstance(n, int)
+    assert attenuation(r, n) >= target
+    assert n == 1 or attenuation(r, n - 1) < target
+
+
+@pytest.mark.parametrize("target", [0.3, 0.6, 0.8, 0.9, 0.95, 0.999])
+def test_rounding_error_costs_no_draw(target):
+    ratio = target**2 / (1 - target**2)
+    assert [draws_needed(n / ratio, target) for n in range(1, 300)] == list(range(1, 300))
+    assert draws_needed(7 / ratio * (1 + 1e-7), target) == 8
+
+
+def test_messages_of_a_mean():
+    assert message(spearman_brown, 1.2, 3) == "`icc` must be from 0 to 1, but got 1.2."
+    assert message(spearman_brown, 0.2, 0) == "`n` must be above 0, but got 0."
+    assert message(attenuation, -1, 3) == "`r` must not be negative, but got -1."
+    assert message(attenuation, 1, [2, NAN]) == "`n` must be above 0, but got [2, nan]."
+    assert message(precision_gain, 1, 0.5) == "`n` must be at least 1, but got 0.5."
+    assert message(draws_needed, 1, 1) == "`target` must be between 0 and 1, but got 1."
+    assert message(draws_needed, math.inf, 0.9) == "`r` must be finite, but got inf: no number of draws is enough."
+    assert message(draws_needed, NAN, 0.9) == "`r` must be finite, but got nan: no number of draws is enough."
+
+
+# --- chains of reasoning ----------------------------------------------------------------------------------------
+
+
+def reasoning(rng, n=400, c=6, between=0.3, labels=1):
+    """Yes or no after a chain: p given the chain, and labels drawn after it."""
+    p = np.clip(rng.normal(rng.uniform(0.3, 0.7, size=(n, 1)), between, size=(n, c)), 0, 1)
+    return p, p * (1 - p), (rng.random((labels, n, c)) < p).astype(float)
+
+
+def test_chains_add_up_to_the_variance_of_a_draw():
+    rng = np.random.default_rng(50)
+    p, variance, labels = reasoning(rng, n=20000)
+    result = chain_components(p, variance)
+    drawn = variance_components(labels[0])
+    assert_allclose(result.between + result.within, drawn.within, rtol=0.01)
+    assert_allclose(result.item, drawn.between, rtol=0.1)
+    assert_allclose(result.r_label, drawn.r, rtol=0.1)
+    assert_allclose(result.share, result.within / drawn.within, rtol=0.01)
+    assert_allclose(result.r, result.between / result.item, rtol=1e-12)
+
+
+def test_chains_are_the_draws_of_the_items():
+    rng = np.random.default_rng(51)
+    p, variance, _ = reasoning(rng, n=30)
+    p[2], variance[3, 1:], p[4, 0] = NAN, NAN, NAN
+    result = chain_components(p, variance)
+    other = variance_components(np.where(np.isnan(variance), NAN, p))
+    assert (result.between, result.item, result.n_chains) == (other.within, other.between, other.n_draws)
+    assert (result.n, result.n_dropped, result.n_groups) == (29, 1, 29)
+    read = np.isfinite(p) & np.isfinite(variance)
+    assert_allclose(result.within, variance[read].mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_interval_of_the_share(grouped):
+    rng = np.random.default_rng(52)
+    p, variance, _ = reasoning(rng, n=30)
+    groups = rng.integers(0, 7, 30)
+    unit = groups if grouped else np.arange(30)
+
+    def log_ratio(keep):
+        return math.log(p[keep].var(axis=1, ddof=1).mean() / variance[keep].mean())
+
+    low, high = by_hand(log_ratio(unit >= 0), [log_ratio(unit != u) for u in np.unique(unit)])
+    result = chain_components(p, variance, groups=groups if grouped else None)
+    assert_allclose(result.share_interval, [1 / (1 + math.exp(end)) for end in (high, low)], rtol=1e-9)
+    assert result.share_interval.low < result.share < result.share_interval.high
+
+
+def test_chains_that_say_the_same_leave_all_to_the_label():
+    result = chain_components([[0.5, 0.5], [0.7, 0.7]], [[0.25, 0.25], [0.21, 0.21]])
+    assert (result.between, result.share, result.r) == (0, 1, 0)
+    assert_allclose(result.r_label, 0.23 / 0.02)
+
+
+def test_chains_that_decide_leave_nothing_to_the_label():
+    assert chain_components([[1, 2], [5, 5], [3, 4]], np.zeros((3, 2))).share == 0
+
+
+def test_items_may_not_differ_over_chains():
+    with pytest.warns(CalibWarning, match="`item` was set to 0"):
+        result = chain_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2))
+    assert (result.item, result.r, result.r_label, result.clipped) == (0, math.inf, math.inf, True)
+    assert result.warnings[0].startswith("clipped: ")
+
+
+COSTS = {"tokens_chain": 300.0, "tokens_label": 7.0}
+
+
+@pytest.mark.parametrize("between", [0, 0.01, 0.2, 1])
+@pytest.mark.parametrize("within", [0, 0.05, 0.8])
+@pytest.mark.parametrize("chain", [3.0, 40.0, 500.0])
+def test_the_plan_is_the_best_of_all(between, within, chain):
+    grid = list(itertools.product(range(1, 60), range(1, 320)))
+    error = {(c, d): math.sqrt(between / c + within / (c * d)) for c, d in grid}
+    cost = {(c, d): c * (chain + 7 * d) for c, d in grid}
+    wanted = 0.21
+    plan = chain_plan(between, within, tokens_chain=chain, tokens_label=7, std_error=wanted)
+    best = min(cost[cell] for cell in grid if error[cell] <= wanted)
+    assert plan.tokens == cost[plan.chains, plan.draws] == best
+    assert_allclose(plan.std_error, error[plan.chains, plan.draws], rtol=1e-12)
+    budget = 2000.0 if chain > 3 else 300.0
+    plan = chain_plan(between, within, tokens_chain=chain, tokens_label=7, budget=budget)
+    lowest = min(error[cell] for cell in grid if cost[cell] <= budget)
+    assert plan.tokens <= budget
+    assert_allclose(plan.std_error, lowest, rtol=1e-12, atol=1e-15)
+
+
+def test_labels_per_chain_by_cochrans_rule():
+    # sqrt(0.9 / 0.1 * 400 / 4) = 30
+    plan = chain_plan(0.1, 0.9, tokens_chain=400, tokens_label=4, std_error=0.01)
+    assert abs(plan.draws - 30) <= 1
+    # the cost of the best design in real numbers: (sqrt(b c) + sqrt(w t))^2 / variance
+    assert_allclose(plan.tokens, (math.sqrt(40) + math.sqrt(3.6)) ** 2 / 1e-4, rtol=1e-3)
+
+
+def test_token_probabilities_leave_chains_alone():
+    drawn = chain_plan(0.1, 0.9, **COSTS, std_error=0.2)
+    read = chain_plan(0.1, 0.9, **COSTS, std_error=0.2, logprobs=True)
+    assert (read.chains, read.draws) == (3, 1)
+    assert_allclose(read.std_error, math.sqrt(0.1 / 3))
+    assert drawn.tokens > read.tokens
+    assert chain_plan(0.1, 0.9, **COSTS, budget=1000, logprobs=True).chains == 3
+
+
+def test_a_whole_number_of_chains_is_not_rounded_up():
+    assert [chain_plan(0.1 * c, 0, **COSTS, std_error=math.sqrt(0.1)).chains for c in range(1, 50)] == [*range(1, 50)]
+
+
+def test_messages_of_chains():
+    shape = "`variances` must have the shape of `means` (2, 2), but got (2, 1)."
+    assert message(chain_components, np.ones((2, 2)), np.ones((2, 1))) == shape
+    negative = "`variances` must not be negative, but got -1."
+    assert message(chain_components, np.ones((2, 2)), -np.ones((2, 2))) == negative
+    both = "`std_error` or `budget` must be given, and not both."
+    assert message(chain_plan, 1, 1, **COSTS) == message(chain_plan, 1, 1, **COSTS, std_error=1, budget=1) == both
+    assert message(chain_plan, -1, 1, **COSTS, budget=9) == "`between` must be a variance, 0 or more, but got -1."
+    assert message(chain_plan, 1, 1, **COSTS, std_error=0) == "`std_error` must be above 0, but got 0."
+    short = "`budget` must pay for a chain and a label (307), but got 300."
+    assert message(chain_plan, 1, 1, **COSTS, budget=300) == short
+    many = message(chain_plan, 1, 1, **COSTS, std_error=1e-4)
+    assert many == "the target must not take more than 1000000 chains, but may take 200000001."
+
+
+# --- surface ----------------------------------------------------------------------------------------------------
+
+
+def test_results_print_and_tabulate():
+    result = variance_components(DYESTUFF, groups=[0, 0, 1, 1, 2, 2])
+    assert str(result).startswith("r = 1.39, 95 % CI [")
+    assert str(result).endswith("a single draw has reliability 0.4185 (6 items, 5 draws each)")
+    assert result.signature.startswith(
+        "components:moments|ci:jackknife|cl:0.95|n:6|dropped:0|draws:5|unread:0|groups:3"
+    )
+    assert [row["quantity"] for row in result._rows()] == ["within", "between", "r", "icc"]
+    assert {len(row) for row in result._rows()} == {5}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.r = 0
+    exact = exact_components([1, 2, 4], [1, 1, 2])
+    assert str(exact).endswith("(3 items, exact distributions)")
+    chains = chain_components([[1, 2], [3, 3], [5, 4]], np.full((3, 2), 0.2))
+    assert [row["quantity"] for row in chains._rows()] == ["item", "between", "within", "share", "r", "r_label"]
+    assert str(chains).startswith("token probabilities after a chain remove 37.5 % of the variance of a draw, 95 % CI")
+    assert chains.signature.startswith("chain-components|ci:jackknife|cl:0.95|n:3|dropped:0|chains:2")
+    plan = chain_plan(0.1, 0.9, **COSTS, budget=1000)
+    assert plan._rows() == [dataclasses.asdict(plan)]
+    assert str(plan).startswith(f"{plan.chains} chains with {plan.draws} labels each: standard error ")
+    assert plan.signature.startswith("chain-plan|chains:")
