@@ -1,8 +1,7 @@
-"""Aggregates and draws on tables: align by key, count what does not match, call `calib.stats`."""
+"""Aggregates on tables: align by key, count what does not match, call `calib.stats`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +10,11 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import DESIGN, Pair, labels_in, pairs_of, ready, seen, slices
+from calib._pairs import DESIGN, Pair, labels_in, pairs_of, ready, slices
 from calib._results import Results, words
 from calib.stats import Result, _check
 from calib.stats._compare import adjusted
-from calib.table import TableError, check_ratings, parse_scale
-
-# --- aggregates -------------------------------------------------------------------------------------------------
+from calib.table import TableError, parse_scale
 
 
 def interval(
@@ -367,146 +364,3 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     if "design" in rows and rows["design"].isin(["strata", "active"]).any():
         raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
     return rows.set_index("group")[["x", "y"]]
-
-
-# --- draws ------------------------------------------------------------------------------------------------------
-
-
-def convergence(
-    sampled: pd.DataFrame,
-    exact: pd.DataFrame | None = None,
-    *,
-    human: pd.DataFrame | None = None,
-    method: str = "spearman",
-    sizes: Sequence[int] | None = None,
-    n_subsets: int = 100,
-    unlike: bool = False,
-    rng: np.random.Generator | int | None = None,
-) -> Results:
-    """Means of N sampled draws against the logprob expectation, and against people.
-
-    Parameters
-    ----------
-    sampled : DataFrame
-        Ratings with several draws per item (method "sample").
-    exact : DataFrame, optional
-        Scores (or ratings) of the same rater and criterion from token probabilities.
-        Default: the mean of all draws is the reference.
-    human : DataFrame, optional
-        Human scores of the same items, one rater (pool several first).
-    method, sizes, n_subsets, rng
-        As for `calib.stats.convergence`.
-    unlike : bool, default False
-        Compare the samples with a reference that estimates something else: of another
-        prompt or temperature, or after a single chain of reasoning. The results are then
-        labelled with what it is.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`
-        (items of the sampled ratings without an exact score, left out).
-
-    Raises
-    ------
-    TableError
-        If there are no sampled draws, `exact` or `human` do not cover them, or `exact`
-        does not estimate what the samples do.
-
-    Notes
-    -----
-    Samples at temperature 1 have the expectation of the token probabilities only where
-    the label comes first. After reasoning the probabilities are those given one chain;
-    their mean over several chains has the same target as samples of whole replies.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> prompt = calib.geval_prompt("coherence")
-    >>> sampled, exact = [calib.rate(items.head(60), prompt, calib.Judge("offline", method=m), progress=False)
-    ...                   for m in ("sample", "logprob")]
-    >>> result = calib.convergence(sampled, exact, rng=1).one()
-    >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
-    (20, True)
-    """
-    table = check_ratings(sampled)
-    table = table[table["method"] == "sample"]
-    if not len(table):
-        raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
-    target = None if exact is None else ready(exact, "exact")
-    people = None if human is None else ready(human, "human")
-    source = np.random.default_rng(rng)
-    labels, results = [], []
-    for label, rows in slices(table):
-        number = rows.groupby(["run", "draw"], observed=True).ngroup()
-        cells = rows.assign(number=number, item=rows["item"].astype(object)).set_index(["item", "number"])
-        draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
-        draws = draws.reindex(pd.unique(rows["item"].astype(object)))
-        reference = None if target is None else _reference(target, label, unlike=unlike)
-        kept = draws if reference is None else draws[draws.index.isin(reference.index)]
-        result = stats.convergence(
-            kept.to_numpy(),
-            exact=None if reference is None else reference.reindex(kept.index),
-            human=None if people is None else _column(people, label, ("criterion",), "human").reindex(kept.index),
-            method=method,
-            sizes=sizes,
-            n_subsets=n_subsets,
-            rng=source,
-        )
-        against = {"reference": _kind(target, label)} if unlike and target is not None else {}
-        labels.append(label | against | {"n_unmatched": len(draws) - len(kept)})
-        results.append(result)
-    return Results(tuple(labels), tuple(results))
-
-
-def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
-    """What the means of the samples are compared with, if they have the same target."""
-    if unlike:
-        return _column(exact, label, ("criterion", "rater"), "exact")
-    found = _column(exact, label, ("criterion", "rater", "prompt"), "exact")
-    trouble = _unlike(_rows_of(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
-    if trouble:
-        raise TableError(f"`exact` must estimate what the samples do, but {trouble}. `unlike=True` compares anyway.")
-    return found
-
-
-def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
-    """Why these scores of the same prompt have another target than samples at a temperature; empty if not."""
-    known = not math.isnan(drawn_at)
-    samples = f"the samples were drawn at temperature {drawn_at:g}"
-    if known and drawn_at != 1 and (rows["method"] != "sample").any():
-        return f"{samples}, token probabilities are those of temperature 1"
-    others = rows.loc[rows["method"] != "logprob", "temperature"].dropna()
-    if known and (others != drawn_at).any():
-        return f"{samples}, the reference at {others[others != drawn_at].iloc[0]:g}"
-    if ((rows["method"] == "chain") & (rows["n"] < 2)).any():
-        return "after one chain of reasoning it is the expectation given that chain; read several (`draws`)"
-    return ""
-
-
-def _kind(exact: pd.DataFrame, label: dict[str, Any]) -> str:
-    """What a reference is, in words."""
-    rows = _rows_of(exact, label, ("criterion", "rater"))
-    return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(set(_told(rows))))
-
-
-def _told(rows: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
-    return zip(rows["method"].astype(str), rows["prompt"].astype(str), rows["temperature"], strict=True)
-
-
-def _rows_of(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
-    return scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
-
-
-def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...], argument: str) -> pd.Series:
-    """The scores under a label by item; one rater of them."""
-    rows = _rows_of(scores, label, names)
-    if not len(rows):
-        wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableError(f"`{argument}` must have scores of {wanted}, but has {seen(scores)}.")
-    if rows["item"].duplicated().any():
-        raise TableError(
-            f"`{argument}` must have one score per item of {label['criterion']!r}; pool or select the raters."
-        )
-    return rows.set_index(rows["item"].astype(object))["score"]

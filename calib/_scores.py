@@ -24,14 +24,14 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     ratings : DataFrame
     items : DataFrame, optional
         Adds `group` and `system` to the scores, where the items have them.
-    pool : {"rater"}, optional
-        Average all raters of an item and criterion, each with equal weight.
+    pool : {"rater", "prompt"}, optional
+        Average all raters of an item and criterion, or one rater's prompts, each with equal weight.
 
     Returns
     -------
     DataFrame
         A table of scores: `score` (expectation; NaN if nothing could be read),
-        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters
+        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters or prompts
         pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
         (bounds on the expectation from mass that was not reported or not told apart). For
         chains also `var_within`, the score's variance within a chain of reasoning, and
@@ -54,11 +54,11 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
-    if pool not in (None, "rater"):
-        raise ValueError(f"`pool` must be None or 'rater', but got {pool!r}.")
+    if pool not in (None, *_POOLED):
+        raise ValueError(f"`pool` must be None, 'rater' or 'prompt', but got {pool!r}.")
     table = check_ratings(ratings)
     table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
-    scores = _scores(_pooled(table) if pool else table)
+    scores = _scores(_POOLED[pool](table) if pool else table)
     if items is not None:
         scores = _with_design(scores, check_items(items))
     return check_scores(scores)
@@ -75,6 +75,21 @@ def _pooled(table: pd.DataFrame) -> pd.DataFrame:
     )
     status = np.where(alone["score"].notna(), "ok", "unread")
     return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
+
+
+def _over_prompts(table: pd.DataFrame) -> pd.DataFrame:
+    """Prompts as draws of one pooled prompt, each with one score however often it was asked."""
+    alone = _scores(table).astype({"score": float})
+    prompts = alone.groupby(["criterion", "rater", "method", "temperature"], dropna=False)["prompt"].transform(
+        "nunique"
+    )
+    name = np.where(prompts > 1, "mean of " + prompts.astype(str) + " prompts", alone["prompt"])
+    pooled = alone.assign(prompt=name, run="", draw=np.arange(len(alone)))
+    status = np.where(alone["score"].notna(), "ok", "unread")
+    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
+
+
+_POOLED = {"rater": _pooled, "prompt": _over_prompts}
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:

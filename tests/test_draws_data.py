@@ -17,8 +17,10 @@ REASONED = ("analyze_rate", "analyze_rate_auto_cot", "rate_explain", "rate_expla
 def rubric():
     items, ratings = calib.load_llm_rubric()
     judge = calib.summarize(ratings[ratings["method"] == "logprob"], items)
-    parts = {name: rows for name, rows in judge.groupby("criterion", observed=True)}
-    return {name: exact_components(rows["score"], rows["sd"] ** 2) for name, rows in parts.items()}
+    return {
+        name: exact_components(rows["score"], rows["sd"] ** 2)
+        for name, rows in judge.groupby("criterion", observed=True)
+    }
 
 
 @needs_data

@@ -100,7 +100,7 @@ def test_systems_keep_their_order_where_their_means_do_not_stay(summeval):
 @pytest.mark.parametrize(
     ("criterion", "spread", "width", "clustered", "apart"),
     [
-        # an independent computation from the same replies, with widths by the percentile bootstrap (mean over prompts)
+        # an independent computation from the same replies; its widths (mean over prompts) are of another interval
         ("naturalness", 0.289, 0.117, 0.142, 10),
         ("coherence", 0.656, 0.122, 0.150, 16),
         ("engagingness", 0.297, 0.113, 0.154, 12),

@@ -80,10 +80,8 @@ def test_composo_components_keyed_by_number_alone(composo):
     study = g_study(x, confidence_level=None)
     assert found(study) == pytest.approx(components(x), rel=1e-9)
     if judge == "gpt-5.4":
-        designs = study.d_study([1, 1, 2, 8], [1])  # crossed below
-        assert designs.phi[0] == pytest.approx(0.9398, abs=6e-5)
-        for prompts_, draws, phi in [(1, 8, 0.9706), (2, 4, 0.9828), (8, 1, 0.9921), (1, np.inf, 0.9752)]:
-            assert study.d_study(prompts_, draws).phi[0] == pytest.approx(phi, abs=6e-5)
+        for p, k, phi in [(1, 1, 0.9398), (1, 8, 0.9706), (2, 4, 0.9828), (8, 1, 0.9921), (1, np.inf, 0.9752)]:
+            assert study.d_study(p, k).phi == pytest.approx((phi,), abs=6e-5)
 
 
 @needs_data
@@ -133,7 +131,7 @@ def test_llm_summeval_components_and_intervals(summaries, criterion, told, half_
     reach = t.ppf(0.975, 4) * np.sqrt(prompt / 5 + (item + residual / 5) / 1200)
     assert reach == pytest.approx(half_width, abs=0.006)
     alone = 1.96 * x.std(axis=0, ddof=1) / np.sqrt(1200)
-    assert 0.03 < alone.min() < alone.max() < 0.085
+    assert set(alone.round(2)) <= {0.03, 0.04, 0.05, 0.06, 0.07, 0.08}
 
 
 @needs_data

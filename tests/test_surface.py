@@ -14,15 +14,17 @@ import calib
 PACKAGE = Path(calib.__file__).parent
 # higher numbers may import lower ones; equal numbers may not, unless they are of one package
 LAYERS = {
-    "calib.cli": 9,
-    "calib._report": 8,
-    "calib.plot": 7,
-    "calib.datasets": 6,
-    "calib._plan": 5,
+    "calib.cli": 10,
+    "calib._report": 9,
+    "calib.plot": 8,
+    "calib.datasets": 7,
+    "calib._plan": 6,
+    "calib._prompts": 5,
     "calib._agree": 4,
     "calib._analyze": 4,
     "calib.judge": 4,
     "calib._planted": 4,
+    "calib._draws": 4,
     "calib._pairs": 3,
     "calib._results": 2,
     "calib._scores": 2,
@@ -43,6 +45,9 @@ DOWNLOADS = {
     "load_triviaqa_judges",
     "load_ballots",
     "load_forest_badmodel",
+    "load_composo",
+    "load_hanna",
+    "load_llm_summeval",
 }
 
 

@@ -7,11 +7,25 @@ from calib.stats._agreement import CONVENTIONS, Agreement, agreement
 from calib.stats._alpha import ICC, Alpha, icc, krippendorff_alpha
 from calib.stats._annotator import AltTest, alternative_annotator_test
 from calib.stats._bootstrap import BootstrapEstimate, ppi_bootstrap
+from calib.stats._budget import BudgetPlan, budget_plan, judge_correlation, label_multiplier
 from calib.stats._check import CalibWarning
 from calib.stats._choose import Choice, Transport, choose_items, shift_weights, transport_test
 from calib.stats._compare import Comparison, Ranking, compare, rank_judges
 from calib.stats._convergence import Convergence, convergence
-from calib.stats._distribution import entropy, expectation, expectation_bounds, mode, variance
+from calib.stats._distribution import entropy, expectation, expectation_bounds, median, mode, temper, variance
+from calib.stats._draws import (
+    ChainComponents,
+    ChainPlan,
+    VarianceComponents,
+    attenuation,
+    chain_components,
+    chain_plan,
+    draws_needed,
+    exact_components,
+    precision_gain,
+    spearman_brown,
+    variance_components,
+)
 from calib.stats._estimands import ppi_proportion, ppi_ratio, ppi_win_rate
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
@@ -27,11 +41,37 @@ from calib.stats._plan import (
     labels_needed,
     will_it_help,
 )
+from calib.stats._prompts import (
+    Averaging,
+    PromptMean,
+    RankStability,
+    averaging,
+    prompt_difference,
+    prompt_mean,
+    rank_stability,
+)
 from calib.stats._proportion import RoganGladen, rogan_gladen
 from calib.stats._quantile import QuantileEstimate, ppi_quantile
+from calib.stats._readout import (
+    DistributionFit,
+    PointScores,
+    distribution_fit,
+    expected_entropy,
+    point_scores,
+    sampled_entropy,
+)
 from calib.stats._regression import RegressionEstimate, ppi_logistic, ppi_ols
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
+from calib.stats._sensitivity import Component, DStudy, GStudy, g_study
 from calib.stats._systems import MeanEstimates, ppi_means
+from calib.stats._temperature import (
+    Temperature,
+    TemperatureCurve,
+    fit_temperature,
+    ranked_probability_score,
+    retemper,
+    temperature_curve,
+)
 from calib.stats._ties import TieCalibration, tie_calibration
 
 __all__ = [
@@ -40,32 +80,51 @@ __all__ = [
     "Agreement",
     "Alpha",
     "AltTest",
+    "Averaging",
     "BootstrapEstimate",
+    "BudgetPlan",
     "CalibWarning",
     "Ceiling",
+    "ChainComponents",
+    "ChainPlan",
     "Choice",
     "Comparison",
+    "Component",
     "ConfidenceSequence",
     "Convergence",
     "CostOptimal",
+    "DStudy",
     "DetectableDifference",
     "Disattenuated",
+    "DistributionFit",
+    "GStudy",
     "Interval",
     "JudgeHelp",
     "LabelsNeeded",
     "MeanEstimate",
     "MeanEstimates",
     "Moments",
+    "PointScores",
+    "PromptMean",
     "QuantileEstimate",
+    "RankStability",
     "Ranking",
     "RegressionEstimate",
     "Reliability",
     "Result",
     "RoganGladen",
+    "Temperature",
+    "TemperatureCurve",
     "TieCalibration",
     "Transport",
+    "VarianceComponents",
     "agreement",
     "alternative_annotator_test",
+    "attenuation",
+    "averaging",
+    "budget_plan",
+    "chain_components",
+    "chain_plan",
     "choose_items",
     "compare",
     "confidence_sequence",
@@ -73,15 +132,25 @@ __all__ = [
     "cost_optimal",
     "detectable_difference",
     "disattenuated",
+    "distribution_fit",
+    "draws_needed",
     "entropy",
+    "exact_components",
     "expectation",
     "expectation_bounds",
+    "expected_entropy",
+    "fit_temperature",
+    "g_study",
     "human_ceiling",
     "icc",
+    "judge_correlation",
     "krippendorff_alpha",
+    "label_multiplier",
     "labels_needed",
     "mean_interval",
+    "median",
     "mode",
+    "point_scores",
     "ppi_bootstrap",
     "ppi_difference",
     "ppi_logistic",
@@ -92,12 +161,23 @@ __all__ = [
     "ppi_quantile",
     "ppi_ratio",
     "ppi_win_rate",
+    "precision_gain",
+    "prompt_difference",
+    "prompt_mean",
     "rank_judges",
+    "rank_stability",
+    "ranked_probability_score",
     "reliability",
+    "retemper",
     "rogan_gladen",
+    "sampled_entropy",
     "shift_weights",
+    "spearman_brown",
+    "temper",
+    "temperature_curve",
     "tie_calibration",
     "transport_test",
     "variance",
+    "variance_components",
     "will_it_help",
 ]

@@ -16,6 +16,7 @@ from calib.stats import _check
 from calib.stats._check import Floats
 from calib.stats._estimate import Interval, Result, short
 from calib.stats._guards import bounds_of
+from calib.stats._interval import posterior_error
 from calib.stats._plan import LEAST, error_with_judge
 from calib.stats._ridge import Rule
 
@@ -23,7 +24,7 @@ _MANY = 10**8  # items, where nothing else sets a limit
 _PROMPTS, _DRAWS = 32, 128  # the most that are looked at
 _AXIS = 9  # values of each axis that a round of the search looks at
 _STARTS = 5
-_WASTE = 0.1  # of what the best step narrows for the same money
+_WASTE = 0.02  # what endlessly more has to narrow at least
 _PILOT = 30  # labels from which a correlation says something
 
 
@@ -106,7 +107,7 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
     Examples
     --------
     >>> round(label_multiplier(0.8), 3), round(label_multiplier(0.8, n_gold=50, n_items=1000), 3)
-    (2.778, 2.503)
+    (2.778, 2.505)
     """
     found = np.asarray(rho, dtype=float)
     if not np.all(np.abs(found) < 1):
@@ -153,8 +154,8 @@ class Step(NamedTuple):
     """A little more of one thing than there is now.
 
     `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of
-    money, `limit` the share if there were no end to it; `waste` where the best step narrows more
-    than ten times as much for the same money.
+    money, `limit` the share if there were no end to it; where even that is below .02, more is a
+    `waste`.
     """
 
     what: str
@@ -286,7 +287,8 @@ def budget_plan(
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing.
     bounds, step, same_scale
-        As for `ppi_mean`, whose rule depends on them.
+        As for `ppi_mean`, whose rule depends on them. A `step` as long as the scale says that labels
+        are yes or no; `rho` is then that of the judge's yes or no.
     mean : float, optional
         Of the labels; needed with `bounds`.
     confidence_level : float, default 0.95
@@ -303,9 +305,13 @@ def budget_plan(
 
     Notes
     -----
-    From a pilot of 40 labels the half-width is off by 8 % in the middle and by 22 % in one of ten,
-    nearly all of it from the standard deviation and the correlation of so few labels. Items
-    are taken as independent.
+    If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30
+    designs (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
+    yes or no within 6 %, farthest off where the judge is very good. They are not quite right: from 40
+    labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in one of ten,
+    for 40 labels tell a standard deviation to 11 %, and `interval` has only what the correlation
+    adds. What was bought was all the same within 2 % of the best in nine of ten. Items are taken as
+    independent.
 
     References
     ----------
@@ -317,6 +323,14 @@ def budget_plan(
     >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
     >>> found = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
     >>> print(found)
+    118 labels, 800 items, 6 prompts x 1 draw for 200: +/- 0.1258 instead of 0.2686; next prompts: 1 more for 4
+    narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548, prompts if it is 0.768
+    >>> found.to_frame()[["what", "now", "plan", "step_cost", "narrowing", "limit"]].round(3)
+          what  now  plan  step_cost  narrowing  limit
+    0  prompts    1     6        4.0      0.086  0.288
+    1    draws    1     1        4.0      0.045  0.112
+    2   labels   40   118        8.0      0.049  0.634
+    3    items  400   800        0.4      0.002  0.021
     """
     level, scale = _check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     _target(half_width, budget)
@@ -364,6 +378,8 @@ class _Width:
 
     def judged(self, n: Floats, items: Floats, rho: Floats, spread: Floats) -> Floats:
         """With n of the items labelled; `spread` is the standard deviation of the judge's scores."""
+        if self._yes_or_no:
+            return self._counted(n, items, rho)
         rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
         left, own = self.sd**2 * (1 - rho**2), rho * self.sd
         off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
@@ -375,7 +391,23 @@ class _Width:
 
     def alone(self, n: ArrayLike) -> Floats:
         labels = np.asarray(n, dtype=float)
+        if self._yes_or_no:
+            return np.asarray(special.ndtri((1 + self.level) / 2) * self.sd / np.sqrt(labels + 2.5))
         return self._half(labels, (labels - 1) * self.sd**2, 1.0, 1.0, 0.0, 0.0, labels + 1)
+
+    @property
+    def _yes_or_no(self) -> bool:
+        return self.rule.bounds is not None and self.rule.step == self.rule.bounds[1] - self.rule.bounds[0]
+
+    def _counted(self, n: Floats, items: Floats, rho: Floats) -> Floats:
+        """From Jeffreys' posterior of both rates, for a judge that says yes as often as people do."""
+        low, high = self.rule.bounds or (0.0, 1.0)
+        share = (self.mean - low) / (high - low)
+        yes, no = n * share, n * (1 - share)
+        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+        rest = items - n
+        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
+        return np.asarray((high - low) * special.ndtri((1 + self.level) / 2) * error * (1 - 1 / (4 * n)))
 
     def _half(self, n: Floats, squares: Floats, p: Any, slope: Any, robust: Any, judge: Any, items: Floats) -> Floats:
         # of normal errors n 2 / pi count as having shown how far off they are (Kish)
@@ -573,10 +605,9 @@ def _steps(task: _Task) -> tuple[Step, ...]:
         if then[1] <= most and not (what == "draws" and math.isinf(draws)):
             cost, narrowing = float(task.shop.cost(*then)), 1 - task.half(then) / half
             each = narrowing / cost if cost else math.copysign(math.inf, narrowing) if narrowing else 0.0
-            found.append(Step(what, more, cost, narrowing, each, 1 - task.half(end) / half, waste=False))
-    found.sort(key=lambda step: (step.per_money, step.narrowing), reverse=True)
-    best = max((step.per_money for step in found if step.cost), default=0.0)
-    return tuple(step._replace(waste=step.per_money < _WASTE * best) for step in found)
+            limit = 1 - task.half(end) / half
+            found.append(Step(what, more, cost, narrowing, each, limit, waste=limit < _WASTE))
+    return tuple(sorted(found, key=lambda step: (step.per_money, step.narrowing), reverse=True))
 
 
 def _next(steps: tuple[Step, ...]) -> str:
@@ -594,7 +625,7 @@ def _advice(steps: tuple[Step, ...], other: tuple[str, str], between: Interval) 
             f"{other[1]} if it is {short(between.high)}"
         )
     if wasted:
-        ends = (f"{step.what} ({100 * max(step.limit, 0):.2g} % if there were no end to them)" for step in wasted)
+        ends = (f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in wasted)
         text += f"; a waste: {', '.join(ends)}"
     return text
 

@@ -229,8 +229,7 @@ def fit_temperature(
     shares, labels, clusters, n_missing = _used(p, y, levels, groups, floor)
     values = np.sort(_check.array(levels, "levels", ndim=1))
     place = places_of(labels, values)
-    with np.errstate(divide="ignore"):
-        log_p = np.log(shares) - np.log(shares.max(axis=1, keepdims=True))
+    log_p = _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
     data = _Labelled(log_p[possible], place[possible], _check.codes(clusters[possible], "groups"))
     n_groups = _enough(data)
@@ -292,6 +291,12 @@ def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
     if off.any():
         raise ValueError(f"`{name}` must hold nothing but `levels` and NaN, but got {float(labels[off][0])}.")
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
+
+
+def _log_shares(shares: Floats) -> Floats:
+    """Log probabilities of each row, less the largest: minus infinity where there is none."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares) - np.log(shares.max(axis=1, keepdims=True)))
 
 
 def _enough(data: _Labelled) -> int:
@@ -506,13 +511,28 @@ def retemper(counts: ArrayLike, *, source: float, target: float, pseudocount: fl
     >>> retemper([0, 5, 15], source=1, target=0.5).round(3), retemper([0, 5, 15], source=1, target=2).round(3)
     (array([0.   , 0.102, 0.898]), array([0.049, 0.35 , 0.601]))
     """
-    draws = _check.array(counts, "counts")
+    draws = counts_of(counts)
     if not 0 < source < np.inf:
         raise ValueError(f"`source` must be above 0 and finite, but got {source!r}.")
     for name, value in {"target": target, "pseudocount": pseudocount}.items():
         if not value >= 0:
             raise ValueError(f"`{name}` must not be negative, but got {value!r}.")
-    if draws.ndim == 0 or (draws < 0).any():
-        raise ValueError(f"`counts` must hold numbers of draws that are not negative, but got {counts!r}.")
     drawn = draws.sum(axis=-1, keepdims=True) > 0
     return temper(np.where(drawn, draws + pseudocount, np.nan), target / source)
+
+
+def counts_of(counts: ArrayLike) -> Floats:
+    """Numbers of draws of each level, in the last axis."""
+    draws = _check.array(counts, "counts")
+    if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
+        raise ValueError(f"`counts` must hold numbers of draws that are not negative, but got {counts!r}.")
+    return draws
+
+
+def draws_temperature(counts: Floats, share: Floats) -> float:
+    """The temperature at which probabilities fit draws of the same items best; NaN where all are flat."""
+    row, place = np.nonzero(counts)
+    times = counts[row, place].astype(int)
+    row, place = np.repeat(row, times), np.repeat(place, times)
+    data = _Labelled(_log_shares(share)[row], place, row)
+    return _inverse(_best_power(data)) if _moments(1.0, data)[2].sum() > _DUST else float("nan")

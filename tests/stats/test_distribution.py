@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from calib.stats import entropy, expectation, expectation_bounds, mode, variance
+from calib.stats._distribution import median, temper
 
 LEVELS = [1, 2, 3, 4, 5]
 quick = settings(deadline=None, derandomize=True, max_examples=100)
@@ -288,6 +289,73 @@ def test_bounds_of_a_batch_equal_rows():
         assert_allclose((low[i], high[i]), expectation_bounds(p[i], LEVELS, unseen[i], cap=cap[i]), rtol=1e-14)
 
 
+# --- median -----------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any), st.permutations(range(6)))
+def test_median_of_counts_is_that_of_the_draws(counts, order):
+    levels = np.array(order[: len(counts)]) * 0.7
+    assert median(counts, levels) == pytest.approx(np.median(np.repeat(levels, counts)))
+    assert median(np.divide(counts, 30), levels) == pytest.approx(np.median(np.repeat(levels, counts)))
+
+
+def test_median_of_a_batch_and_of_no_mass():
+    assert_allclose(median([[0.2, 0.3, 0.5], [0.2, 0.2, 0.6], [0, 0, 0]], [1, 2, 3]), [2.5, 3, np.nan])
+    # halfway to the next level that has mass
+    assert median([0.5, 0, 0, 0.5], [1, 2, 3, 4]) == 2.5
+    # ten tenths do not sum to one half after five by the last digit
+    assert median([0.1] * 10, range(10)) == 4.5
+
+
+# --- temperature ------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(weights, st.floats(0.05, 50))
+def test_temper_is_a_power(p, tau):
+    power = np.power(p, 1 / tau) * (np.array(p) > 0)
+    if power.sum() > 0:
+        assert_allclose(temper(p, tau), power / power.sum(), rtol=1e-9, atol=1e-300)
+
+
+@quick
+@given(weights, st.floats(0.1, 10), st.floats(0.1, 10))
+def test_temper_twice_is_temper_by_the_product(p, first, second):
+    assert_allclose(temper(temper(p, first), second), temper(p, first * second), rtol=1e-8, atol=1e-12)
+
+
+def test_temper_is_what_a_softmax_with_that_temperature_gives():
+    logits = np.random.default_rng(6).normal(0, 5, (4, 7))
+    for tau in (0.1, 1.0, 3.0):
+        assert_allclose(temper(special.softmax(logits, axis=1), tau), special.softmax(logits / tau, axis=1), rtol=1e-9)
+
+
+def test_ends_of_temper():
+    p = [[0.2, 0.4, 0.4, 0.0], [0.1, 0.2, 0.7, 0.0]]
+    assert_allclose(temper(p, 0), [[0, 0.5, 0.5, 0], [0, 0, 1, 0]])
+    assert_allclose(temper(p, np.inf), [[1 / 3, 1 / 3, 1 / 3, 0]] * 2)
+    assert_allclose(temper(p, 1), p)
+
+
+def test_temper_neither_overflows_nor_vanishes():
+    # the pytest settings make an overflow an error
+    assert_allclose(temper([1e-300, 1e-299], 0.01), [0, 1], atol=1e-99)
+    assert_allclose(temper([0.5, 0.5 * math.exp(-0.01), 0], 0.01), [1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0])
+    assert_allclose(temper([0.4, 0.4, 0.2], 1e-320), [0.5, 0.5, 0])
+    assert_allclose(temper([1e-300, 1.0], 300 * math.log(10)), [1 / (1 + math.e), math.e / (1 + math.e)])
+    assert np.isnan(temper([[0, 0], [np.nan, 1]], 0.5)).all()
+
+
+def test_temper_moves_the_expectation_between_the_mode_and_the_middle():
+    p, taus = [0.05, 0.05, 0.1, 0.2, 0.6], [0, 0.5, 1, 2, 10, np.inf]
+    values = [float(expectation(temper(p, tau), LEVELS)) for tau in taus]
+    assert values == sorted(values, reverse=True)
+    assert (values[0], values[-1]) == pytest.approx((5, 3))
+    nats = [float(entropy(temper(p, tau))) for tau in taus]
+    assert nats == sorted(nats)
+
+
 # --- messages ---------------------------------------------------------------------------------------------------
 
 
@@ -297,7 +365,7 @@ def message(function, *args, **options):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("function", [expectation, variance, mode])
+@pytest.mark.parametrize("function", [expectation, variance, mode, median])
 def test_messages_about_p_and_levels(function):
     rule = "`p` must hold weights of one level or more that are not negative, but got "
     assert message(function, [0.5, -0.1], [1, 2]) == f"{rule}[0.5, -0.1]."
@@ -328,6 +396,12 @@ def test_message_about_entropy():
     rule = "`p` must hold weights of one level or more that are not negative, but got "
     assert message(entropy, [-1]) == f"{rule}[-1]."
     assert message(entropy, []) == f"{rule}[]."
+
+
+def test_messages_about_temper():
+    assert message(temper, [0.5, 0.5], -0.1) == "`tau` must not be negative, but got -0.1."
+    assert message(temper, [0.5, 0.5], np.nan) == "`tau` must not be negative, but got nan."
+    assert message(temper, [0.5, -0.5], 1).startswith("`p` must hold weights of one level or more")
 
 
 def test_messages_about_unseen_and_cap():

@@ -22,8 +22,8 @@ from calib.stats._draws import (
 )
 
 NAN = math.nan
-# Davies and Goldsmith (1972), Statistical Methods in Research and Production, tables 6.1 and 6.2: six batches, five
-# samples of each; `Dyestuff` and `Dyestuff2` of the R package lme4
+# `Dyestuff` and `Dyestuff2` of the R package lme4: six batches, five samples of each, from Davies and Goldsmith (1972),
+# Statistical Methods in Research and Production, and from Box and Tiao (1973), Bayesian Inference (simulated)
 DYESTUFF = [
     [1545, 1440, 1440, 1520, 1580],
     [1540, 1555, 1490, 1560, 1495],
@@ -364,6 +364,10 @@ def test_the_interval_of_exact_components(grouped):
     result = exact_components([*mean, NAN], [*variance, 1], groups=[*groups, 0] if grouped else None)
     assert_allclose(result.interval, np.exp(ends), rtol=1e-9)
     assert (result.n, result.n_dropped) == (40, 1)
+
+
+def test_a_variance_may_be_rounded_below_zero():
+    assert exact_components([1, 2, 4], [1, -1e-15, 2]).within == 1
 
 
 def test_equal_expectations_have_an_infinite_r():

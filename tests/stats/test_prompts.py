@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.stats._interval import mean_interval, ppi_mean
-from calib.stats._prompts import averaging, prompt_difference, prompt_mean, rank_stability
+from calib.stats._prompts import _jackknife, averaging, prompt_difference, prompt_mean, rank_stability
 
 NAN = math.nan
 
@@ -67,6 +67,7 @@ def test_groups_of_one_size_count_as_their_means():
     assert_allclose(grouped.prompt_intervals, means.prompt_intervals)
     assert_allclose([grouped.s2_prompt, grouped.df], [means.s2_prompt, means.df])
     assert (grouped.n, grouped.n_groups) == (60, 15)
+    assert "|groups:15|" in grouped.signature
 
 
 def test_each_prompts_own_interval_is_that_of_the_mean_of_its_scores():
@@ -190,11 +191,13 @@ def test_prompts_needed_is_the_first_number_whose_expected_half_width_is_small_e
         for p in range(2, 2000)
     }
     assert expected[5] == pytest.approx(half(result))
-    for wanted in (0.11, 0.15, 0.2, 0.4, 3.0):
+    for wanted in (0.11, 0.15, 0.2, 0.4, 1.0, 2.0, 3.0):
         assert result.prompts_needed(wanted) == next(p for p, width in expected.items() if width <= wanted)
     least = stats.t.ppf(0.975, 199) * math.sqrt(result.item_variance)
     assert "which these items leave with prompts without end" in message(result.prompts_needed, least)
     assert result.prompts_needed(1.01 * least) > 100
+    assert not result.warnings
+    assert prompt_mean(x[:, :2]).warnings[0].startswith("few_prompts: with 2 prompts the t quantile is 12.71;")
 
 
 @pytest.mark.parametrize(
@@ -256,6 +259,8 @@ def test_each_interval_is_that_of_ppi_mean():
     result = averaging(y, f)
     assert result.average == ppi_mean(y, f.mean(axis=1))
     assert result.alone == tuple(ppi_mean(y, one) for one in f.T)
+    grouped = averaging(y, f, groups=np.arange(400) // 3, bounds=(-1, 8), step=4)
+    assert grouped.average == ppi_mean(y, f.mean(axis=1), groups=np.arange(400) // 3, bounds=(-1, 8), step=4)
     assert result.half_width == half(result.average)
     assert result.half_widths == tuple(map(half, result.alone))
     gold = ~np.isnan(y)
@@ -309,17 +314,28 @@ def test_the_three_verdicts():
     assert_allclose(same.labels_ratio_interval, 1)
     assert any(text.startswith("optimistic_best: prompt 0") for text in bad.warnings)
     assert "averaging: did not help" in str(bad)
+    assert averaging(y, np.column_stack([noise, -f[:, 0]])).best == 1  # a score turned upside down serves as well
 
 
 def test_a_prompt_that_says_nothing_and_gaps_are_counted():
     y, f = judged(np.random.default_rng(17), 200, 80)
-    f[:, 1], f[[0, 150], 2] = 4.0, NAN
+    f[:, 1], f[[0, 150], 2] = 0.1, NAN
     result = averaging(y, f)
     assert result.r_alone[1] == 0
     assert (result.n, result.n_gold, result.n_dropped) == (198, 79, 2)
     assert [text.partition(":")[0] for text in result.warnings[-2:]] == ["constant", "dropped"]
     assert message(averaging, y, f[:, :1]) == "`f` must have two prompts at least, but got shape (200, 1)."
     assert message(averaging, y[1:], f) == "`y` must have the length of `f` (200), but got 199."
+
+
+def test_a_prompt_with_one_other_score_explains_nothing_without_it():
+    y, f = judged(np.random.default_rng(22), 60, 60, prompts=2)
+    f[:, 1] = 0.1
+    f[7, 1] = 0.7
+    without = np.arange(60) != 7
+    log = [np.log(1 - np.corrcoef(y[without], x[without])[0, 1] ** 2) for x in (f.mean(axis=1), f[:, 0])]
+    _, left = _jackknife(y, np.column_stack([f.mean(axis=1), f]), np.arange(60))
+    assert_allclose(left[8], [*log, 0], atol=1e-12)
 
 
 # --- rank_stability ---------------------------------------------------------------------------------------------

@@ -1,0 +1,386 @@
+"""Prompts on tables: how far they move scores, and results with the choice of the prompt inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib._analyze import ends_of, groups_of, on_tables, parts_of
+from calib._pairs import WHO, ready, seen
+from calib._results import Results, words
+from calib.table import TableError, check_items, check_ratings
+
+_KEY = tuple(name for name in WHO if name != "prompt")
+
+
+def sensitivity(
+    ratings: pd.DataFrame,
+    items: pd.DataFrame | None = None,
+    *,
+    judges: bool = False,
+    groups: str | None = "group",
+    method: str = "auto",
+    confidence_level: float = 0.95,
+) -> Results:
+    """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
+
+    Sampled replies are draws. Token probabilities are exact expectations, and the variance of a draw
+    comes from them; after reasoning each chain's expectation is a draw.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        One judge's scores of the same items under several prompts.
+    items : DataFrame, optional
+        Gives the groups.
+    judges : bool, default False
+        Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
+    groups : str or None, default "group"
+        A column of the items: the intervals leave out what shares it together.
+    method, confidence_level
+        As for `calib.stats.g_study`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, method and temperature; `.one().d_study(prompts, draws)` says what
+        other designs would give.
+
+    Raises
+    ------
+    TableError
+        If there is one prompt only, or the prompts have different scales.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> prompts = calib.geval_prompt("fluency").variants(4)
+    >>> judge = calib.Judge("offline", method="sample", draws=3)
+    >>> ratings = calib.rate(items.head(60), prompts, judge, progress=False)
+    >>> study = calib.sensitivity(ratings, items).one()
+    >>> [part.name for part in study.components], study.n_prompts
+    (['item', 'prompt', 'item_prompt', 'draw'], 4)
+    """
+    table = check_ratings(ratings)
+    table = table[table["method"] != "human"]
+    owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
+    labels, results = [], []
+    for label, rows in _over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
+        if rows["prompt"].nunique() < 2:
+            raise TableError(
+                f"{words(label)}: `ratings` must be under two prompts at least, but are under one, "
+                f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
+            )
+        index, x, variance = _cells(rows, judges=judges, exact=label["method"] == "logprob")
+        group = None if owners is None else _known(owners, index)
+        try:
+            result = stats.g_study(
+                x, draw_variance=variance, groups=group, method=method, confidence_level=confidence_level
+            )
+        except ValueError as error:
+            raise ValueError(f"{words(label)}: {str(error).replace('`x`', '`ratings`')}") from None
+        labels.append(label)
+        results.append(result)
+    return Results(tuple(labels), tuple(results))
+
+
+def _over_prompts(
+    frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
+    if not len(frame):
+        raise TableError(f"`{argument}` must hold scores of a judge, but has none.")
+    for values, rows in frame.groupby(list(key), observed=True, dropna=False, sort=False):
+        label = dict(zip(key, values, strict=True))
+        scales = sorted(set(rows["scale"].astype(str)) - {"", "nan"}) if "scale" in rows else []
+        if len(scales) > 1:
+            raise TableError(f"{words(label)}: all prompts must have one scale, but have {', '.join(scales)}.")
+        yield label, rows
+
+
+def _cells(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
+    """Scores as items x prompts (x judges) x draws, and the variance of one draw where it is known."""
+    facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
+    good = (rows["status"] == "ok") & rows["score"].notna()
+    weight, score = rows["weight"].where(good, 0.0), rows["score"].where(good, 0.0)
+    parts = rows[[*facets, "run", "draw"]].astype(object).assign(w=weight, a=weight * score, b=weight * score**2)
+    replies = parts.groupby([*facets, "run", "draw"], dropna=False, sort=False).sum().reset_index()
+    with np.errstate(invalid="ignore"):
+        mass = replies["w"].astype(float).where(replies["w"] > 0)
+        mean = (replies["a"] / mass).to_numpy(dtype=float)
+        spread = (replies["b"] / mass).to_numpy(dtype=float) - mean**2
+    codes, names = zip(*(pd.factorize(replies[name]) for name in facets), strict=True)
+    draw = replies.groupby(facets, sort=False).cumcount().to_numpy()
+    x = np.full((*(len(n) for n in names), int(draw.max()) + 1), np.nan)
+    x[(*codes, draw)] = mean
+    if not exact:
+        return pd.Index(names[0]), x, None
+    variance = np.full_like(x, np.nan)
+    variance[(*codes, draw)] = np.maximum(spread, 0.0)
+    return pd.Index(names[0]), _mean_of_runs(x), _mean_of_runs(variance)
+
+
+def _mean_of_runs(values: Any) -> Any:
+    """Probabilities that were asked for more than once estimate the same."""
+    seen_in = np.isfinite(values).sum(axis=-1)
+    return np.where(seen_in > 0, np.nansum(values, axis=-1) / np.maximum(seen_in, 1), np.nan)
+
+
+def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
+    if groups not in items:
+        if groups != "group":
+            raise TableError(f"`groups` must be a column of the items, but got {groups!r}.")
+        return None
+    return items.set_index(items["item"].astype(object))[groups]
+
+
+def _known(owners: pd.Series, items: pd.Index) -> Any:
+    group = owners.reindex(items)
+    if group.isna().any():
+        raise TableError(
+            f"the items must have a {owners.name!r} for all that was rated; {group.isna().sum()} have none."
+        )
+    return group.to_numpy() if group.duplicated().any() else None
+
+
+# --- results with the prompt inside -----------------------------------------------------------------------------
+
+
+def prompt_mean(
+    scores: pd.DataFrame, *, by: str | None = None, groups: str | None = "group", confidence_level: float = 0.95
+) -> Results:
+    """A judge's mean score with the choice of the prompt inside the interval, per system if asked.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A judge's scores (or ratings) of the same items under several prompts; with one prompt the result
+        says that it is conditional on it.
+    by : str, optional
+        A column of the scores, such as "system".
+    groups : str or None, default "group"
+        The column of what items share.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, method, temperature and `by`.
+
+    Raises
+    ------
+    TableError
+        If a column is not there, or the prompts have different scales.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> prompts = calib.geval_prompt("fluency").variants(4)
+    >>> ratings = calib.rate(items, prompts, calib.Judge("offline"), progress=False)
+    >>> result = calib.prompt_mean(calib.summarize(ratings, items)).one()
+    >>> result.n_prompts, result.n_groups, result.conditional
+    (4, 24, False)
+    """
+    labels, results = [], []
+    for label, rows in _judged(scores):
+        for value, part in parts_of(rows, by):
+            whole = label | value
+            wide = _wide(part)
+            group = _shared(part, groups, wide.index)
+            results.append(
+                _named(whole, lambda w=wide, g=group: stats.prompt_mean(w, groups=g, confidence_level=confidence_level))
+            )
+            labels.append(whole)
+    return Results(tuple(labels), tuple(results))
+
+
+def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level: float = 0.95) -> Results:
+    """Mean score of system `a` less that of `b` by a judge, paired by group, with the choice of the prompt inside.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As for `prompt_mean`, with columns `group` and `system`.
+    a, b : str
+        Names of systems.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError
+        If a system or a column is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
+    >>> calib.prompt_difference(calib.summarize(ratings, items), "clean", "fluency-2").one().interval.low > 0
+    True
+    """
+    labels, results = [], []
+    for label, rows in _judged(scores):
+        sides = [_of_system(rows, name) for name in (a, b)]
+        shared = sides[0].index.intersection(sides[1].index, sort=False)
+        prompts = sides[0].columns.intersection(sides[1].columns, sort=False)
+        first, second = (side.loc[shared, prompts] for side in sides)
+        whole = label | {"system": f"{a} - {b}", "n_unmatched": max(map(len, sides)) - len(shared)}
+        results.append(
+            _named(whole, lambda x=first, y=second: stats.prompt_difference(x, y, confidence_level=confidence_level))
+        )
+        labels.append(whole)
+    return Results(tuple(labels), tuple(results))
+
+
+def averaging(
+    scores: pd.DataFrame, gold: pd.DataFrame, *, groups: str | None = "group", confidence_level: float = 0.95
+) -> Results:
+    """Whether the mean over prompts serves a gold-corrected interval better than one prompt.
+
+    The interval itself is also that of ``calib.interval(calib.summarize(ratings, items, pool="prompt"), gold)``.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As for `prompt_mean`, of all items.
+    gold : DataFrame
+        Human scores of a random sample of these items, one rater.
+    groups, confidence_level
+        As for `prompt_mean`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError
+        If there is one prompt only, or nothing matches.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> gold = calib.summarize(people, items, pool="rater").query("criterion == 'fluency'").sample(60, random_state=1)
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
+    >>> len(calib.averaging(calib.summarize(ratings, items), gold).one().alone)
+    4
+    """
+    people = ready(gold, "gold")
+    labels, results = [], []
+    for label, rows in _judged(scores):
+        theirs = people[people["criterion"] == label["criterion"]]
+        if not len(theirs):
+            raise TableError(f"`gold` must have scores of {label['criterion']!r}, but has {seen(people)}.")
+        if theirs["item"].duplicated().any():
+            raise TableError(
+                f"`gold` must have one score per item of {label['criterion']!r}; pool or select the raters."
+            )
+        wide = _wide(rows)
+        y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(wide.index)
+        scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
+        options = ends_of(scales, label) | {
+            "groups": _shared(rows, groups, wide.index),
+            "confidence_level": confidence_level,
+        }
+        label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}
+        results.append(_named(label, lambda y=y, w=wide, o=options: stats.averaging(y, w, **o)))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def rank_stability(scores: pd.DataFrame) -> Results:
+    """How often two systems swap over prompts, and how well the prompts' orders agree (Kendall's W).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As for `prompt_mean`, with columns `group` and `system`: every system answers the same groups.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError
+        If a column is not there, or a system has several items in a group.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
+    >>> result = calib.rank_stability(calib.summarize(ratings, items)).one()
+    >>> result.n_systems, result.n_prompts
+    (13, 4)
+    """
+    labels, results = [], []
+    for label, rows in _judged(scores):
+        _need_systems(rows)
+        names = pd.unique(rows["system"].astype(object)).tolist()
+        tables = [_of_system(rows, name) for name in names]
+        index = tables[0].index
+        for table in tables[1:]:
+            index = index.union(table.index, sort=False)
+        columns = pd.unique(rows["prompt"].astype(object))
+        x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
+        results.append(_named(label, lambda x=x, n=names: stats.rank_stability(x, names=n)))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    frame = ready(scores, "scores")
+    yield from _over_prompts(frame[frame["method"] != "human"], "scores")
+
+
+def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per item, one column per prompt."""
+    keys = rows.assign(item=rows["item"].astype(object), prompt=rows["prompt"].astype(object))
+    wide = keys.set_index(["item", "prompt"])["score"].unstack("prompt")  # noqa: PD010 - one score each
+    return wide.reindex(index=pd.unique(keys["item"]), columns=pd.unique(keys["prompt"]))
+
+
+def _shared(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> Any:
+    if groups is None:
+        return None
+    heads = rows.assign(item=rows["item"].astype(object)).drop_duplicates("item").set_index("item")
+    group = groups_of(heads.reindex(items), groups)
+    return group if group is not None and len(set(group)) < len(group) else None
+
+
+def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """One system's scores, one row per group and one column per prompt."""
+    _need_systems(rows)
+    part = rows[rows["system"] == name]
+    if not len(part):
+        there = ", ".join(sorted(map(repr, rows["system"].unique())))
+        raise TableError(f"no scores of system {name!r}; there are {there}.")
+    if part.duplicated(["group", "prompt"]).any():
+        raise TableError(f"system {name!r} must have one item per group, but has several in some.")
+    return _wide(part.assign(item=part["group"]))
+
+
+def _need_systems(rows: pd.DataFrame) -> None:
+    for column in ("group", "system"):
+        if column not in rows or rows[column].isna().any():
+            raise TableError(f"systems are compared by `group` and `system`, but the scores have no whole `{column}`: "
+                             f"give the items to `summarize`.")  # fmt: skip
+
+
+def _named(label: dict[str, Any], ask: Any) -> Any:
+    try:
+        return ask()
+    except ValueError as error:
+        raise ValueError(f"{words(label)}: {on_tables(error).replace('`x`', '`scores`')}") from None

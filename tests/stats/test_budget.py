@@ -1,0 +1,393 @@
+"""What to buy next: the numbers of the theory, every small design tried out, and half-widths that were simulated."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from calib.stats import CalibWarning, mean_interval, ppi_mean
+from calib.stats import _budget as budget_module
+from calib.stats._budget import budget_plan, judge_correlation, label_multiplier
+from calib.stats._plan import error_with_judge
+
+INF = math.inf
+PILOT = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3}
+PILOT |= {"n_gold": 40, "n_items": 400, "prompts": 1, "draws": 1, "prices": {"label": 2, "judge": 0.01}}
+
+
+def plan(**changes):
+    goal = {} if {"half_width", "budget"} & changes.keys() else {"budget": 100}
+    return budget_plan(**(PILOT | goal | changes))
+
+
+def message(function, *args, **options):
+    with pytest.raises(ValueError) as caught:
+        function(*args, **options)
+    return str(caught.value)
+
+
+# --- the correlation of an average ------------------------------------------------------------------------------
+
+
+# derived: 1 / (1 - rho_N^2) with rho_N^2 = rho_inf^2 / (1 + r / N), one prompt
+@pytest.mark.parametrize(
+    ("rho_inf", "r", "wanted"),
+    [(0.55, 1.5, (1.138, 1.209, 1.303, 1.392, 1.434)), (0.65, 0.04, (1.684, 1.707, 1.722, 1.729, 1.732))],
+)
+def test_multipliers_of_one_prompt(rho_inf, r, wanted):
+    rho = judge_correlation(rho_inf, 1, 0, r, prompts=1, draws=[1, 2, 5, 20, INF])
+    assert_allclose(label_multiplier(rho), wanted, atol=5e-4)
+    # the same from endless prompts: item and item x prompt together are the variance under one prompt
+    split = judge_correlation(rho_inf / math.sqrt(0.7), 0.7, 0.3, r, prompts=1, draws=[1, 2, 5, 20, INF])
+    assert_allclose(split, rho, rtol=1e-12)
+
+
+def test_correlation_of_simulated_averages():
+    rng = np.random.default_rng(11)
+    size, prompts, draws = 40_000, 3, 2
+    item = rng.normal(size=size) * math.sqrt(0.5)
+    y = 0.7 * item / math.sqrt(0.5) + math.sqrt(1 - 0.49) * rng.normal(size=size)
+    x = item[:, None, None] + math.sqrt(0.4) * rng.normal(size=(size, prompts, 1)) + rng.normal(size=(1, prompts, 1))
+    x = x + math.sqrt(0.9) * rng.normal(size=(size, prompts, draws))
+    wanted = judge_correlation(0.7, 0.5, 0.4, 0.9, prompts=prompts, draws=draws)
+    assert abs(math.atanh(np.corrcoef(y, x.mean(axis=(1, 2)))[0, 1]) - math.atanh(wanted)) < 4 / math.sqrt(size)
+
+
+def test_many_designs_at_once():
+    found = judge_correlation(0.6, 0.5, 0.2, 0.4, prompts=[[1], [4]], draws=[1, 4, INF])
+    assert found.shape == (2, 3)
+    assert_allclose(found[1, 1], 0.6 * math.sqrt(0.5 / (0.5 + 0.2 / 4 + 0.4 / 16)), rtol=1e-12)
+    assert isinstance(judge_correlation(0.6, 0.5, 0.2, 0.4, prompts=1, draws=1), float)
+
+
+def test_multiplier_at_the_numbers_there_are():
+    found = label_multiplier([0.0, 0.8], n_gold=50, n_items=1000)
+    assert_allclose(found, [1 / (50 * error_with_judge(50, 1000, r, 1.0) ** 2) for r in (0.0, 0.8)], rtol=1e-12)
+    # with endless items only the slope has to be paid for (Mani et al. 2025)
+    assert_allclose(label_multiplier(0.6, n_gold=20, n_items=10**12), 17 / 18 / (1 - 0.36), rtol=1e-8)
+    assert label_multiplier(0.6, n_gold=20, n_items=20) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "said"),
+    [
+        (judge_correlation, {"item": 0.0}, "`item` must be above 0, but got 0.0."),
+        (judge_correlation, {"draw": -0.1}, "`draw` must be 0 or more, but got -0.1."),
+        (judge_correlation, {"prompts": 0}, "`prompts` must be 1 or more, but got 0."),
+        (judge_correlation, {"rho_inf": 1.1}, "`rho_inf` must be between -1 and 1, but got 1.1."),
+        (label_multiplier, {"rho": 1}, "`rho` must be between -1 and 1, but got 1."),
+        (label_multiplier, {"n_gold": 9}, "`n_gold` and `n_items` must be given together, but only one came."),
+        (
+            label_multiplier,
+            {"n_gold": 9, "n_items": 8},
+            "`n_items` must be a whole number of 9 or more, but got 8.",
+        ),
+    ],
+)
+def test_what_the_two_refuse(call, options, said):
+    usual = {"rho_inf": 0.5, "item": 1, "item_prompt": 0, "draw": 1, "prompts": 1, "draws": 1}
+    assert message(call, **((usual if call is judge_correlation else {"rho": 0.5}) | options)) == said
+
+
+# --- the half-width ---------------------------------------------------------------------------------------------
+
+DESIGNS = [
+    # labels, items, prompts, draws; rho_inf, item x prompt, draw (item: 1), mean on a scale from 1 to 5
+    ((30, 200, 2, 4), (0.7, 0.5, 2.0, 3.0)),
+    ((30, 1000, 1, 1), (0.9, 0.1, 0.05, 3.5)),
+    ((50, 400, 1, 8), (0.8, 0.0, 5.0, 2.8)),
+    ((100, 2000, 8, 1), (0.5, 1.0, 0.5, 3.2)),
+]
+
+
+def said(design, model, *, scale):
+    """Half-width of the present design."""
+    (n, items, prompts, draws), (rho, both, draw, mean) = design, model
+    here = judge_correlation(rho, 1, both, draw, prompts=prompts, draws=draws)
+    size = 0.5 if scale else 1.0
+    facts = {"rho": here, "sd": size, "item": size**2, "item_prompt": both * size**2, "draw": draw * size**2}
+    facts |= {"n_gold": n, "n_items": items, "prompts": prompts, "draws": draws}
+    found = plan(**facts, **({"bounds": (1, 5), "mean": mean} if scale else {}))
+    assert found.rho_inf == pytest.approx(rho)
+    return found.present.half_width
+
+
+def got(design, model, *, scale, sets=300):
+    """Half-widths of the default interval, with prompts drawn anew each time."""
+    (n, items, prompts, draws), (rho, both, draw, mean) = design, model
+    rng, half = np.random.default_rng([n, items]), []
+    for _ in range(sets):
+        item = rng.normal(size=items)
+        y = rho * item + math.sqrt(1 - rho**2) * rng.normal(size=items)
+        x = item + math.sqrt(both / prompts + draw / prompts / draws) * rng.normal(size=items)
+        if scale:
+            y, x = np.clip(mean + 0.5 * y, 1, 5), np.clip(mean + 0.5 * x, 1, 5)
+        else:
+            x = x + rng.normal()  # what the prompts do to all items cancels
+        low, high = ppi_mean(y[:n], x[:n], x[n:], bounds=(1, 5) if scale else None).interval
+        half.append((high - low) / 2)
+    return np.array(half)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize(("design", "model"), DESIGNS)
+def test_half_width_is_what_is_got(design, model, scale):
+    half = got(design, model, scale=scale)
+    wide, error = half.mean(), half.std() / math.sqrt(len(half))
+    assert 4 * error < 0.04 * wide
+    assert abs(wide / said(design, model, scale=scale) - 1) < 0.05
+
+
+def test_this_test_can_fail():
+    design, (rho, both, draw, mean) = DESIGNS[2]
+    wide = got(design, (rho, both, draw, mean), scale=False).mean()
+    assert wide / said(design, (rho, 0.0, 0.0, mean), scale=False) > 1.1  # as if replies did not scatter
+    wide = got(DESIGNS[0][0], (0.7, 0.5, 2.0, 4.6), scale=True).mean()
+    assert wide / said(DESIGNS[0][0], (0.7, 0.5, 2.0, 3.0), scale=True) < 0.97  # as if the mean lay elsewhere
+
+
+def test_half_width_of_yes_or_no():
+    rng, half, alone = np.random.default_rng(5), [], []
+    y = rng.random(200_000) < 0.8
+    x = np.where(rng.random(200_000) < 0.85, y, rng.random(200_000) < 0.8)
+    for _ in range(300):
+        take = rng.integers(0, len(y), 1000)
+        options = {"bounds": (0, 1), "step": 1}
+        low, high = ppi_mean(y[take[:50]], x[take[:50]], x[take[50:]], **options).interval
+        half.append((high - low) / 2)
+        low, high = mean_interval(y[take[:50]], **options).interval
+        alone.append((high - low) / 2)
+    facts = {"rho": 0.85, "sd": 0.4, "item": 0.16, "item_prompt": 0, "draw": 0, "n_gold": 50, "n_items": 1000}
+    found = plan(**facts, bounds=(0, 1), step=1, mean=0.8)
+    assert abs(np.mean(half) / found.present.half_width - 1) < 0.08
+    bare = plan(**facts | {"n_items": 50}, bounds=(0, 1), step=1, mean=0.8)  # a label for each item
+    assert abs(np.mean(alone) / bare.present.half_width - 1) < 0.03
+
+
+def test_labels_alone_have_the_classical_width():
+    rng = np.random.default_rng(3)
+    ends = np.array([mean_interval(rng.normal(size=40)).interval for _ in range(2000)])
+    found = plan(n_items=40).present
+    assert_allclose(found.half_width, np.diff(ends).mean() / 2, rtol=0.01)
+    assert found.effective_n == pytest.approx(40)
+    assert found.interval == (found.half_width, found.half_width)  # whatever the correlation
+
+
+# --- the best design --------------------------------------------------------------------------------------------
+
+
+def price_of(design, now, prices):
+    """By counting what there is and what there is not."""
+    n, items, prompts, draws = design
+    n0, items0, prompts0, draws0 = now
+    asked = set(itertools.product(range(items), range(prompts), range(draws)))
+    there = set(itertools.product(range(items0), range(prompts0), range(draws0)))
+    cost = prices["label"] * (n - n0) + prices["judge"] * len(asked - there)
+    return cost + prices["item"] * max(items - items0, 0) + prices["prompt"] * max(prompts - prompts0, 0)
+
+
+@pytest.mark.parametrize("both", [0.0, 0.6])
+@pytest.mark.parametrize("draw", [0.1, 2.0])
+@pytest.mark.parametrize("goal", [{"budget": 25.0}, {"half_width": 0.45}])
+def test_no_other_design_is_better(monkeypatch, both, draw, goal):
+    monkeypatch.setattr(budget_module, "_PROMPTS", 3)
+    monkeypatch.setattr(budget_module, "_DRAWS", 4)
+    now, prices = (10, 24, 2, 1), {"label": 2, "judge": 0.1, "item": 0.05, "prompt": 1}
+    facts = {"rho": 0.5, "sd": 1.0, "item": 1.0, "item_prompt": both, "draw": draw, "prices": prices, "max_items": 60}
+    facts |= dict(zip(("n_gold", "n_items", "prompts", "draws"), now, strict=True))
+    with pytest.warns(CalibWarning, match="^pilot: "):
+        found = budget_plan(**facts, **goal)
+    rho_inf = 0.5 / judge_correlation(1, 1, both, draw, prompts=2, draws=1)
+    width = budget_module._Width(1.0, 0.95, budget_module.Rule(1, 0), math.nan)
+    options = []
+    for n, prompts, draws in itertools.product(range(10, 25), range(1, 4), range(1, 5)):
+        rho = judge_correlation(rho_inf, 1, both, draw, prompts=prompts, draws=draws)
+        for items in range(n, 61):
+            half = width.alone(n) if items == n else width.judged(n, items, rho, 1.0)
+            options.append((price_of((n, items, prompts, draws), now, prices), float(half)))
+    cost, half = found.plan.cost, found.plan.half_width
+    if "budget" in goal:
+        assert cost <= 25
+        assert half <= min(h for c, h in options if c <= 25) * 1.005
+    else:
+        assert half <= 0.45
+        assert cost <= min(c for c, h in options if h <= 0.45) * 1.02
+    assert cost == pytest.approx(price_of(found.plan[:4], now, prices))
+
+
+def test_the_two_goals_are_each_others_answer():
+    first = plan(budget=150)
+    second = plan(half_width=first.plan.half_width)
+    assert (first.target, second.target) == ("budget", "half_width")
+    assert 148 < second.plan.cost <= 150
+    assert plan(budget=300).plan.half_width < first.plan.half_width
+
+
+def test_what_is_there_is_not_bought_again():
+    reached = plan(half_width=0.4)
+    assert reached.plan == reached.present
+    assert reached.plan.cost == 0
+    assert reached.plan[:4] == (40, 400, 1, 1)
+
+
+def test_a_judge_that_does_not_pay_is_left_out():
+    found = plan(rho=0.1, prices={"label": 1, "judge": 5}, max_items=400)
+    assert found.plan[:5] == (140, 140, 0, 0, 0)
+    assert found.plan.effective_n == 140
+    assert str(found).startswith("140 labels and no judge for 100: +/- ")
+    assert found.next == "labels"
+
+
+def test_exact_token_probabilities_are_replies_without_scatter():
+    exact, single = plan(draws=INF), plan(draw=0)
+    assert exact.present.half_width == single.present.half_width
+    assert exact.plan[:3] == single.plan[:3]
+    assert (exact.plan.draws, exact.plan.cost) == (INF, single.plan.cost)
+    assert {step.what for step in exact.steps} == {"labels", "items", "prompts"}
+    assert "prompts exact for" in str(exact)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"confidence_level": 0.9},
+        {"max_items": 500},
+        {"bounds": (0, 4), "mean": 3.0},
+        {"bounds": (0, 4), "mean": 3.0, "same_scale": False},
+        {"bounds": (0, 4), "mean": 3.8},
+        {"bounds": (0, 4), "mean": 3.0, "step": 2},
+        {"prices": {"label": 2, "judge": 0.01, "item": 1}},
+        {"prices": {"label": 2, "judge": 0.01, "prompt": 30}},
+        {"prompts": 2},
+        {"draws": 2},
+    ],
+)
+def test_each_fact_counts(changes):
+    usual = {"bounds": (0, 4), "mean": 3.0} if changes.keys() & {"same_scale", "step"} else {}
+    usual |= {"n_gold": 10, "n_items": 20, "budget": 10} if "step" in changes else {}
+    context = pytest.warns(CalibWarning) if "n_gold" in usual else pytest.MonkeyPatch.context()
+    with context:
+        assert plan(**usual | changes).plan.half_width != plan(**usual).plan.half_width
+
+
+def test_it_is_fast():
+    start = time.process_time()
+    for _ in range(5):
+        plan(budget=1000, bounds=(1, 5), mean=3.0)
+        plan(half_width=0.1)
+    assert (time.process_time() - start) / 10 < 0.2
+
+
+# --- the next euro ----------------------------------------------------------------------------------------------
+
+
+def test_steps_are_differences_of_designs():
+    found = plan()
+    by = {step.what: step for step in found.steps}
+    then = {"labels": {"n_gold": 44}, "items": {"n_items": 440}, "prompts": {"prompts": 2}, "draws": {"draws": 2}}
+    for what, change in then.items():
+        design = {"n_gold": 40, "n_items": 400, "prompts": 1, "draws": 1} | change
+        rho = judge_correlation(found.rho_inf, 0.5, 0.2, 0.3, prompts=design["prompts"], draws=design["draws"])
+        half = plan(**design, rho=rho).present.half_width
+        assert by[what].narrowing == pytest.approx(1 - half / found.present.half_width)
+        assert by[what].per_money == by[what].narrowing / by[what].cost
+        assert by[what].limit > by[what].narrowing
+    assert [by[what].cost for what in then] == [8, pytest.approx(0.4), 4, 4]
+    assert [step.per_money for step in found.steps] == sorted((s.per_money for s in found.steps), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "first", "wasted"),
+    [
+        ({"item_prompt": 0.0, "draw": 0.02}, "labels", {"prompts", "draws"}),
+        ({"rho": 0.4, "item_prompt": 0.0, "draw": 2.0, "prices": {"label": 5, "judge": 0.01}}, "draws", {"items"}),
+        ({"rho": 0.4, "item_prompt": 0.8, "draw": 0.1}, "prompts", {"draws", "items"}),
+        ({"rho": 0.9, "n_items": 100, "item_prompt": 0, "draw": 0}, "items", {"prompts", "draws"}),
+    ],
+)
+def test_what_comes_next_and_what_is_a_waste(changes, first, wasted):
+    found = plan(**changes)
+    assert found.next == first
+    assert {step.what for step in found.steps if step.waste} == wasted
+    assert f"next {first}: " in found.advice
+    waste = found.advice.partition("; a waste: ")[2]
+    assert all(f"{what} (" in waste for what in wasted)
+
+
+def test_advice_that_the_correlation_decides():
+    facts = {"item": 0.8, "item_prompt": 0.1, "draw": 0.1}
+    found = plan(**facts)
+    half = 1.959964 / math.sqrt(37)  # Fisher's z
+    wanted = [math.tanh(math.atanh(0.6) + sign * half) for sign in (-1, 1)]
+    assert_allclose(found.rho_interval, wanted, rtol=1e-6)
+    assert found.next_range == tuple(plan(**facts, rho=rho).next for rho in wanted) == ("labels", "prompts")
+    halves = [plan(**facts, rho=rho).present.half_width for rho in wanted]
+    assert_allclose(found.present.interval, halves[::-1], rtol=1e-6)
+    assert found.plan.interval.low < found.plan.half_width < found.plan.interval.high
+    assert "; this depends on the correlation: labels if it is 0.3548, prompts if it is 0.768" in found.advice
+    assert "depends" not in plan(rho=0.2, draw=0.01, item_prompt=0).advice
+
+
+def test_nothing_helps_where_every_item_has_a_label():
+    found = plan(n_items=40, max_items=40)
+    assert (found.next, {step.what for step in found.steps}) == ("nothing", {"prompts", "draws"})
+    assert found.advice.startswith("next nothing; a waste: ")
+
+
+# --- warnings, refusals, display --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [({"rho": 0.8}, "capped"), ({"rho": -0.1}, "no_correlation"), ({"n_gold": 29}, "pilot")],
+)
+def test_warnings(changes, name):
+    with pytest.warns(CalibWarning, match=f"^{name}: ") as caught:
+        found = plan(**changes)
+    assert found.warnings == tuple(str(each.message) for each in caught)
+    assert 0 <= found.rho_inf <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"half_width": 0.1, "budget": 3}, "`half_width` or `budget` must be given, and not both."),
+        ({"budget": -1}, "`budget` must be above 0, but got -1."),
+        ({"rho": 1.0}, "`rho` must be between -1 and 1, but got 1.0."),
+        ({"prices": {"label": 1}}, "`prices` must have one of a 'judge', but has 'label'."),
+        (
+            {"prices": {"label": 1, "judge": 1, "tea": 2}},
+            "`prices` must be one of 'label', 'judge', 'item', 'prompt', but got 'tea'.",
+        ),
+        ({"prices": {"label": 1, "judge": -1}}, "`prices` must be 0 or more, but got -1 for 'judge'."),
+        (
+            {"prices": {"label": 1, "judge": 0}},
+            "`max_items` must be given where an item and its replies cost nothing, but came without.",
+        ),
+        ({"n_gold": 9}, "`n_gold` must be a whole number of 10 or more, but got 9."),
+        ({"n_items": 39}, "`n_items` must be a whole number of 40 or more, but got 39."),
+        ({"draws": 1.5}, "`draws` must be a whole number of 1 or more, but got 1.5."),
+        ({"bounds": (1, 5)}, "`mean` must be given with `bounds` and lie within them, but got None."),
+        (
+            {"half_width": 0.05, "max_items": 500},
+            "`half_width` must be 0.08782 or more, which labels for all 500 items reach, but got 0.05: "
+            "more items are needed.",
+        ),
+    ],
+)
+def test_what_is_refused(changes, said):
+    assert message(plan, **changes) == said
+
+
+def test_display():
+    found = plan(budget=200)
+    assert str(found).startswith("118 labels, 800 items, 6 prompts x 1 draw for 200: +/- 0.1258 instead of 0.2686; ")
+    assert found.signature.startswith("budget-plan|for:budget|rho-inf:0.8485|cl:0.95|gold:40|n:400|v:")
+    pytest.importorskip("pandas")
+    frame = found.to_frame()
+    assert list(frame["what"]) == ["prompts", "draws", "labels", "items"]
+    assert list(frame["plan"]) == [6, 1, 118, 800]
+    assert "prompts" in found._repr_html_()
