@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,10 +13,11 @@ import pandas as pd
 
 from calib import stats
 from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
-from calib._pairs import DESIGN, ready, slices
+from calib._pairs import DESIGN, ready, seen, slices
+from calib._prompts import cells_of, over_prompts
 from calib._results import Results, words
 from calib.stats import _check
-from calib.table import TableError
+from calib.table import TableError, check_ratings
 
 
 def choose_items(
@@ -188,37 +190,50 @@ def will_it_help(
 
 
 def plan(
-    scores: pd.DataFrame,
+    pilot: pd.DataFrame,
     gold: pd.DataFrame,
     *,
     prices: Mapping[str, float],
     half_width: float | None = None,
     budget: float | None = None,
+    max_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
 ) -> Results:
-    """What to buy: the number of labels and of judge scores that are worth most for the money.
+    """What to buy next: labels, items, prompts or draws.
+
+    From ratings, under one prompt or several and with draws or token probabilities, the variance
+    that prompts and draws have is known, and the plan says what more of each would do to the interval of
+    the gold-corrected mean. From scores alone it is about labels and judge scores as they are.
 
     Parameters
     ----------
-    scores, gold : DataFrame
-        A pilot, as for `interval`.
+    pilot : DataFrame
+        A judge's ratings of the items, or its scores.
+    gold : DataFrame
+        The human labels that are there so far, one rater.
     prices : mapping
-        Price of a "label" and of a "judge" score; of an "item" itself, where that costs anything.
+        Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
+        "item" itself and, with ratings, of writing a "prompt", where that costs anything.
     half_width : float, optional
         Wanted half of the interval, in score points: the cheapest way there.
     budget : float, optional
-        Instead: the most that this much money can buy.
+        Instead: the most that this much money can buy. With ratings, beyond the pilot.
+    max_items : int, optional
+        Items that there are to be had. With ratings only.
     by : str, optional
-        A column of the scores.
+        A column of the scores, such as "system". With scores only.
     confidence_level : float
 
     Returns
     -------
     Results
+        Of `calib.stats.budget_plan` for ratings, of `calib.stats.cost_optimal` for scores.
 
     Raises
     ------
+    TableError
+        If ratings hold one draw under one prompt only, so that nothing is known about either.
     ValueError
         If both or neither of `half_width` and `budget` are given, or a price is missing.
 
@@ -227,38 +242,114 @@ def plan(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
+    >>> gold = human[human["criterion"] == "coherence"].sample(40, random_state=1)
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> pilot = human[human["criterion"] == "coherence"].sample(40, random_state=1)
-    >>> print(calib.plan(judge, pilot, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
+    >>> print(calib.plan(judge, gold, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
     27 labels and 874 more judge scores for 63.01: worth 155 labels alone (r = 0.9224)
+    >>> sampled = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline", method="sample", draws=2),
+    ...                      progress=False)
+    >>> calib.plan(sampled, gold, prices={"label": 2, "judge": 0.01}, budget=50).one().next
+    'labels'
     """
-    _check_prices(prices)
+    drawn = isinstance(pilot, pd.DataFrame) and ("weight" in pilot or "draw" in pilot)
+    _check_prices(prices, ("label", "judge", "item", *(["prompt"] if drawn else [])))
     if (half_width is None) == (budget is None):
         raise ValueError("`half_width` or `budget` must be given, and only one of them.")
+    aim: dict[str, Any] = {"half_width": half_width, "budget": budget}
+    if drawn:
+        if by is not None:
+            raise ValueError(f"`by` needs scores: what draws and prompts do is asked of all items, but got {by!r}.")
+        aim |= {"prices": prices, "max_items": max_items, "confidence_level": confidence_level}
+        return _plan_of_ratings(pilot, gold, aim)
+    if max_items is not None:
+        raise ValueError(f"`max_items` needs ratings as the pilot, but got {max_items!r} with scores.")
+    return _plan_of_scores(pilot, gold, prices, aim, by, confidence_level)
+
+
+def _plan_of_scores(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    prices: Mapping[str, float],
+    aim: dict[str, Any],
+    by: str | None,
+    confidence_level: float,
+) -> Results:
     costs: dict[str, Any] = {f"cost_{name}": float(price) for name, price in prices.items()}
 
     def best(part: pd.DataFrame) -> stats.Result:
         rho = stats.will_it_help(part["y"], part["x"]).rho
-        if half_width is None:
-            return stats.cost_optimal(rho, budget=budget, **costs)
+        if aim["half_width"] is None:
+            return stats.cost_optimal(rho, budget=aim["budget"], **costs)
         sd = float(part["y"].std(ddof=1))
         # labels alone that would do, from a number of items that sets no limit
         alone = stats.labels_needed(
-            rho=rho, sd=sd, n_items=_MANY, half_width=half_width, confidence_level=confidence_level
+            rho=rho, sd=sd, n_items=_MANY, half_width=aim["half_width"], confidence_level=confidence_level
         )
         return stats.cost_optimal(rho, effective_n=alone.n_gold_alone, **costs)
 
     return _each(scores, gold, by, best)
 
 
+def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, Any]) -> Results:
+    table, people = check_ratings(ratings), ready(gold, "gold")
+    labels, results = [], []
+    for label, rows in over_prompts(table[table["method"] != "human"], "pilot"):
+        theirs = people[people["criterion"] == label["criterion"]]
+        if not len(theirs) or theirs["item"].duplicated().any():
+            raise TableError(f"`gold` must have one score per item of {label['criterion']!r}, but has {seen(theirs)}.")
+        exact = label["method"] == "logprob"
+        index, x, variance = cells_of(rows, judges=False, exact=exact)
+        score = _row_means(_row_means(x) if x.ndim == 3 else x)
+        y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(index).to_numpy(dtype=float)
+        both = np.isfinite(y) & np.isfinite(score)
+        scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
+        facts = _components(label, x, variance) | ends_of(scales, label) | _labelled(label, y[both], score[both])
+        read = int(np.isfinite(score).sum())
+        results.append(_named(label, partial(stats.budget_plan, n_items=read, **facts, **aim)))
+        labels.append(label | {"n_unmatched": int((~theirs["item"].astype(object).isin(index)).sum())})
+    return Results(tuple(labels), tuple(results))
+
+
+def _labelled(label: dict[str, Any], y: Any, score: Any) -> dict[str, Any]:
+    if len(y) < 4 or not np.ptp(y) or not np.ptp(score):
+        raise ValueError(
+            f"{words(label)}: `gold` must label four items of the pilot at least, with labels and scores that vary, "
+            f"but labels {len(y)}."
+        )
+    facts = {"rho": float(np.corrcoef(y, score)[0, 1]), "sd": float(np.std(y, ddof=1)), "mean": float(np.mean(y))}
+    return facts | {"n_gold": len(y)}
+
+
+def _components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
+    """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
+    prompts = x.shape[1]
+    size: dict[str, Any] = {"prompts": prompts, "draws": math.inf if variance is not None else x.shape[2]}
+    if prompts > 1:
+        study = stats.g_study(x, draw_variance=variance, confidence_level=None)
+        found = {part.name: part.estimate for part in study.components}
+        parts = {"item_prompt": found.get("item_prompt", found.get("residual")), "draw": found.get("draw", 0.0)}
+        return size | parts | {"item": found["item"]}
+    if variance is None and x.shape[2] < 2:
+        raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
+    if variance is not None:
+        one = stats.exact_components(x[:, 0], variance[:, 0])
+    else:
+        one = stats.variance_components(x[:, 0])
+    return size | {"item": one.between, "item_prompt": 0.0, "draw": one.within}
+
+
+def _row_means(values: Any) -> Any:
+    read = np.isfinite(values).sum(axis=-1)
+    return np.where(read > 0, np.nansum(values, axis=-1) / np.maximum(read, 1), np.nan)
+
+
 _MANY = 10**9
 
 
-def _check_prices(prices: Mapping[str, float]) -> None:
-    known = ("label", "judge", "item")
+def _check_prices(prices: Mapping[str, float], known: Sequence[str]) -> None:
     for name in prices:
         if name not in known:
-            raise ValueError(f"`prices` must be of 'label', 'judge' or 'item', but got {name!r}.")
+            raise ValueError(f"`prices` must be of {', '.join(map(repr, known))}, but got {name!r}.")
     for name in known[:2]:
         if name not in prices:
             raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")

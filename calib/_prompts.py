@@ -70,13 +70,13 @@ def sensitivity(
     table = table[table["method"] != "human"]
     owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
     labels, results = [], []
-    for label, rows in _over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
+    for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
         if rows["prompt"].nunique() < 2:
             raise TableError(
                 f"{words(label)}: `ratings` must be under two prompts at least, but are under one, "
                 f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
             )
-        index, x, variance = _cells(rows, judges=judges, exact=label["method"] == "logprob")
+        index, x, variance = cells_of(rows, judges=judges, exact=label["method"] == "logprob")
         group = None if owners is None else _known(owners, index)
         try:
             result = stats.g_study(
@@ -89,9 +89,7 @@ def sensitivity(
     return Results(tuple(labels), tuple(results))
 
 
-def _over_prompts(
-    frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY
-) -> Iterator[tuple[dict[str, Any], Any]]:
+def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
     """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
     if not len(frame):
         raise TableError(f"`{argument}` must hold scores of a judge, but has none.")
@@ -103,7 +101,7 @@ def _over_prompts(
         yield label, rows
 
 
-def _cells(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
+def cells_of(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
     """Scores as items x prompts (x judges) x draws, and the variance of one draw where it is known."""
     facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
     good = (rows["status"] == "ok") & rows["score"].notna()
@@ -191,8 +189,8 @@ def prompt_mean(
     for label, rows in _judged(scores):
         for value, part in parts_of(rows, by):
             whole = label | value
-            wide = _wide(part)
-            group = _shared(part, groups, wide.index)
+            wide = wide_of(part)
+            group = shared_groups(part, groups, wide.index)
             results.append(
                 _named(whole, lambda w=wide, g=group: stats.prompt_mean(w, groups=g, confidence_level=confidence_level))
             )
@@ -286,11 +284,11 @@ def averaging(
             raise TableError(
                 f"`gold` must have one score per item of {label['criterion']!r}; pool or select the raters."
             )
-        wide = _wide(rows)
+        wide = wide_of(rows)
         y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(wide.index)
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
         options = ends_of(scales, label) | {
-            "groups": _shared(rows, groups, wide.index),
+            "groups": shared_groups(rows, groups, wide.index),
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}
@@ -342,17 +340,17 @@ def rank_stability(scores: pd.DataFrame) -> Results:
 
 def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     frame = ready(scores, "scores")
-    yield from _over_prompts(frame[frame["method"] != "human"], "scores")
+    yield from over_prompts(frame[frame["method"] != "human"], "scores")
 
 
-def _wide(rows: pd.DataFrame) -> pd.DataFrame:
+def wide_of(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per item, one column per prompt."""
     keys = rows.assign(item=rows["item"].astype(object), prompt=rows["prompt"].astype(object))
     wide = keys.set_index(["item", "prompt"])["score"].unstack("prompt")  # noqa: PD010 - one score each
     return wide.reindex(index=pd.unique(keys["item"]), columns=pd.unique(keys["prompt"]))
 
 
-def _shared(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> Any:
+def shared_groups(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> Any:
     if groups is None:
         return None
     heads = rows.assign(item=rows["item"].astype(object)).drop_duplicates("item").set_index("item")
@@ -369,7 +367,7 @@ def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError(f"no scores of system {name!r}; there are {there}.")
     if part.duplicated(["group", "prompt"]).any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
-    return _wide(part.assign(item=part["group"]))
+    return wide_of(part.assign(item=part["group"]))
 
 
 def _need_systems(rows: pd.DataFrame) -> None:

@@ -227,6 +227,7 @@ def rate(
     inputs: Annotated[list[str] | None, typer.Option(help="Columns shown, the last is rated; repeatable.")] = None,
     scale: Annotated[str | None, typer.Option(help="'1|2|3|4|5' (default) or 'no=0|yes=1'.")] = None,
     reasoning: Annotated[str, typer.Option(help="form (the label alone), think or json (reasons first).")] = "form",
+    variants: Annotated[int, typer.Option(help="Wordings of each prompt; the first is the prompt itself.")] = 1,
     method: Annotated[str, typer.Option(help="auto, logprob or sample.")] = "auto",
     draws: Annotated[int | None, typer.Option(help="Samples, or chains of reasoning, per item.")] = None,
     temperature: Annotated[float, typer.Option(help="Of the draws.")] = 1.0,
@@ -278,6 +279,11 @@ def rate(
         continuation=continuation,
     )
     prompts = _prompts(criterion, criteria, scale, tuple(inputs or ("source", "output")), reasoning)
+    prompts = [variant for prompt in prompts for variant in prompt.variants(variants)] if variants != 1 else prompts
+    for prompt in prompts if variants > 1 else []:
+        _say(
+            f"{prompt.id}: {', '.join(f'{facet} {choice}' for facet, choice in prompt.changes) or 'the prompt itself'}"
+        )
     table = calib.table.read(items, "items")
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
@@ -313,7 +319,7 @@ def _prompts(
 def summarize(
     ratings: Annotated[Path, typer.Argument(help="Table of ratings.")],
     items: Items = None,
-    pool: Annotated[str | None, typer.Option(help="'rater': average the raters of an item.")] = None,
+    pool: Annotated[str | None, typer.Option(help="'rater' or 'prompt': average them for each item.")] = None,
     out: Out = None,
 ) -> None:
     """One score per item, criterion and rater: the expectation of its score distribution."""
@@ -483,8 +489,12 @@ def converge(
     human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
     method: Coefficient = "spearman",
     sizes: Annotated[list[int] | None, typer.Option(help="Number of draws; repeatable.")] = None,
-    n_subsets: Annotated[int, typer.Option(help="Random subsets of the draws.")] = 100,
+    groups: Annotated[
+        str, typer.Option(help="The column of what items share; '' takes items as independent.")
+    ] = "group",
+    n_subsets: Annotated[int, typer.Option(help="Random subsets of the draws.")] = 200,
     unlike: Annotated[bool, typer.Option("--unlike", help="Compare with what estimates something else, too.")] = False,
+    confidence_level: ConfidenceLevel = 0.95,
     rng: Annotated[int | None, typer.Option(help="Seed of the subsets.")] = None,
     item: OwnItem = None,
     score: OwnScore = None,
@@ -499,11 +509,59 @@ def converge(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
     expected, people = _scores(own, None, [exact], human)
     draws = calib.table.read(sampled, "ratings")
-    options = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "unlike": unlike, "rng": rng}
+    options: dict[str, Any] = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "unlike": unlike, "rng": rng}
+    options |= {"groups": groups or None, "confidence_level": confidence_level}
     results = calib.convergence(draws, expected, human=people, **options)
     _show_results(results, out)
     for line in str(results).splitlines():
         _paragraph(line)
+
+
+@app.command()
+def sensitivity(
+    ratings: Annotated[Path, typer.Argument(help="Ratings of the same items under several prompts.")],
+    items: Items = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="People's scores of some items: does averaging prompts help?")
+    ] = None,
+    by: By = None,
+    judges: Annotated[bool, typer.Option("--judges", help="Take the raters as a further facet.")] = False,
+    groups: Annotated[
+        str, typer.Option(help="The column of what items share; '' takes items as independent.")
+    ] = "group",
+    method: Annotated[str, typer.Option(help="auto, moments or reml.")] = "auto",
+    calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
+    target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
+    confidence_level: ConfidenceLevel = 0.95,
+    out: Out = None,
+) -> None:
+    """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
+    import calib
+
+    table = calib.table.read(ratings, "ratings")
+    texts = None if items is None else calib.table.read(items, "items")
+    options: dict[str, Any] = {"groups": groups or None, "confidence_level": confidence_level}
+    studies = calib.sensitivity(table, texts, judges=judges, method=method, **options)
+    _show_results(studies, out)
+    _designs(studies, calls, target)
+    if judges:
+        return
+    scores = calib.summarize(table, texts)
+    _lines(calib.prompt_mean(scores, by=by, **options))
+    if {"group", "system"} <= set(scores) and len(scores["system"].unique()) > 1:
+        _lines(calib.rank_stability(scores))
+    if gold is not None:
+        _lines(calib.averaging(scores, calib.table.read(gold, "scores"), **options))
+
+
+def _designs(studies: Results, calls: int, target: float | None) -> None:
+    """What as many replies, spent otherwise, would give."""
+    for label, study in zip(studies.labels, studies, strict=True):
+        confounded = any(part.name == "residual" for part in study.components)
+        designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
+        designs += [] if target is None else [study.cheapest(target)]
+        for design in designs:
+            _paragraph(f"{label['criterion']}, {label['rater']}: {design}" if "rater" in label else str(design))
 
 
 @app.command()
@@ -637,7 +695,10 @@ def plan(
     half_width: Annotated[float | None, typer.Option(help="Wanted half of the interval, in score points.")] = None,
     budget: Annotated[float | None, typer.Option(help="Instead: money to spend; needs prices.")] = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
-    price_judge: Annotated[float | None, typer.Option(help="Price of a judge score.")] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
+    price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
+    price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,
+    max_items: Annotated[int | None, typer.Option(help="Ratings only: items that there are to be had.")] = None,
     by: By = None,
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
@@ -656,15 +717,31 @@ def plan(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, [scores], gold)
+    named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
+    prices = {name: price for name, price in named.items() if price is not None}
+    options: dict[str, Any] = {"half_width": half_width, "confidence_level": confidence_level}
+    pilot = _pilot(scores, own) if prices and by is None else None
+    if pilot is not None:
+        _lines(calib.plan(pilot, people, prices=prices, budget=budget, max_items=max_items, **options))
+        return
     answers = [calib.will_it_help(judged, people, by=by, confidence_level=confidence_level)]
-    prices = {k: v for k, v in (("label", price_label), ("judge", price_judge)) if v is not None}
-    options: dict[str, Any] = {"by": by, "half_width": half_width, "confidence_level": confidence_level}
     if prices or budget is not None:
-        answers.append(calib.plan(judged, people, prices=prices, budget=budget, **options))
+        answers.append(calib.plan(judged, people, prices=prices, budget=budget, by=by, **options))
     if half_width is not None:
-        answers.append(calib.labels_needed(judged, people, **options))
+        answers.append(calib.labels_needed(judged, people, by=by, **options))
     for answer in answers:
         _lines(answer)
+
+
+def _pilot(path: Path, own: dict[str, str]) -> pd.DataFrame | None:
+    """Ratings that say what prompts or draws do; None for scores, or one draw of one prompt."""
+    import calib
+
+    if own or not {"weight", "draw"} & set(calib.table.read_frame(path)):
+        return None
+    ratings = calib.table.read(path, "ratings")
+    several = any(len(ratings[name].unique()) > 1 for name in ("prompt", "draw"))
+    return ratings if several or (ratings["method"] == "logprob").any() else None
 
 
 @app.command()

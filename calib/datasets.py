@@ -72,10 +72,9 @@ _COMPOSO: dict[str, tuple[str, str, dict[str, int]]] = {
 }
 _COMPOSO_COOLER = {0.0: 1730, 0.3: 1731, 0.7: 1734}  # temperature: rows; gpt-5.4 under the prompt "base" alone
 _COMPOSO_ERRORS = {"empty_response": "refused", "policy_refusal": "refused", "no_score_found": "unread"}
-_SHORT = ("rts",)
 _LLM_SUMMEVAL = {
     "gpt-3.5-turbo-0301": LLM_SUMMEVAL_PROMPTS,
-    **dict.fromkeys(("gpt-4-0314", "llama-2-7b-chat-hf", "llama-2-13b-chat-hf", "llama-2-70b-chat-hf"), _SHORT),
+    **dict.fromkeys(("gpt-4-0314", "llama-2-7b-chat-hf", "llama-2-13b-chat-hf", "llama-2-70b-chat-hf"), ("rts",)),
 }
 _LLM_SUMMEVAL_SYSTEMS = tuple(f"M{number}" for number in (8, 9, 10, 11, 12, 13, 14, 15, 17, 20, 22, 23))
 _WORDS = {word: number for number, word in enumerate(("one", "two", "three", "four", "five"), 1)}
@@ -485,7 +484,7 @@ def load_forest_badmodel() -> Tables:
 
 
 def load_composo(
-    judge: str = "gpt-5.4", prompts: Iterable[str] | None = None, *, temperature: float | None = None
+    judge: str = "gpt-5.4", prompts: str | Iterable[str] | None = None, *, temperature: float | None = None
 ) -> Tables:
     """RewardBench 2: four responses to each query, scored 8 times by a judge, under up to seven prompts.
 
@@ -494,7 +493,7 @@ def load_composo(
     judge : str, default "gpt-5.4"
         gpt-5.4 and gpt-5.4-mini (seven prompts), gpt-5.4-nano (base alone), claude-sonnet-4-6
         and claude-haiku-4-5 (base and criteria).
-    prompts : sequence of str, optional
+    prompts : str or sequence of str, optional
         Which of base, criteria, cal-low, cal-high, cal-both, cal-cross, combined; default all
         that the judge has.
     temperature : {0.0, 0.3, 0.7}, optional
@@ -505,8 +504,8 @@ def load_composo(
     -------
     items : DataFrame
         A row for each response that the files hold: `group` is the query, `subset` its
-        kind, `response` 1 to 4, `best` True for the response that people prefer to the other
-        three (always the first one). Texts are not in the files.
+        kind, `response` 1 to 4, `best` 1 for the one that is right or better than the other
+        three by the benchmark (always the first one) and 0 for these. Texts are not in the files.
     ratings : DataFrame
         Criterion ``quality`` from 1 to 10, a row for each of the 8 draws. A draw without a
         score says why: ``refused``, ``unread`` or ``failed``.
@@ -530,8 +529,8 @@ def load_composo(
     """
     _member("judge", judge, tuple(_COMPOSO))
     runs = _composo_runs(judge, temperature)
-    wanted = tuple(runs) if prompts is None else tuple(prompts)
-    for prompt in wanted:
+    wanted = tuple(runs) if prompts is None else (prompts,) if isinstance(prompts, str) else tuple(prompts)
+    for prompt in wanted or ("",):
         _member("prompts", prompt, tuple(runs))
     records = [_composo_records(*runs[prompt]) for prompt in wanted]
     items = _composo_items(record for part in records for record in part)
@@ -858,7 +857,7 @@ def _composo_items(records: Iterable[Row]) -> pd.DataFrame:
     # the number alone is not unique: some are both in Factuality and in another subset
     groups = {f"{record['subset']}-{record['id']}": record["subset"] for record in records}
     return pd.DataFrame(
-        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": number == 1}
+        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": int(number == 1)}
         for group, subset in groups.items()
         for number in range(1, 5)
     )

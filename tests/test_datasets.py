@@ -200,6 +200,8 @@ def test_options_are_checked_before_any_file_is_read():
         datasets.load_composo("gpt-4")
     with pytest.raises(ValueError, match=r"^`prompts` must be one of base, criteria, but got 'combined'\.$"):
         datasets.load_composo("claude-haiku-4-5", ["base", "combined"])
+    with pytest.raises(ValueError, match=r"^`prompts` must be one of base, but got ''\.$"):
+        datasets.load_composo("gpt-5.4-nano", [])
     for judge, temperature in {"gpt-5.4-mini": 0.3, "gpt-5.4": 1.0}.items():
         message = (
             f"`temperature` must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None, but got {temperature} with {judge}."
@@ -539,7 +541,7 @@ def test_composo_prompts_and_draws():
         # cells of the files that are null, by the error beside them
         ("gpt-5.4", {}, 1.0, 32 * 12196, {"refused": 381, "unread": 1}),
         ("gpt-5.4", {"temperature": 0}, 0.0, 32 * 1730, {"refused": 18}),
-        ("gpt-5.4-mini", {"prompts": ["cal-both"]}, 1.0, 32 * 1733, {"failed": 1144, "refused": 103, "unread": 4}),
+        ("gpt-5.4-mini", {"prompts": "cal-both"}, 1.0, 32 * 1733, {"failed": 1144, "refused": 103, "unread": 4}),
         ("gpt-5.4-nano", {}, 1.0, 32 * 1718, {"refused": 54}),
         ("claude-sonnet-4-6", {"prompts": ["base"]}, None, 32 * 1763, {"failed": 37, "refused": 361, "unread": 27}),
         ("claude-haiku-4-5", {}, None, 64 * 1763, {"failed": 116, "unread": 104}),
@@ -556,7 +558,7 @@ def test_composo_judges(judge, options, temperature, n_draws, gaps):
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "prompt", "n", "accuracy"),
-    # README of the repository: how often the mean of 8 draws puts the preferred response above the other three
+    # README of the repository: how often the mean of 8 draws puts the best response above the other three
     [
         ("gpt-5.4", "base", 1730, 81.5),
         ("gpt-5.4", "criteria", 1741, 83.6),

@@ -15,7 +15,9 @@ Its noise, by design: the latent score of each item is off by a fixed amount bet
 -0.45 and +0.45 label steps (a hash of criterion and texts); the distribution over
 labels is a discretised normal with sd 0.6 steps around it; 1 % of the mass goes to a
 token that is no label; and when it reasons first, each chain moves the latent score
-by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone.
+by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone. A wording other than
+the plain one (a variant) is up to 0.5 steps strict or kind, and up to 0.6 off item by item, by
+hashes of its text; the plain one is neither, so that it is not one of the variants' population.
 """
 
 from __future__ import annotations
@@ -32,12 +34,19 @@ from typing import Any, NamedTuple
 _SPREAD = 0.6
 _BIAS = 0.45
 _LEAK = 0.01
+_PROMPT = 0.5
+_ITEM_PROMPT = 0.6
 _NOT_A_LABEL = "?"
 
 _SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
 _CRITERION = re.compile(r"^(?:## )?Criterion: (.+)$", re.MULTILINE)
 _LABELS = re.compile(r"^Labels, from (worst to best|best to worst): (.+)$", re.MULTILINE)
 _REWORD = re.compile(r"\ATask: (.+?)\n\nCriterion: [^\n]+\n(.*)\n\nReword the task and ", re.DOTALL)
+_PLAIN = re.compile(
+    r"(?:(?!\n\n).)+\n\nCriterion: .*\n\n"
+    r"Labels, from worst to best: [^\n]+\n(?:Answer|First)[^\n]*\nYour rating [^\n]+",
+    re.DOTALL,
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _FACT = re.compile(r"\d[\d.,:]*\d|\d|(?<![.!?\"] )(?<!^)\b[A-Z][a-z]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -116,7 +125,11 @@ def _read(question: str) -> _View:
     labels = _listed(*found.groups()) if (found := _LABELS.search(head)) else ()
     criterion = found[1].strip() if (found := _CRITERION.search(head)) else ""
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
-    bias = _BIAS * (2 * _uniform(criterion + "\0" + source + "\0" + output, 0, "bias") - 1)
+    texts = source + "\0" + output
+    bias = _BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
+    if not _PLAIN.fullmatch(head.strip()) or head.startswith(_TASK_LEADS):
+        bias += _PROMPT * (2 * _uniform(head, 0, "prompt") - 1)
+        bias += _ITEM_PROMPT * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
     return _View(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias, criterion)
 
 

@@ -100,7 +100,9 @@ class Run:
 
     def dry(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
-        steps = [body for body, key in map(self._steps, prompts) if body and key not in self.store]
+        # variants of a prompt share the request for its steps
+        missing = {key: body for body, key in map(self._steps, prompts) if body and key not in self.store}
+        steps = list(missing.values())
         prompts = [self._stepped(prompt) for prompt in prompts]
         plan = Plan(self._method(prompts[0], rows[0]), "", self._ways(prompts[0], rows[0])[0])
         wanted = {call.key: call for prompt in prompts for row in rows for call in self._calls(plan, prompt, row)}

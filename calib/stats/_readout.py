@@ -134,8 +134,8 @@ def _hypergeometric_terms(kinds: Floats, size: int, correction: str) -> Floats:
     x = np.arange(1.0, size + 1)
     count, total = kinds[:, :1], kinds[:, 1:]
     logs = _log_choose(count, x) + _log_choose(total - count, size - x)
-    with np.errstate(invalid="ignore"):
-        logs = np.where(total >= size, logs - _log_choose(total, size), np.nan)
+    with np.errstate(invalid="ignore"):  # NaN where there are fewer than `size`: infinity less infinity
+        logs = logs - _log_choose(total, size)
     return np.asarray(np.exp(logs) @ _gain(x, size, correction))
 
 
@@ -292,7 +292,7 @@ def distribution_fit(
     keep = ((counts - impossible).sum(axis=1) > 0) & np.isfinite(share).all(axis=1)
     if not keep.any():
         raise ValueError("`samples` and `p` must have an item with draws on levels that have mass.")
-    counts, share, lost = (counts - impossible)[keep], share[keep], int(impossible[keep].sum())
+    counts, share, lost = (counts - impossible)[keep], share[keep], int(impossible.sum())
     total = counts.sum(axis=1)
     found = _distances(counts, share)
     source = np.random.default_rng(rng)

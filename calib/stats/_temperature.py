@@ -208,8 +208,8 @@ def fit_temperature(
     Raises
     ------
     ValueError
-        If lengths differ, a label is not a level, fewer than two labels or groups are left, or no item has
-        two levels of unlike probability, so that temperature changes nothing.
+        If lengths differ, a label is not a level, or there are not two independent labels of
+        items with two levels of unlike probability, so that temperature changes nothing.
 
     References
     ----------

@@ -109,7 +109,7 @@ def convergence_rows() -> Iterator[Row]:
     top = np.array([np.argmax(curve.human) for curve in curves["kendall"]])
     yield row("all", "runs whose tau-b is largest at N <= 10", "-", sum(np.array(SIZES)[top] <= 10))
     rng = np.random.default_rng(3)
-    off = [abs(rmse_of_subsets(x, n, rng) / predicted(x, n) - 1) for _, x, _ in data for n in SIZES[:-1]]
+    off = [error for _, x, _ in data for error in rmse_errors(x, rng)]
     yield row("all", "largest relative error of the RMSE law", f"{SUBSETS} subsets", max(off))
     singles = [variance_components(x).icc for _, x, _ in data]
     yield row("all", "reliability of one draw, smallest", "-", min(singles))
@@ -132,15 +132,13 @@ def worst(curves: list[calib.stats.Convergence]) -> float:
     return max(float(np.max(np.abs(np.subtract(c.human, c.human_predicted)[:-1]))) for c in curves)
 
 
-def rmse_of_subsets(x: np.ndarray, size: int, rng: np.random.Generator) -> float:
-    """Measured by random subsets, as a check of the closed form that `convergence` gives."""
-    shuffled = rng.permuted(np.broadcast_to(x, (SUBSETS, *x.shape)), axis=2)[:, :, :size]
-    return float(np.sqrt(np.mean((shuffled.mean(axis=2) - x.mean(axis=1)) ** 2)))
-
-
-def predicted(x: np.ndarray, size: int) -> float:
-    """The same from the within-item variance."""
-    return float(np.sqrt(variance_components(x).within * (1 / size - 1 / x.shape[1])))
+def rmse_errors(x: np.ndarray, rng: np.random.Generator) -> Iterator[float]:
+    """Relative errors of the RMSE law against random subsets (`convergence` itself has the closed form)."""
+    shuffled, whole = rng.permuted(np.broadcast_to(x, (SUBSETS, *x.shape)), axis=2), x.mean(axis=1)
+    within = variance_components(x).within
+    for size in SIZES[:-1]:
+        measured = np.mean((shuffled[:, :, :size].mean(axis=2) - whole) ** 2)
+        yield abs(float(np.sqrt(measured / (within * (1 / size - 1 / x.shape[1])))) - 1)
 
 
 def topical_chat_rows() -> Iterator[Row]:
@@ -216,7 +214,7 @@ def within(judge: str, run: str, prompts: list[dict[str, np.ndarray]]) -> Iterat
 
 
 def accuracy(judge: str, prompt: str) -> Iterator[Row]:
-    """How often the preferred response is above the other three, by one draw and by the mean of eight."""
+    """How often the best response is above the other three, by one draw and by the mean of eight."""
     _, ratings = calib.load_composo(judge, [prompt])
     draws = ratings["score"].to_numpy().reshape(-1, 4, 8)
     read = np.isfinite(draws).sum(axis=2)
@@ -224,11 +222,12 @@ def accuracy(judge: str, prompt: str) -> Iterator[Row]:
     for size, scores in means.items():
         best, others = scores[:, 0], scores[:, 1:].max(axis=1)
         known = np.isfinite(best + others)
+        yield row(f"{judge}, {prompt}", "best response above all others, %", size, 100 * (best > others)[known].mean())
         yield row(
-            f"{judge}, {prompt}", "preferred response above all others, %", size, 100 * (best > others)[known].mean()
-        )
-        yield row(
-            f"{judge}, {prompt}", "and level with the best of them, %", size, 100 * (best == others)[known].mean()
+            f"{judge}, {prompt}",
+            "best response level with another at the top, %",
+            size,
+            100 * (best == others)[known].mean(),
         )
 
 

@@ -159,9 +159,9 @@ def test_temperature_of_draws_is_that_of_labels():
 
 def test_impossible_draws_are_counted_and_left_out():
     samples, p = [[1, 2, 3, 3], [1, 2, 2, 1], [3, 3, 3, 3]], [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.5, 0.5, 0.0]]
-    with pytest.warns(CalibWarning, match="impossible_draws: 2 of 8 draws are of levels with probability 0"):
+    with pytest.warns(CalibWarning, match="impossible_draws: 6 of 12 draws are of levels with probability 0"):
         result = distribution_fit(samples, p, LEVELS, n_resamples=9)
-    assert (result.n, result.n_draws, result.n_impossible, result.n_dropped) == (2, 6, 2, 1)
+    assert (result.n, result.n_draws, result.n_impossible, result.n_dropped) == (2, 6, 6, 1)
     rest = distribution_fit([[1, 2, np.nan, np.nan], [1, 2, 2, 1]], p[:2], LEVELS, n_resamples=9)
     assert result.total_variation == rest.total_variation
     assert result.chi_square == rest.chi_square
@@ -268,6 +268,10 @@ def test_unlike_ties_warn_where_tau_b_or_gamma_is_asked_for():
         point_scores(draws, human, methods=["kendall"])
     assert point_scores(draws, human, methods=["spearman", "pairs"]).warnings == ()
     assert point_scores(draws[:, :1], human).warnings == ()  # one draw: every reading is the same
+    # of three draws on two levels the mode ties 1.6 times as many pairs as the mean does
+    result = point_scores(drawn([[0.5, 0.5]] * 200, 3, np.random.default_rng(9)), np.arange(200))
+    assert 1.4 < result.readings[2].ties / result.readings[0].ties < 1.8
+    assert result.warnings == ()
 
 
 @pytest.mark.filterwarnings("ignore:unequal_ties")

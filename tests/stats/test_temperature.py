@@ -185,6 +185,9 @@ def test_labels_at_the_mode_alone_have_no_lower_end():
         result = fit_temperature(p, y, LEVELS)
     assert (result.tau, result.interval.low, result.nll_after, result.rps_after) == (0, 0, 0, 0)
     assert np.isnan(result.std_error)
+    with pytest.warns(CalibWarning, match="all_at_mode"):  # copies of the labels add nothing here either
+        copied = fit_temperature(np.repeat(p, 4, axis=0), np.repeat(y, 4), LEVELS, groups=np.repeat(range(30), 4))
+    assert copied.interval == pytest.approx(result.interval)
     # at the upper end the deviance from the best, which is 0, is the squared t quantile
     at_end = temper(p, result.interval.high)[np.arange(30), y - 1]
     assert -2 * np.log(at_end).sum() == pytest.approx(stats.t.ppf(0.975, 29) ** 2)
@@ -209,7 +212,7 @@ def test_impossible_labels_are_counted_and_left_out_or_given_a_floor():
     assert (result.n, result.n_impossible) == (60, 3)
     assert (result.tau, result.nll_before, result.nll_after) == (rest.tau, rest.nll_before, rest.nll_after)
     assert result.rps_after > rest.rps_after  # where they do count
-    floored = fit_temperature(p, y, LEVELS, floor=0.01)
+    floored = fit_temperature(5 * p, y, LEVELS, floor=0.01)  # weights are probabilities before the floor
     assert (floored.n_impossible, floored.floor, floored.warnings) == (0, 0.01, ())
     by_hand = fit_temperature(p / p.sum(axis=1, keepdims=True) + 0.01, y, LEVELS)
     assert floored.tau == pytest.approx(by_hand.tau)
