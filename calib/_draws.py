@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib._pairs import ready, seen, slices
-from calib._results import Results
+from calib._results import Results, words
 from calib.stats import _check
 from calib.table import TableError, check_ratings
 
@@ -176,15 +177,9 @@ def point_scores(
     >>> result.value("mean", "spearman") > result.value("draw", "spearman")
     True
     """
-    table = check_ratings(ratings)
-    table = table[table["method"].isin(["sample", "logprob"])]
-    if not len(table):
-        raise TableError(
-            "`ratings` must hold draws (method 'sample') or token probabilities ('logprob'), but has none."
-        )
     people, source = ready(human, "human"), np.random.default_rng(rng)
     labels, results = [], []
-    for label, rows in slices(table):
+    for label, rows in _readable(ratings):
         weights, levels = _weights(rows)
         aim = _column(people, label, ("criterion",), "human").reindex(weights.index)
         drawn = label["method"] == "sample"
@@ -195,6 +190,231 @@ def point_scores(
         results.append(result)
     _unlike_entropies(labels)
     return Results(tuple(labels), tuple(results))
+
+
+def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+    """How much a judge's draws vary within an item, against its expectations between items.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        Sampled draws, or token probabilities, which say exactly how draws would vary.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.variance_components`, or `exact_components` for token probabilities; with `r`
+        `calib.stats.draws_needed` says how many draws are enough.
+
+    Raises
+    ------
+    TableError
+        If there are neither draws nor probabilities.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
+    >>> found = calib.variance_components(ratings).one()
+    >>> found.method, calib.stats.draws_needed(found.r, 0.95) <= 5
+    ('logprob', True)
+    """
+    labels, results = [], []
+    for label, rows in _readable(ratings):
+        if label["method"] == "sample":
+            ask = partial(stats.variance_components, _drawn(rows), confidence_level=confidence_level)
+        else:
+            weights, levels = _weights(rows)
+            moments = (read(weights, levels) for read in (stats.expectation, stats.variance))
+            ask = partial(stats.exact_components, *moments, confidence_level=confidence_level)
+        results.append(_asked(label, ask))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+    """Variance between chains of reasoning and of the label after one: `calib.stats.chain_components` on tables.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        Token probabilities after several drawn chains per item (method "chain").
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        `calib.stats.chain_plan` takes their `between` and `within`, and what chains and labels cost.
+
+    Raises
+    ------
+    TableError
+        If there are no chains.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> prompt, judge = calib.geval_prompt("fluency", reasoning="think"), calib.Judge("offline", draws=4)
+    >>> found = calib.chain_components(calib.rate(items.head(50), prompt, judge, progress=False)).one()
+    >>> print(calib.stats.chain_plan(found.between, found.within, tokens_chain=200, tokens_label=3, budget=800))
+    3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
+    """
+    table = check_ratings(ratings)
+    table = table[table["method"] == "chain"]
+    if not len(table):
+        raise TableError("`ratings` must hold chains of reasoning (method 'chain'), but has none.")
+    labels, results = [], []
+    for label, rows in slices(table):
+        place = rows.groupby(["run", "draw"], observed=True).ngroup()
+        weights, levels = _weights(rows.assign(item=rows["item"].astype(str) + "\0" + place.astype(str)))
+        names = weights.index.str.rpartition("\0").droplevel(1)
+        moments = pd.DataFrame(
+            {"mean": stats.expectation(weights, levels), "var": stats.variance(weights, levels)}, names
+        )
+        tables = [moments[name].unstack() for name in moments]  # noqa: PD010 - one chain each
+        results.append(_asked(label, partial(stats.chain_components, *tables, confidence_level=confidence_level)))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def distribution_fit(
+    sampled: pd.DataFrame,
+    exact: pd.DataFrame,
+    *,
+    n_resamples: int = 999,
+    rng: np.random.Generator | int | None = None,
+) -> Results:
+    """Whether sampled replies are distributed as the token probabilities say.
+
+    Parameters
+    ----------
+    sampled : DataFrame
+        Ratings with several draws per item (method "sample").
+    exact : DataFrame
+        Ratings of the same rater, criterion and prompt from token probabilities.
+    n_resamples, rng
+        As for `calib.stats.distribution_fit`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`.
+
+    Raises
+    ------
+    TableError
+        If there are no draws, or no token probabilities of the same prompt.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> sampled, exact = [calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline", method=m),
+    ...                              progress=False) for m in ("sample", "logprob")]
+    >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
+    True
+    """
+    drawn, told = check_ratings(sampled), check_ratings(exact)
+    drawn, told = drawn[drawn["method"] == "sample"], told[told["method"] == "logprob"]
+    if not len(drawn):
+        raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
+    source = np.random.default_rng(rng)
+    labels, results = [], []
+    for label, rows in slices(drawn):
+        same = _rows_of(told, label, ("criterion", "rater", "prompt"))
+        if not len(same):
+            raise TableError(
+                f"`exact` must have token probabilities of prompt {label['prompt']!r}, but has {seen(told)}."
+            )
+        (weights, levels), draws = _weights(same), _drawn(rows)
+        kept = draws[draws.index.isin(weights.index)]
+        ask = partial(stats.distribution_fit, kept, weights.reindex(kept.index), levels, n_resamples=n_resamples)
+        results.append(_asked(label, partial(ask, rng=source)))
+        labels.append(label | {"n_unmatched": len(draws) - len(kept)})
+    return Results(tuple(labels), tuple(results))
+
+
+def fit_temperature(
+    ratings: pd.DataFrame,
+    human: pd.DataFrame,
+    *,
+    groups: str | None = "group",
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+) -> Results:
+    """The temperature at which a judge's token probabilities fit people's labels best.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        Token probabilities (method "logprob").
+    human : DataFrame
+        Labels, each a level of the judge's scale; of several people each counts as one.
+    groups : str or None, default "group"
+        The column of `human` of what items share; several labels of one item are a group anyway.
+    floor, confidence_level
+        As for `calib.stats.fit_temperature`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of items
+        without probabilities).
+
+    Raises
+    ------
+    TableError
+        If there are no token probabilities, or no labels of their criterion.
+    ValueError
+        If a label is not a level: labels that were averaged are not labels any more.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> one = calib.summarize(people, items).query("rater == 'simulated-1'")
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
+    >>> found = calib.fit_temperature(ratings, one).one()
+    >>> found.nll_after <= found.nll_before, found.n_groups
+    (True, 24)
+    """
+    people = ready(human, "human")
+    table = check_ratings(ratings)
+    table = table[table["method"] == "logprob"]
+    if not len(table):
+        raise TableError("`ratings` must hold token probabilities (method 'logprob'), but has none.")
+    labels, results = [], []
+    for label, rows in slices(table):
+        weights, levels = _weights(rows)
+        theirs = _rows_of(people, label, ("criterion",))
+        theirs = theirs[theirs["score"].notna()]
+        if not len(theirs):
+            raise TableError(f"`human` must have labels of {label['criterion']!r}, but has {seen(people)}.")
+        known = theirs[theirs["item"].isin(weights.index)]
+        names = known["item"].astype(object)
+        owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
+        ask = partial(stats.fit_temperature, weights.reindex(names), known["score"], levels, groups=owner.tolist())
+        results.append(_asked(label, partial(ask, floor=floor, confidence_level=confidence_level)))
+        labels.append(label | {"n_unmatched": len(theirs) - len(known)})
+    return Results(tuple(labels), tuple(results))
+
+
+def _readable(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    table = check_ratings(ratings)
+    table = table[table["method"].isin(["sample", "logprob"])]
+    if not len(table):
+        raise TableError("`ratings` must hold draws (method 'sample') or probabilities ('logprob'), but has none.")
+    yield from slices(table)
+
+
+def _asked(label: dict[str, Any], ask: Callable[[], stats.Result]) -> stats.Result:
+    try:
+        return ask()
+    except ValueError as error:
+        raise ValueError(f"{words(label)}: {error}") from None
 
 
 def _weights(rows: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
