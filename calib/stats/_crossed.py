@@ -51,6 +51,8 @@ def _exact_cells(means: Floats, variance: Floats) -> Cells:
         raise ValueError(
             f"`draw_variance` must have the shape of `x`, (items, prompts), but got {variance.shape} and {means.shape}."
         )
+    if (variance < 0).any():
+        raise ValueError(f"`draw_variance` must not be negative, but got {float(np.nanmin(variance))}.")
     seen = np.isfinite(means) & np.isfinite(variance)
     return Cells(
         np.where(seen, means, np.nan), np.where(seen, np.inf, 0.0), np.where(seen, variance, 0.0), seen.astype(float)
@@ -131,7 +133,9 @@ def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
 
 def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
     """Restricted maximum likelihood under normal effects, none of them negative."""
-    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means)) or 1.0
+    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
+    if not scale:
+        return moments(cells._replace(means=np.zeros_like(cells.means)))  # nothing differs but the draws
     blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     kernels = _kernels(cells.means.shape)
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)

@@ -167,7 +167,8 @@ class GStudy(Result):
         Raises
         ------
         ValueError
-            If a number is below 1, or other draws than 1 are asked for where draws were not repeated.
+            If a number is below 1, other draws than 1 are asked for where draws were not repeated, or several
+            judges where there were none to be crossed.
 
         References
         ----------
@@ -176,6 +177,7 @@ class GStudy(Result):
         asked = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {name: _numbers(value, name) for name, value in asked.items()}
         self._check_draws(lists["draws"])
+        self._check_judges(lists["judges"])
         return self._designs(list(product(lists["prompts"], lists["judges"], lists["draws"])))
 
     def equal_calls(self, calls: int) -> DStudy:
@@ -199,6 +201,7 @@ class GStudy(Result):
         target: float,
         *,
         coefficient: str = "phi",
+        judges: int = 1,
         price_reply: float = 1.0,
         price_prompt: float = 0.0,
         n_items: int = 1,
@@ -210,6 +213,8 @@ class GStudy(Result):
         target : float
             Between 0 and 1.
         coefficient : {"phi", "e_rho2"}
+        judges : int, default 1
+            All of whom answer every prompt.
         price_reply : float
             Of one reply.
         price_prompt : float
@@ -225,26 +230,46 @@ class GStudy(Result):
         Raises
         ------
         ValueError
-            If items do not differ, so that no design reaches the target.
+            If no design reaches the target, or a price is negative.
         """
         _check.probability(target, "target")
         _check.choice(coefficient, "coefficient", _SHARES)
+        _check.whole(n_items, "n_items", least=1)
+        self._check_judges([_check.whole(judges, "judges", least=1)])
+        for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
+            if not 0 <= price < math.inf:
+                raise ValueError(f"`{name}` must be 0 or more, but got {price!r}.")
         if self.value("item") <= 0:
             raise ValueError("`target` cannot be reached: the items do not differ (their component is 0).")
-        allowed = self.value("item") * (1 / target - 1)
-        per_prompt, per_draw = self._errors(coefficient)
+        stays, per_prompt, per_draw = self._errors(coefficient, judges)
+        allowed = self.value("item") * (1 / target - 1) - stays
+        if allowed <= 0:
+            best = self.value("item") / (self.value("item") + stays)
+            raise ValueError(
+                f"`target` must be below {short(best)}, what {_times(judges, 'judge')} and endless prompts give, "
+                f"but got {target!r}."
+            )
         most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
         designs = [(p, _draws_for(per_draw, p * allowed - per_prompt)) for p in range(1, most + 1)]
-        costs = [n_items * p * k * price_reply + p * price_prompt for p, k in designs]
-        best = designs[int(np.argmin(costs))]
-        return self._designs([(best[0], 1, best[1])])
+        finite = [(p, k) for p, k in designs if math.isfinite(k)]
+        costs = [n_items * judges * p * k * price_reply + p * price_prompt for p, k in finite]
+        prompts, draws = finite[int(np.argmin(costs))]
+        return self._designs([(prompts, judges, draws)])
 
-    def _errors(self, coefficient: str) -> tuple[float, float]:
-        """Error variance that falls with prompts alone, and with all replies."""
-        parts = {part.name: part.estimate for part in self.components}
-        draw = parts.pop("draw", 0.0)
-        wanted = [v for name, v in parts.items() if name != "item" and (coefficient == "phi" or name not in _SHIFTS)]
-        return sum(wanted), draw
+    def _errors(self, coefficient: str, judges: int) -> tuple[float, float, float]:
+        """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
+        out = {"stays": 0.0, "prompt": 0.0, "draw": 0.0}
+        for part in self.components:
+            words = {*part.name.split("_")}
+            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
+                continue
+            falls = "draw" if "draw" in words else "prompt" if words & {"prompt", "residual"} else "stays"
+            out[falls] += part.estimate / (judges if words & {"judge", "residual", "draw"} else 1)
+        return out["stays"], out["prompt"], out["draw"]
+
+    def _check_judges(self, judges: Sequence[float]) -> None:
+        if self.n_judges == 1 and any(number != 1 for number in judges):
+            raise ValueError(f"`judges` must be 1 where judges were not crossed, but got {list(judges)}.")
 
     def _check_draws(self, draws: Sequence[float]) -> None:
         confounded = any(part.name == "residual" for part in self.components)
@@ -397,6 +422,7 @@ def g_study(
     cells = cells_of(x, draw_variance)
     owners = np.arange(len(cells.means)) if groups is None else _check.codes(groups, "groups")
     _check.same_length(x=cells.means, groups=owners)
+    cells = _with_scores(cells)
     there = np.isfinite(cells.means).reshape(len(cells.means), -1)
     whole = there[there.any(axis=1)].all()
     chosen = ("moments" if whole else "reml") if method == "auto" else method
@@ -428,11 +454,23 @@ class _Spread(NamedTuple):
     freedom: int
 
 
+def _with_scores(cells: Cells) -> Cells:
+    """Without prompts and judges of whom nothing could be read: they are none."""
+    for axis in range(1, cells.means.ndim):
+        others = tuple(other for other in range(cells.means.ndim) if other != axis)
+        cells = cells.take(np.flatnonzero(np.isfinite(cells.means).any(axis=others)), axis)
+    return cells
+
+
 def _spread(
     cells: Cells, owners: Codes, fitted: Callable[[Cells], dict[str, float]], found: dict[str, float]
 ) -> dict[str, _Spread]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
-    lots = _check.codes(owners, "groups") % _LOTS
+    units = _check.codes(owners, "groups")
+    # a fixed shuffle: neighbours are often of one document, and every so many of one system
+    lots = (np.random.default_rng(0).permutation(units.max() + 1) % _LOTS)[units]
+    if len(lots) - np.bincount(lots).max() < 2:
+        return {}
     out = {"item": _left_out(cells, lots, 0, fitted, found)}
     for axis in range(1, cells.means.ndim):
         size = cells.means.shape[axis]
@@ -489,10 +527,11 @@ def _interval(value: float, floor: float, name: str, sources: Sequence[_Spread],
 def _enough(cells: Cells, method: str) -> None:
     shape = cells.means.shape
     if len(shape) < 2 or min(shape) < 2:
-        complete = " without a missing cell (method 'reml' takes all)" if method == "moments" else " with scores"
+        complete = " without a missing cell" if method == "moments" else ""
+        judges = " and two judges" if len(shape) == 3 else ""
         raise ValueError(
-            f"`x` must have two items{complete}, two prompts and two judges, where there are judges, at least, "
-            f"but has {' x '.join(map(str, shape))}."
+            f"`x` must have scores of two items{complete}, two prompts{judges} at least, "
+            f"but has them of {' x '.join(map(str, shape))}."
         )
 
 
@@ -532,12 +571,14 @@ def _draws_for(per_draw: float, room: float) -> float:
 
 
 def _numbers(value: Any, name: str) -> list[float]:
-    given = [float(v) for v in np.atleast_1d(np.asarray(value, dtype=float))]
+    given = list(value) if hasattr(value, "__len__") and not isinstance(value, str) else [value]
     for number in given:
-        endless = name == "draws" and math.isinf(number)
-        if not (endless or (number >= 1 and number == int(number))):
-            raise ValueError(f"`{name}` must be whole numbers of 1 or more, but got {number:g}.")
-    return given
+        endless = name == "draws" and number == math.inf
+        if isinstance(number, str) or not (endless or (number >= 1 and number % 1 == 0)):
+            raise ValueError(f"`{name}` must be whole numbers of 1 or more, but got {value!r}.")
+    if not given:
+        raise ValueError(f"`{name}` must be one number at least, but got none.")
+    return [float(number) for number in given]
 
 
 def _times(number: int, word: str) -> str:
