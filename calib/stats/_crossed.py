@@ -133,9 +133,7 @@ def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
 
 def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
     """Restricted maximum likelihood under normal effects, none of them negative."""
-    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
-    if not scale:
-        return moments(cells._replace(means=np.zeros_like(cells.means)))  # nothing differs but the draws
+    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means)) or 1.0
     blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     kernels = _kernels(cells.means.shape)
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)

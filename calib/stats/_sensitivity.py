@@ -516,7 +516,7 @@ def _interval(value: float, floor: float, name: str, sources: Sequence[_Spread],
     squares = [(source.squares[name], source.freedom) for source in sources]
     total, mean_square = sum(square for square, _ in squares), value + floor
     # a likelihood that stops at 0 says nothing about how far it would have gone
-    if not squares or not math.isfinite(total) or value == 0 or mean_square <= 0:
+    if not 0 < total < math.inf or value == 0 or mean_square <= 0:
         return Interval(math.nan, math.nan)
     freedom = total**2 / sum(square**2 / df for square, df in squares)
     reach = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total) / mean_square

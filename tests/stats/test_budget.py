@@ -95,26 +95,25 @@ def test_what_the_two_refuse(call, options, said):
 DESIGNS = [
     # labels, items, prompts, draws; rho_inf, item x prompt, draw (item: 1), mean on a scale from 1 to 5
     ((12, 200, 2, 4), (0.7, 0.5, 2.0, 3.0)),
-    ((30, 1000, 1, 1), (0.9, 0.1, 0.05, 3.5)),
+    ((12, 1000, 8, 8), (0.95, 0.1, 0.05, 3.5)),
     ((50, 400, 1, 8), (0.8, 0.0, 5.0, 2.8)),
     ((100, 2000, 8, 1), (0.5, 1.0, 0.5, 3.2)),
 ]
 
 
-def said(design, model, *, scale):
-    """Half-width of the present design."""
+def said(design, model, size):
+    """Half-width of the present design; a size is the labels' standard deviation on a scale from 1 to 5."""
     (n, items, prompts, draws), (rho, both, draw, mean) = design, model
-    here = judge_correlation(rho, 1, both, draw, prompts=prompts, draws=draws)
-    size = 0.5 if scale else 1.0
-    facts = {"rho": here, "sd": size, "item": size**2, "item_prompt": both * size**2, "draw": draw * size**2}
+    here, sd = judge_correlation(rho, 1, both, draw, prompts=prompts, draws=draws), size or 1.0
+    facts = {"rho": here, "sd": sd, "item": sd**2, "item_prompt": both * sd**2, "draw": draw * sd**2}
     facts |= {"n_gold": n, "n_items": items, "prompts": prompts, "draws": draws}
     with warnings.catch_warnings(action="ignore", category=CalibWarning):  # that 12 labels are few
-        found = plan(**facts, **({"bounds": (1, 5), "mean": mean} if scale else {}))
+        found = plan(**facts, **({"bounds": (1, 5), "mean": mean} if size else {}))
     assert found.rho_inf == pytest.approx(rho)
     return found.present.half_width
 
 
-def got(design, model, *, scale):
+def got(design, model, size):
     """Half-widths of the default interval, with prompts drawn anew each time."""
     (n, items, prompts, draws), (rho, both, draw, mean) = design, model
     rng, half = np.random.default_rng([n, items]), []
@@ -122,30 +121,28 @@ def got(design, model, *, scale):
         item = rng.normal(size=items)
         y = rho * item + math.sqrt(1 - rho**2) * rng.normal(size=items)
         x = item + math.sqrt(both / prompts + draw / prompts / draws) * rng.normal(size=items)
-        if scale:
-            y, x = np.clip(mean + 0.5 * y, 1, 5), np.clip(mean + 0.5 * x, 1, 5)
+        if size:
+            y, x = np.clip(mean + size * y, 1, 5), np.clip(mean + size * x, 1, 5)
         else:
             x = x + rng.normal()  # what the prompts do to all items cancels
-        low, high = ppi_mean(y[:n], x[:n], x[n:], bounds=(1, 5) if scale else None).interval
+        low, high = ppi_mean(y[:n], x[:n], x[n:], bounds=(1, 5) if size else None).interval
         half.append((high - low) / 2)
     return np.array(half)
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("size", [None, 0.5, 0.2])
 @pytest.mark.parametrize(("design", "model"), DESIGNS)
-def test_half_width_is_what_is_got(design, model, scale):
-    half = got(design, model, scale=scale)
+def test_half_width_is_what_is_got(design, model, size):
+    half = got(design, model, size)
     wide, error = half.mean(), half.std() / math.sqrt(len(half))
     assert 3 * error < 0.03 * wide
-    assert abs(wide / said(design, model, scale=scale) - 1) < 0.02 + 3 * error / wide
+    assert abs(wide / said(design, model, size) - 1) < 0.02 + 3 * error / wide
 
 
 def test_this_test_can_fail():
     design, (rho, both, draw, mean) = DESIGNS[2]
-    wide = got(design, (rho, both, draw, mean), scale=False).mean()
-    assert wide / said(design, (rho, 0.0, 0.0, mean), scale=False) > 1.1  # as if replies did not scatter
-    wide = got(DESIGNS[0][0], (0.7, 0.5, 2.0, 4.6), scale=True).mean()
-    assert wide / said(DESIGNS[0][0], (0.7, 0.5, 2.0, 3.0), scale=True) < 0.97  # as if the mean lay elsewhere
+    as_if_replies_did_not_scatter = said(design, (rho, 0.0, 0.0, mean), None)
+    assert got(design, (rho, both, draw, mean), None).mean() / as_if_replies_did_not_scatter > 1.1
 
 
 def test_half_width_of_yes_or_no():
@@ -172,11 +169,11 @@ def test_labels_alone_have_the_classical_width():
     found = plan(n_items=40).present
     assert_allclose(found.half_width, np.diff(ends).mean() / 2, rtol=0.01)
     assert found.effective_n == pytest.approx(40)
-    # with no correlation all that is open below is the labels' scatter: chi-square
-    with pytest.warns(CalibWarning, match="^no_correlation: "):
-        bare = plan(n_items=40, rho=0.0).present
-    assert bare.half_width == found.half_width
-    assert_allclose(bare.interval.low / bare.half_width, math.sqrt(38 / stats.chi2.ppf(0.975, 38)), rtol=1e-9)
+    # as wide as sd, which the labels' scatter about the judge (chi-square) and its slope (t) leave open
+    scatter = 0.8 * math.sqrt(38 / stats.chi2.ppf(0.975, 38))
+    slope = 0.6 - stats.t.ppf(0.975, 38) * 0.8 / math.sqrt(39)
+    low = 1 - math.hypot(1 - math.hypot(0.6, scatter), 1 - math.hypot(slope, 0.8))
+    assert_allclose(found.interval.low / found.half_width, low, rtol=1e-9)
 
 
 def test_the_half_width_lies_in_its_interval():
