@@ -382,12 +382,8 @@ def fit_temperature(
     (True, 24)
     """
     people = ready(human, "human")
-    table = check_ratings(ratings)
-    table = table[table["method"] == "logprob"]
-    if not len(table):
-        raise TableError("`ratings` must hold token probabilities (method 'logprob'), but has none.")
     labels, results = [], []
-    for label, rows in slices(table):
+    for label, rows in _probabilities(ratings):
         weights, levels = _weights(rows)
         theirs = _rows_of(people, label, ("criterion",))
         theirs = theirs[theirs["score"].notna()]
@@ -400,6 +396,51 @@ def fit_temperature(
         results.append(_asked(label, partial(ask, floor=floor, confidence_level=confidence_level)))
         labels.append(label | {"n_unmatched": len(theirs) - len(known)})
     return Results(tuple(labels), tuple(results))
+
+
+def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results:
+    """Mean expectation and mean entropy of token probabilities at other temperatures.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        Token probabilities (method "logprob").
+    taus : sequence of float
+        Temperatures; 1 is that of the probabilities.
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.temperature_curve`.
+
+    Raises
+    ------
+    TableError
+        If there are no token probabilities.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
+    >>> curve = calib.temperature_curve(ratings, taus=[0.5, 1, 2]).one()
+    >>> curve.entropy[0] < curve.entropy[1] < curve.entropy[2]
+    True
+    """
+    labels, results = [], []
+    for label, rows in _probabilities(ratings):
+        weights, levels = _weights(rows)
+        results.append(_asked(label, partial(stats.temperature_curve, weights, levels, taus=taus)))
+        labels.append(label)
+    return Results(tuple(labels), tuple(results))
+
+
+def _probabilities(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    table = check_ratings(ratings)
+    table = table[table["method"] == "logprob"]
+    if not len(table):
+        raise TableError("`ratings` must hold token probabilities (method 'logprob'), but has none.")
+    yield from slices(table)
 
 
 def _readable(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

@@ -87,7 +87,7 @@ def test_report_is_skipped_without_the_data_alone(check, tmp_path, capsys, monke
         check.report(tmp_path, lambda: 1 / 0, strict=True)
 
 
-@pytest.mark.parametrize("paper", ["summeval", "topical_chat", "llm_rubric", "unieval", "ppi"])
+@pytest.mark.parametrize("paper", ["summeval", "topical_chat", "llm_rubric", "unieval", "ppi", "sampling"])
 def test_expected_and_results_belong_together(paper):
     wanted, results = (pd.read_csv(ROOT / "paper_repro" / paper / f"{name}.csv") for name in ("expected", "results"))
     assert wanted["source"].notna().all()
@@ -168,7 +168,7 @@ def test_rouge_is_the_mean_over_references_of_the_package(summeval):
 
 
 @needs_data
-@pytest.mark.parametrize("paper", ["topical_chat", "llm_rubric", "unieval", "ppi", "ppi_real"])
+@pytest.mark.parametrize("paper", ["topical_chat", "llm_rubric", "unieval", "ppi", "ppi_real", "sampling"])
 def test_quick_reproductions_hold(paper):
     command = [sys.executable, "-W", "error", ROOT / "paper_repro" / paper / "run.py", "--check"]
     ran = subprocess.run(

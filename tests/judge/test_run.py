@@ -220,9 +220,9 @@ def test_calls_go_out_no_faster_than_the_judge_may(limit):
 
     begun = []
     # a hundredth of a second for each request; or for a hundred tokens: a prompt has about 90, and 10 may come
+    start = time.monotonic()  # on a busy machine the first call may be late, and then the others are not early
     rated(complete, n=20, max_tokens=10, **limit)
-    assert begun[-1] - begun[0] > 0.19 * 0.9
-    assert all(after - begun[0] >= 0.009 * k for k, after in enumerate(begun))
+    assert all(after - start >= 0.009 * k for k, after in enumerate(begun))
 
 
 def test_each_of_several_choices_counts_as_tokens(monkeypatch):
