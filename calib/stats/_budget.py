@@ -64,7 +64,7 @@ def judge_correlation(
 
     References
     ----------
-    Brennan (2001), Generalizability Theory, section 4.1, for the decision study; Spearman (1904)
+    Brennan (2001), Generalizability Theory, for the decision study; Spearman (1904)
     for what error takes from a correlation.
 
     Examples
@@ -191,7 +191,7 @@ class BudgetPlan(Result):
     target : str
         "half_width" or "budget".
     warnings : tuple of str
-        ``capped``, ``no_correlation``, ``pilot``.
+        ``capped``, ``no_correlation``, ``pilot``, ``one_prompt``, ``one_draw``.
     """
 
     plan: Design
@@ -233,8 +233,8 @@ def budget_plan(
     rho: float,
     sd: float,
     item: float,
-    item_prompt: float,
-    draw: float,
+    item_prompt: float | None,
+    draw: float | None,
     n_gold: int,
     n_items: int,
     prompts: int,
@@ -270,10 +270,11 @@ def budget_plan(
         Pearson correlation of labels and the pilot's score, averaged over its prompts and draws.
     sd : float
         Standard deviation of the labels.
-    item, item_prompt, draw : float
+    item, item_prompt, draw : float or None
         Variance components of the judge's replies, as `g_study` gives them. A shared effect of
-        the prompt cancels and is not asked for. With one prompt, give 0 for `item_prompt`: what
-        it would bring to write more is then not known.
+        the prompt cancels and is not asked for. None for what the pilot cannot know: `item_prompt`
+        after one prompt, `draw` after one draw under each. Nothing is then said about more of
+        these, and their noise counts as the items' own.
     n_gold, n_items, prompts, draws : int
         The pilot: labels, items with a judge score (labelled ones included), prompts and draws
         under each. ``draws=inf`` for exact token probabilities: one reply under each prompt.
@@ -307,10 +308,10 @@ def budget_plan(
     -----
     If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30
     designs (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
-    yes or no within 6 %, farthest off where the judge is very good. They are not quite right: from
+    yes or no within 7 %, farthest off where the judge is very good. They are not quite right: from
     pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in
     one of ten, most of that for the standard deviation, which 40 labels tell to 11 %; `interval`
-    held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten. Half of
+    held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten. About half of
     all intervals come out wider than their mean. Items are taken as independent.
 
     References
@@ -334,8 +335,10 @@ def budget_plan(
     """
     level, scale = _check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     _target(half_width, budget)
+    unknown = [name for name, value in (("prompts", item_prompt), ("draws", draw)) if value is None]
+    item_prompt, draw = item_prompt or 0.0, draw or 0.0
     _components(item, item_prompt, draw)
-    shop = _shop(prices, (n_gold, n_items, prompts, draws), max_items)
+    shop = replace(_shop(prices, (n_gold, n_items, prompts, draws), max_items), unknown=tuple(unknown))
     rule = Rule.on(scale, float(step or 0), same_scale=same_scale)
     width = _Width(_positive(sd, "sd"), level, rule, _middle(scale, mean))
     between = _fisher(rho, n_gold, level)
@@ -369,7 +372,7 @@ def budget_plan(
         rho_interval=between,
         confidence_level=level,
         target="budget" if half_width is None else "half_width",
-        warnings=_warned(rho, n_gold, between, middle.judge),
+        warnings=_warned(rho, n_gold, between, middle),
     )
 
 
@@ -467,6 +470,7 @@ class _Shop:
     prompt: float
     now: Numbers
     most: int  # items that there are
+    unknown: tuple[str, ...] = ()  # of "prompts" and "draws", what more of them would do
 
     def cost(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
         """Of what is not there yet."""
@@ -506,7 +510,7 @@ class _Task:
             alone = int(_first(lambda n: self.width.alone(n) <= half_width, n0, most))
         else:
             alone = int(_first(lambda n: self.shop.cost(n, n, 0, 0) > budget, n0, most + 1)) - 1
-        key, found = _search(partial(self._look, half_width, budget), n0, alone, self.shop.now)
+        key, found = _search(partial(self._look, half_width, budget), n0, alone, self.shop)
         cost, half = float(self.shop.cost(alone, alone, 0, 0)), self.half((alone, alone, 0, 0))
         if half_width is None:
             return found if key <= (half, cost) else (alone, alone, 0, 0)
@@ -551,15 +555,14 @@ def _first(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floats:
 _Look = Callable[[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-def _search(look: _Look, low: int, high: int, now: Numbers) -> tuple[tuple[float, float], Numbers]:
+def _search(look: _Look, low: int, high: int, shop: _Shop) -> tuple[tuple[float, float], Numbers]:
     """Labels, prompts and draws on a coarse grid, then finer and finer around the best of it."""
-    axes = [
-        np.unique(np.geomspace(low, high, 2 * _AXIS).round()),
-        np.unique(np.r_[np.geomspace(1, _PROMPTS, _AXIS + 2).round(), now[2]]),
-        np.array([math.inf])
-        if math.isinf(now[3])
-        else np.unique(np.r_[np.geomspace(1, _DRAWS, _AXIS + 4).round(), now[3]]),
-    ]
+    now = {"prompts": shop.now[2], "draws": shop.now[3]}
+    ends = {"prompts": (_PROMPTS, _AXIS + 2), "draws": (_DRAWS, _AXIS + 4)}
+    axes = [np.unique(np.geomspace(low, high, 2 * _AXIS).round())]
+    for what, (most, number) in ends.items():
+        fixed = what in shop.unknown or math.isinf(now[what])
+        axes.append(np.unique(np.r_[np.geomspace(1, most, number).round()[: 0 if fixed else None], now[what]]))
     mesh = _mesh(axes)
     _, first, second = look(*mesh)
     order = np.lexsort((second, first))
@@ -611,7 +614,7 @@ def _steps(task: _Task) -> tuple[Step, ...]:
     }
     found = []
     for what, (more, then, end) in steps.items():
-        if then[1] <= most and not (what == "draws" and math.isinf(draws)):
+        if then[1] <= most and what not in task.shop.unknown and not (what == "draws" and math.isinf(draws)):
             cost, narrowing = float(task.shop.cost(*then)), 1 - task.half(then) / half
             each = narrowing / cost if cost else math.copysign(math.inf, narrowing) if narrowing else 0.0
             limit = 1 - task.half(end) / half
@@ -649,8 +652,11 @@ def _judge(rho: float, item: float, item_prompt: float, draw: float, shop: _Shop
     return judge._replace(rho_inf=min(rho_inf, 1.0), asked=rho_inf)
 
 
-def _warned(rho: float, n: int, between: Interval, judge: _Judge) -> tuple[str, ...]:
-    found = {}
+def _warned(rho: float, n: int, between: Interval, task: _Task) -> tuple[str, ...]:
+    judge, found = task.judge, {}
+    for what in task.shop.unknown:
+        one = "one prompt" if what == "prompts" else "one draw under each prompt"
+        found[f"one_{what[:-1]}"] = f"from {one} it is not known what more {what} would do."
     if judge.asked > 1:
         found["capped"] = (
             f"with endless prompts and draws the correlation would be {short(judge.asked)}, and is taken as 1: the "
