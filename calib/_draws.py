@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -184,11 +185,15 @@ def point_scores(
         aim = _column(people, label, ("criterion",), "human").reindex(weights.index)
         drawn = label["method"] == "sample"
         scores, values = (_drawn(rows), None) if drawn else (weights, levels)
-        result = stats.point_scores(scores, aim, levels=values, methods=methods, rng=source)
+        with warnings.catch_warnings():  # said once for all below
+            warnings.simplefilter("ignore", stats.CalibWarning)
+            result = stats.point_scores(scores, aim, levels=values, methods=methods, rng=source)
         entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
         labels.append(label | {"entropy": float(np.nanmean(entropy))})
         results.append(result)
     _unlike_entropies(labels)
+    if warned := [result for result in results if result.warnings]:
+        _check.warn(f"{warned[0].warnings[0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
     return Results(tuple(labels), tuple(results))
 
 

@@ -21,13 +21,19 @@ from calib.plot import telling, visible
 from calib.stats import (
     Agreement,
     AltTest,
+    Averaging,
+    BudgetPlan,
     Comparison,
     Convergence,
+    GStudy,
     LabelsNeeded,
     MeanEstimate,
+    PointScores,
     Ranking,
+    RankStability,
     Reliability,
     Result,
+    Temperature,
 )
 from calib.stats._agreement import METHODS, SHARES
 from calib.stats._estimate import bracket, short
@@ -281,7 +287,10 @@ def _sentences(results: Results) -> list[str]:
     return conclusions(results) if all(isinstance(result, _SPEAKING) for result in results) else []
 
 
-_SPEAKING = (Convergence, Comparison, Ranking, Reliability, AltTest)
+_SPEAKING = (
+    *(Convergence, Comparison, Ranking, Reliability, AltTest),
+    *(GStudy, Averaging, RankStability, BudgetPlan, PointScores, Temperature),
+)
 
 
 def _sentence(result: Result) -> str:

@@ -469,7 +469,7 @@ def test_by_system_each_has_its_own_pilot():
         (
             calib.plan,
             {"prices": {"cat": 1}, "budget": 1},
-            "`prices` must be of 'label', 'judge' or 'item', but got 'cat'",
+            "`prices` must be of 'label', 'judge', 'item', but got 'cat'",
         ),
         (calib.plan, {"prices": {"label": -1, "judge": 1}, "budget": 9}, "label"),
         (calib.labels_needed, {"half_width": 1e-6}, "labels"),

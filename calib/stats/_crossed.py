@@ -87,10 +87,7 @@ def moments(cells: Cells) -> dict[str, float]:
     for effect in sorted(squares, key=len, reverse=True):
         above = sum(v * _replicates(shape, other) for other, v in found.items() if {*effect} < {*other})
         found[effect] = (squares[effect] - noise - above) / _replicates(shape, effect)
-    named = {"_".join(FACETS[axis] for axis in effect): found[effect] for effect in squares}
-    if free:
-        return named | {"draw": draw}
-    return {("residual" if len(name.split("_")) == len(shape) else name): value for name, value in named.items()}
+    return _named({"_".join(FACETS[axis] for axis in effect): found[effect] for effect in squares}, cells)
 
 
 class _Blocks(NamedTuple):
@@ -133,9 +130,11 @@ def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
 
 def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
     """Restricted maximum likelihood under normal effects, none of them negative."""
-    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means)) or 1.0
-    blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     kernels = _kernels(cells.means.shape)
+    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
+    if not scale:
+        return _named(dict.fromkeys(kernels, 0.0), cells)
+    blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)
     # something must be left at random in each cell: its draws, or else what is its own
     ends = [(1e-8 if name == names[-1] else 0.0, None) for name in names]
@@ -146,10 +145,13 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
         options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7},
     )  # fmt: skip
     found = dict(zip(names, (float(v) * scale**2 for v in fit.x), strict=True))
-    if blocks.freedom:
-        return found
-    if np.isinf(cells.counts).any():
-        return found | {"draw": float(cells.squares.sum() / cells.freedom.sum())}
+    return found if blocks.freedom else _named(found, cells)
+
+
+def _named(found: dict[str, float], cells: Cells) -> dict[str, float]:
+    """With the variance of draws from their own spread; without repeated draws the last effect is the residual."""
+    if free := float(cells.freedom.sum()):
+        return found | {"draw": float(cells.squares.sum()) / free}
     *_, own = found
     return {("residual" if name == own else name): value for name, value in found.items()}
 

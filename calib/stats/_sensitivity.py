@@ -250,7 +250,8 @@ class GStudy(Result):
                 f"but got {target!r}."
             )
         most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
-        designs = [(p, _draws_for(per_draw, p * allowed - per_prompt)) for p in range(1, most + 1)]
+        spare = 1e-9 * per_prompt  # a target that is met exactly is met
+        designs = [(p, _draws_for(per_draw, p * allowed - per_prompt + spare)) for p in range(1, most + 1)]
         finite = [(p, k) for p, k in designs if math.isfinite(k)]
         costs = [n_items * judges * p * k * price_reply + p * price_prompt for p, k in finite]
         prompts, draws = finite[int(np.argmin(costs))]
@@ -565,9 +566,9 @@ def _part(item: float, error: float) -> float:
 
 def _draws_for(per_draw: float, room: float) -> float:
     """Draws per prompt that bring their share of the error into what the prompts left of it."""
-    if room < 0 or (room == 0 and per_draw):
-        return math.inf
-    return max(1, math.ceil(per_draw / room - 1e-9)) if per_draw else 1
+    if not per_draw:
+        return 1 if room >= 0 else math.inf
+    return max(1, math.ceil(per_draw / room - 1e-9)) if room > 0 else math.inf
 
 
 def _numbers(value: Any, name: str) -> list[float]:
