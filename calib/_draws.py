@@ -6,16 +6,18 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import ready, seen, slices
+from calib._pairs import asked, ready, seen, slices
 from calib._results import Results, words
 from calib.stats import _check
-from calib.table import TableError, check_ratings
+from calib.table import TableError
+
+R = TypeVar("R", bound=stats.Result)
 
 
 def convergence(
@@ -81,7 +83,7 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
-    table = check_ratings(sampled)
+    table = asked(sampled, "sampled")
     table = table[table["method"] == "sample"]
     if not len(table):
         raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
@@ -93,7 +95,8 @@ def convergence(
         draws = _drawn(rows)
         reference = None if target is None else _reference(target, label, unlike=unlike)
         kept = draws if reference is None else draws[draws.index.isin(reference.index)]
-        result = stats.convergence(
+        ask = partial(
+            stats.convergence,
             kept.to_numpy(),
             exact=None if reference is None else reference.reindex(kept.index),
             human=None if people is None else _column(people, label, ("criterion",), "human").reindex(kept.index),
@@ -106,7 +109,7 @@ def convergence(
         )
         against = {"reference": _kind(target, label)} if unlike and target is not None else {}
         labels.append(label | against | {"n_unmatched": len(draws) - len(kept)})
-        results.append(result)
+        results.append(_asked(label, ask))
     return Results(tuple(labels), tuple(results))
 
 
@@ -187,7 +190,8 @@ def point_scores(
         scores, values = (_drawn(rows), None) if drawn else (weights, levels)
         with warnings.catch_warnings():  # said once for all below
             warnings.simplefilter("ignore", stats.CalibWarning)
-            result = stats.point_scores(scores, aim, levels=values, methods=methods, rng=source)
+            ask = partial(stats.point_scores, scores, aim, levels=values, methods=methods, rng=source)
+            result = _asked(label, ask)
         entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
         labels.append(label | {"entropy": float(np.nanmean(entropy))})
         results.append(result)
@@ -267,7 +271,7 @@ def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -
     >>> print(calib.stats.chain_plan(found.between, found.within, tokens_chain=200, tokens_label=3, budget=800))
     3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
     """
-    table = check_ratings(ratings)
+    table = asked(ratings)
     table = table[table["method"] == "chain"]
     if not len(table):
         raise TableError("`ratings` must hold chains of reasoning (method 'chain'), but has none.")
@@ -322,7 +326,7 @@ def distribution_fit(
     >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
     True
     """
-    drawn, told = check_ratings(sampled), check_ratings(exact)
+    drawn, told = asked(sampled, "sampled"), asked(exact, "exact")
     drawn, told = drawn[drawn["method"] == "sample"], told[told["method"] == "logprob"]
     if not len(drawn):
         raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
@@ -396,6 +400,8 @@ def fit_temperature(
             raise TableError(f"`human` must have labels of {label['criterion']!r}, but has {seen(people)}.")
         known = theirs[theirs["item"].isin(weights.index)]
         names = known["item"].astype(object)
+        if groups not in (None, "group") and groups not in known:
+            raise TableError(f"`groups` must be a column of `human`, but got {groups!r}.")
         owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
         ask = partial(stats.fit_temperature, weights.reindex(names), known["score"], levels, groups=owner.tolist())
         results.append(_asked(label, partial(ask, floor=floor, confidence_level=confidence_level)))
@@ -441,7 +447,7 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
 
 
 def _probabilities(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    table = check_ratings(ratings)
+    table = asked(ratings)
     table = table[table["method"] == "logprob"]
     if not len(table):
         raise TableError("`ratings` must hold token probabilities (method 'logprob'), but has none.")
@@ -449,18 +455,21 @@ def _probabilities(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.D
 
 
 def _readable(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    table = check_ratings(ratings)
+    table = asked(ratings)
     table = table[table["method"].isin(["sample", "logprob"])]
     if not len(table):
         raise TableError("`ratings` must hold draws (method 'sample') or probabilities ('logprob'), but has none.")
     yield from slices(table)
 
 
-def _asked(label: dict[str, Any], ask: Callable[[], stats.Result]) -> stats.Result:
+def _asked(label: dict[str, Any], ask: Callable[[], R]) -> R:
     try:
         return ask()
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {error}") from None
+        said = (
+            str(error).replace("`y`", "`human`").replace("`samples`", "the draws").replace("`p`", "the probabilities")
+        )
+        raise ValueError(f"{words(label)}: {said}") from None
 
 
 def _weights(rows: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
@@ -476,7 +485,7 @@ def _unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
     tempered: dict[tuple[Any, ...], set[float]] = {}
     for label in labels:
         if not math.isnan(label["temperature"]):
-            key = tuple(label[name] for name in ("criterion", "rater", "prompt", "method"))
+            key = tuple(label[name] for name in ("criterion", "rater", "method"))
             tempered.setdefault(key, set()).add(label["temperature"])
     for key, found in tempered.items():
         if len(found) > 1:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from calib._scores import summarize
-from calib.table import TableError, check_scores
+from calib.table import TableError, check_ratings, check_scores
 
 WHO = ("criterion", "rater", "prompt", "method", "temperature")
 DESIGN = ("chosen", "inclusion", "stratum", "design")
@@ -65,6 +65,16 @@ def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
         scores = summarize(scores)
     try:
         return check_scores(scores)
+    except TableError as error:
+        raise TableError(f"`{name}`: {error}") from None
+
+
+def asked(ratings: pd.DataFrame, name: str = "ratings") -> pd.DataFrame:
+    """Checked ratings; scores are refused, in which prompts, draws or labels are averaged already."""
+    if isinstance(ratings, pd.DataFrame) and "mass" in ratings and not {"weight", "draw"} & set(ratings):
+        raise TableError(f"`{name}` must be ratings, one row per label or draw, but these are scores (of `summarize`).")
+    try:
+        return check_ratings(ratings)
     except TableError as error:
         raise TableError(f"`{name}`: {error}") from None
 

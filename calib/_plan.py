@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ import pandas as pd
 
 from calib import stats
 from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
-from calib._pairs import DESIGN, ready, seen, slices
+from calib._pairs import DESIGN, asked, ready, seen, slices
 from calib._prompts import cells_of, over_prompts
 from calib._results import Results, words
 from calib.stats import _check
-from calib.table import TableError, check_ratings
+from calib.table import TableError
 
 
 def choose_items(
@@ -292,7 +293,7 @@ def _plan_of_scores(
 
 
 def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, Any]) -> Results:
-    table, people = check_ratings(ratings), ready(gold, "gold")
+    table, people = asked(ratings, "pilot"), ready(gold, "gold")
     labels, results = [], []
     for label, rows in over_prompts(table[table["method"] != "human"], "pilot"):
         theirs = people[people["criterion"] == label["criterion"]]
@@ -305,11 +306,16 @@ def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, A
         both = np.isfinite(y) & np.isfinite(score)
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
         ends = ends_of(scales, label)
-        facts = _components(label, x, variance) | ends | _labelled(label, y[both], score[both], ends)
+        facts = (
+            _named(label, partial(_components, label, x, variance))
+            | ends
+            | _labelled(label, y[both], score[both], ends)
+        )
         read = int(np.isfinite(score).sum())
         found = _named(label, partial(stats.budget_plan, n_items=read, **facts, **aim))
         results.append(_told(theirs, found))
-        labels.append(label | {"n_unmatched": int((~theirs["item"].astype(object).isin(index)).sum())})
+        lost = {"n_unmatched": int((~theirs["item"].astype(object).isin(index)).sum())}
+        labels.append(label | lost | {"n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
     return Results(tuple(labels), tuple(results))
 
 
@@ -321,7 +327,7 @@ def _labelled(label: dict[str, Any], y: Any, score: Any, ends: dict[str, Any]) -
     if len(y) < 4 or not np.ptp(y) or not np.ptp(score):
         raise ValueError(
             f"{words(label)}: `gold` must label four items of the pilot at least, with labels and scores that vary, "
-            f"but labels {len(y)}."
+            f"but labels {len(y)}{', and the scores of these are all equal' if len(y) and not np.ptp(score) else ''}."
         )
     facts = {"rho": float(np.corrcoef(y, score)[0, 1]), "sd": float(np.std(y, ddof=1)), "mean": float(np.mean(y))}
     return facts | {"n_gold": len(y)}
@@ -357,9 +363,11 @@ _MANY = 10**9
 
 
 def _check_prices(prices: Mapping[str, float], known: Sequence[str]) -> None:
-    for name in prices:
+    for name, price in prices.items():
         if name not in known:
             raise ValueError(f"`prices` must be of {', '.join(map(repr, known))}, but got {name!r}.")
+        if isinstance(price, bool) or not isinstance(price, Real):
+            raise ValueError(f"`prices` must be numbers, but got {price!r} for {name!r}.")
     for name in known[:2]:
         if name not in prices:
             raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")
@@ -459,8 +467,11 @@ def _labelled_parts(
             yield pair.label | label, part
 
 
-def _named(label: dict[str, Any], ask: Callable[[], stats.Result]) -> stats.Result:
+def _named(label: dict[str, Any], ask: Callable[[], Any]) -> Any:
     try:
         return ask()
+    except TableError:
+        raise
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {on_tables(error)}") from None
+        said = on_tables(error).replace("`x`", "`pilot`").replace("`samples`", "`pilot`")
+        raise ValueError(f"{words(label)}: {said}") from None

@@ -10,9 +10,9 @@ import pandas as pd
 
 from calib import stats
 from calib._analyze import ends_of, groups_of, on_tables, parts_of
-from calib._pairs import WHO, ready, seen
+from calib._pairs import WHO, asked, ready, seen
 from calib._results import Results, words
-from calib.table import TableError, check_items, check_ratings
+from calib.table import TableError, check_items
 
 _KEY = tuple(name for name in WHO if name != "prompt")
 
@@ -66,8 +66,12 @@ def sensitivity(
     >>> [part.name for part in study.components], study.n_prompts
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
-    table = check_ratings(ratings)
+    table = asked(ratings)
     table = table[table["method"] != "human"]
+    if judges and not table["method"].eq("sample").all():
+        raise TableError("`judges` needs sampled replies, but some ratings are token probabilities.")
+    if items is None and groups not in (None, "group"):
+        raise TableError(f"`groups` is a column of the items, but {groups!r} came without `items`.")
     owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
@@ -212,6 +216,7 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
     Returns
     -------
     Results
+        With `n_unmatched` (groups) and `n_prompts_unmatched`, which only one of the two has.
 
     Raises
     ------
@@ -232,7 +237,9 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         shared = sides[0].index.intersection(sides[1].index, sort=False)
         prompts = sides[0].columns.intersection(sides[1].columns, sort=False)
         first, second = (side.loc[shared, prompts] for side in sides)
-        whole = label | {"system": f"{a} - {b}", "n_unmatched": max(map(len, sides)) - len(shared)}
+        counts = {"n_unmatched": max(map(len, sides)) - len(shared)}
+        counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
+        whole = label | {"system": f"{a} - {b}"} | counts
         results.append(
             _named(whole, lambda x=first, y=second: stats.prompt_difference(x, y, confidence_level=confidence_level))
         )

@@ -54,8 +54,14 @@ _HEADS = {
     "n_groups": "groups", "n_systems": "systems", "n_skipped": "constant groups", "estimate_other": "other rule",
     "interval_method": "interval", "n_unmatched": "unmatched", "n_unread": "unread", "n_gold": "human labels",
     "lam": "judge's weight", "draws": "draws, N", "rmse": "RMSE", "rmse_predicted": "RMSE predicted",
-    "correlation": "with the reference", "human": "with people", "human_low": "2.5\u00a0%",
-    "human_high": "97.5\u00a0%", "estimate_other_missing": "other rule for missing", "ties_x": "judge's ties",
+    "correlation": "with the reference", "human": "with people", "human_low": "with people, low",
+    "human_high": "with people, high", "rmse_low": "RMSE, low", "rmse_high": "RMSE, high",
+    "human_predicted": "with people, predicted", "correlation_predicted": "with the reference, predicted",
+    "items_low": "these prompts, low", "items_high": "these prompts, high", "s2_prompt": "prompt variance",
+    "prompt_width": "width under one prompt", "n_prompts": "prompts", "ties_human": "people's ties",
+    "step_cost": "price of the step", "per_money": "narrowing per money", "relative_error": "error of order",
+    "absolute_error": "error of value", "e_rho2": "E(rho\u00b2)", "phi": "Phi", "tau_p_value": "p of tau 1",
+    "estimate_other_missing": "other rule for missing", "ties_x": "judge's ties",
     "ties_y": "human ties", "levels_x": "judge's levels", "levels_y": "human levels", "n_raters": "people",
     "agreement_first": "agreement of first", "agreement_second": "agreement of second", "n_dropped": "dropped",
     "ties_first": "ties of first", "ties_second": "ties of second", "winning_rate": "winning rate",
@@ -399,7 +405,9 @@ def _notes(results: Results) -> list[str]:
     """What a reader has to mind."""
     alone = any(getattr(result, "method", "") == "judge_only" for result in results)
     warned = _by_text(results, lambda result: getattr(result, "warnings", ()))
-    return [_JUDGE_ALONE] * alone + [f"Mind{f' ({names})' * bool(names)}: {text}." for text, names in warned]
+    return [_JUDGE_ALONE] * alone + [
+        f"Mind{f' ({names})' * bool(names)}: {text.rstrip('.')}." for text, names in warned
+    ]
 
 
 def _words(results: Results) -> list[str]:

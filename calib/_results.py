@@ -110,7 +110,7 @@ class Results(Sequence[Result]):
 
 
 def _left_out(label: dict[str, Any]) -> str:
-    counts = {"n_unmatched": "unmatched", "n_unread": "unread"}
+    counts = {"n_unmatched": "unmatched", "n_prompts_unmatched": "prompts of one side", "n_unread": "unread"}
     parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
     return f" [left out: {', '.join(parts)}]" if parts else ""
 
@@ -118,7 +118,7 @@ def _left_out(label: dict[str, Any]) -> str:
 def words(label: dict[str, Any]) -> str:
     """What a result is about, in words."""
     shown = [
-        str(value)
+        f"{name} {short(value)}" if isinstance(value, float) else str(value)
         for name, value in label.items()
         if not name.startswith("n_") and name != "temperature" and value != ""
     ]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.table import SCHEMAS, SCORE_KEY, TableError, check_items, check_ratings, check_scores
+from calib.table import SCHEMAS, SCORE_KEY, TableError, check_items, check_ratings, check_scores, parse_scale
 
 
 def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
@@ -25,7 +25,8 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     items : DataFrame, optional
         Adds `group` and `system` to the scores, where the items have them.
     pool : {"rater", "prompt"}, optional
-        Average all raters of an item and criterion, or one rater's prompts, each with equal weight.
+        Average all raters of an item and criterion, or one rater's prompts, each with equal weight. Over
+        prompts `entropy`, `mass` and the bounds are averages too, and there is no mode.
 
     Returns
     -------
@@ -54,14 +55,25 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
-    if pool not in (None, *_POOLED):
+    if pool not in (None, "rater", "prompt"):
         raise ValueError(f"`pool` must be None, 'rater' or 'prompt', but got {pool!r}.")
     table = check_ratings(ratings)
     table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
-    scores = _scores(_POOLED[pool](table) if pool else table)
+    if pool:
+        _one_scale(table, pool)
+    scores = _over_prompts(_scores(table)) if pool == "prompt" else _scores(_pooled(table) if pool else table)
     if items is not None:
         scores = _with_design(scores, check_items(items))
     return check_scores(scores)
+
+
+def _one_scale(table: pd.DataFrame, pool: str) -> None:
+    """Scores of different scales have no mean."""
+    for criterion, texts in table.groupby("criterion", sort=False)["scale"]:
+        ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
+        if len(ends) > 1:
+            named = " and ".join(sorted(ends.values()))
+            raise TableError(f"`pool` {pool!r} needs one scale per criterion, but {criterion!r} is on {named}.")
 
 
 def _pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -77,19 +89,18 @@ def _pooled(table: pd.DataFrame) -> pd.DataFrame:
     return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
 
 
-def _over_prompts(table: pd.DataFrame) -> pd.DataFrame:
-    """Prompts as draws of one pooled prompt, each with one score however often it was asked."""
-    alone = _scores(table).astype({"score": float})
-    prompts = alone.groupby(["criterion", "rater", "method", "temperature"], dropna=False)["prompt"].transform(
-        "nunique"
-    )
-    name = np.where(prompts > 1, "mean of " + prompts.astype(str) + " prompts", alone["prompt"])
-    pooled = alone.assign(prompt=name, run="", draw=np.arange(len(alone)))
-    status = np.where(alone["score"].notna(), "ok", "unread")
-    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
-
-
-_POOLED = {"rater": _pooled, "prompt": _over_prompts}
+def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
+    """Means over the prompts of each item, criterion and rater, however often each was asked."""
+    key = [name for name in SCORE_KEY if name != "prompt"]
+    whose = scores.groupby([name for name in key if name != "item"], dropna=False)["prompt"]
+    number = whose.transform("nunique")
+    named = scores.assign(prompt=np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"]))
+    each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
+    averaged = each[["score", "entropy", "mass", "low", "high"]].mean()
+    spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
+    read = each["score"].count()
+    more = {"sd": spread, "mode": math.nan, "n": read, "n_unread": each.size() - read, "scale": each["scale"].first()}
+    return averaged.assign(**more).reset_index()
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:

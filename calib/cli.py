@@ -13,7 +13,7 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calib import Results
+    from calib.stats import GStudy
 
 app = typer.Typer(
     help="How far can an LLM judge be trusted? Rate, check against people, put an interval around it.",
@@ -279,7 +280,9 @@ def rate(
         continuation=continuation,
     )
     prompts = _prompts(criterion, criteria, scale, tuple(inputs or ("source", "output")), reasoning)
-    prompts = [variant for prompt in prompts for variant in prompt.variants(variants)] if variants != 1 else prompts
+    if not 1 <= variants <= 256:
+        raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
+    prompts = [variant for prompt in prompts for variant in prompt.variants(variants)] if variants > 1 else prompts
     for prompt in prompts if variants > 1 else []:
         _say(
             f"{prompt.id}: {', '.join(f'{facet} {choice}' for facet, choice in prompt.changes) or 'the prompt itself'}"
@@ -540,28 +543,36 @@ def sensitivity(
 
     table = calib.table.read(ratings, "ratings")
     texts = None if items is None else calib.table.read(items, "items")
+    people = None if gold is None else calib.table.read(gold, "scores")
     options: dict[str, Any] = {"groups": groups or None, "confidence_level": confidence_level}
-    studies = calib.sensitivity(table, texts, judges=judges, method=method, **options)
+    of_items = options if texts is not None or groups != "group" else {**options, "groups": None}
+    studies = calib.sensitivity(table, texts, judges=judges, method=method, **of_items)
+    designs, answers = _designs(studies, calls, target), []  # all of it before the first line is printed
+    if not judges:
+        scores = calib.summarize(table, texts)
+        answers.append(calib.prompt_mean(scores, by=by, **options))
+        if {"group", "system"} <= set(scores) and len(scores["system"].unique()) > 1:
+            answers.append(calib.rank_stability(scores))
+        if people is not None:
+            answers.append(calib.averaging(scores, people, **options))
     _show_results(studies, out)
-    _designs(studies, calls, target)
-    if judges:
-        return
-    scores = calib.summarize(table, texts)
-    _lines(calib.prompt_mean(scores, by=by, **options))
-    if {"group", "system"} <= set(scores) and len(scores["system"].unique()) > 1:
-        _lines(calib.rank_stability(scores))
-    if gold is not None:
-        _lines(calib.averaging(scores, calib.table.read(gold, "scores"), **options))
+    for line in designs:
+        _paragraph(line)
+    for answer in answers:
+        _lines(answer)
 
 
-def _designs(studies: Results, calls: int, target: float | None) -> None:
+def _designs(studies: Results, calls: int, target: float | None) -> list[str]:
     """What as many replies, spent otherwise, would give."""
-    for label, study in zip(studies.labels, studies, strict=True):
+    from calib._results import words
+
+    said = []
+    for label, study in zip(studies.labels, cast("Sequence[GStudy]", studies), strict=True):
         confounded = any(part.name == "residual" for part in study.components)
         designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
         designs += [] if target is None else [study.cheapest(target)]
-        for design in designs:
-            _paragraph(f"{label['criterion']}, {label['rater']}: {design}" if "rater" in label else str(design))
+        said += [f"{words(label)}: {design}" for design in designs]
+    return said
 
 
 @app.command()
@@ -724,12 +735,12 @@ def plan(
     if pilot is not None:
         _lines(calib.plan(pilot, people, prices=prices, budget=budget, max_items=max_items, **options))
         return
-    answers = [calib.will_it_help(judged, people, by=by, confidence_level=confidence_level)]
-    if prices or budget is not None:
-        answers.append(calib.plan(judged, people, prices=prices, budget=budget, by=by, **options))
-    if half_width is not None:
-        answers.append(calib.labels_needed(judged, people, by=by, **options))
-    for answer in answers:
+    if max_items is not None:
+        raise typer.BadParameter("--max-items needs ratings and prices.")
+    wanted = bool(prices) or budget is not None
+    bought = [calib.plan(judged, people, prices=prices, budget=budget, by=by, **options)] if wanted else []
+    needed = [] if half_width is None else [calib.labels_needed(judged, people, by=by, **options)]
+    for answer in (calib.will_it_help(judged, people, by=by, confidence_level=confidence_level), *bought, *needed):
         _lines(answer)
 
 
@@ -740,8 +751,9 @@ def _pilot(path: Path, own: dict[str, str]) -> pd.DataFrame | None:
     if own or not {"weight", "draw"} & set(calib.table.read_frame(path)):
         return None
     ratings = calib.table.read(path, "ratings")
-    several = any(len(ratings[name].unique()) > 1 for name in ("prompt", "draw"))
-    return ratings if several or (ratings["method"] == "logprob").any() else None
+    judge = ratings[ratings["method"] != "human"]
+    numbers = judge.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
+    return ratings if (numbers > 1).any(axis=None) or (judge["method"] == "logprob").any() else None
 
 
 @app.command()

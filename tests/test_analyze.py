@@ -193,7 +193,7 @@ def test_pooled_raters_have_equal_weight_whatever_they_drew():
 
 
 def test_pooling_by_anything_else_is_refused():
-    with pytest.raises(ValueError, match=r"^`pool` must be None or 'rater', but got 'item'\.$"):
+    with pytest.raises(ValueError, match=r"^`pool` must be None, 'rater' or 'prompt', but got 'item'\.$"):
         calib.summarize(people(("a", "ann", 3)), pool="item")
 
 

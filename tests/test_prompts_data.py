@@ -8,7 +8,7 @@ import pytest
 
 import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS, load_llm_summeval
-from calib.stats._prompts import averaging, prompt_difference, prompt_mean, rank_stability
+from calib.stats import averaging, prompt_difference, prompt_mean, rank_stability
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 

@@ -7,9 +7,7 @@ import pytest
 
 import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import CalibWarning
-from calib.stats._readout import expected_entropy, point_scores
-from calib.stats._temperature import fit_temperature, temperature_curve
+from calib.stats import CalibWarning, expected_entropy, fit_temperature, point_scores, temperature_curve
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")

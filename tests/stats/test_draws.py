@@ -9,13 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import CalibWarning, icc
-from calib.stats._draws import (
+from calib.stats import (
+    CalibWarning,
     attenuation,
     chain_components,
     chain_plan,
     draws_needed,
     exact_components,
+    icc,
     precision_gain,
     spearman_brown,
     variance_components,

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats._interval import mean_interval, ppi_mean
-from calib.stats._prompts import _jackknife, averaging, prompt_difference, prompt_mean, rank_stability
+from calib.stats import averaging, mean_interval, ppi_mean, prompt_difference, prompt_mean, rank_stability
+from calib.stats._averaging import _jackknife
 
 NAN = math.nan
 

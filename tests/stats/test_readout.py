@@ -8,10 +8,18 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import CalibWarning, agreement, entropy, mode
-from calib.stats._distribution import temper
-from calib.stats._readout import distribution_fit, expected_entropy, point_scores, sampled_entropy
-from calib.stats._temperature import fit_temperature
+from calib.stats import (
+    CalibWarning,
+    agreement,
+    distribution_fit,
+    entropy,
+    expected_entropy,
+    fit_temperature,
+    mode,
+    point_scores,
+    sampled_entropy,
+    temper,
+)
 
 LEVELS = [1, 2, 3]
 

@@ -225,6 +225,12 @@ def test_reml_is_moments_on_balanced_data():
     assert values(one) == pytest.approx(values(other), rel=2e-4)
 
 
+def test_reml_of_draws_that_hardly_differ():
+    """A component a ten thousandth of another is found as well."""
+    x = scores(3, 12, 5, 3, draw=0.01)
+    assert quick(x, method="reml") == pytest.approx(quick(x, method="moments"), rel=1e-3)
+
+
 def test_reml_at_its_bound():
     """Nothing but a negative interaction: what is left is the variance of all scores, 1 / 3."""
     study = g_study([[1, 2], [2, 1]], method="reml", confidence_level=None)
@@ -407,6 +413,21 @@ def test_cheapest_without_draw_variance():
     assert (found.prompts, found.draws) == ((3,), (1.0,))  # 1 / (1 + 1 / P) = .75 at P = 3, met and not missed
 
 
+@pytest.mark.parametrize("judges", [1, 3])
+def test_cheapest_of_crossed_judges_against_all_designs(judges):
+    parts = ["item", "prompt", "judge", "item_prompt", "item_judge", "prompt_judge", "item_prompt_judge", "draw"]
+    study = by_hand(judges=9, **dict(zip(parts, [4.0, 0.6, 0.1, 0.9, 0.2, 0.3, 0.4, 1.7], strict=True)))
+    prompts, draws = np.array(list(itertools.product(range(1, 41), range(1, 41)))).T
+    designs = study.d_study(range(1, 41), range(1, 41), judges=judges)
+    for coefficient, price in itertools.product(("phi", "e_rho2"), (0.0, 5.0)):
+        found = study.cheapest(0.85, coefficient=coefficient, judges=judges, price_prompt=price)
+        reached = np.array(getattr(designs, coefficient)) >= 0.85
+        costs = np.where(reached, judges * prompts * draws + price * prompts, INF)
+        assert found.judges == (judges,)
+        assert getattr(found, coefficient)[0] >= 0.85
+        assert judges * found.prompts[0] * found.draws[0] + price * found.prompts[0] == costs.min()
+
+
 def test_cheapest_of_residuals():
     found = by_hand(item=1.0, prompt=0.0, residual=1.0).cheapest(0.8)
     assert (found.prompts, found.draws) == ((4,), (1.0,))
@@ -464,6 +485,15 @@ def test_intervals_of_groups():
     assert apart.estimate == together.estimate
     widths = [math.log(part.interval_items.high / part.interval_items.low) for part in (apart, together)]
     assert widths[1] > 1.7 * widths[0]
+
+
+@pytest.mark.parametrize("systems", [10, 25, 50])
+def test_rows_in_a_regular_order(systems):
+    """Rows are left out in lots: not one system a lot, or the interval is one over systems."""
+    rng = np.random.default_rng(systems)
+    x = scores(1, 1000, 3, 2) + np.tile(2 * rng.normal(size=systems), 1000 // systems)[:, None, None]
+    widths = [np.ptp(g_study(rows).components[0].interval_items) for rows in (x, rng.permutation(x))]
+    assert 0.7 < widths[0] / widths[1] < 1.4
 
 
 def test_no_interval_where_nothing_can_be_said():

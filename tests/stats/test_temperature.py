@@ -5,9 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
-from calib.stats import CalibWarning, entropy, expectation
-from calib.stats._distribution import temper
-from calib.stats._temperature import fit_temperature, ranked_probability_score, retemper, temperature_curve
+from calib.stats import (
+    CalibWarning,
+    entropy,
+    expectation,
+    fit_temperature,
+    ranked_probability_score,
+    retemper,
+    temper,
+    temperature_curve,
+)
 
 LEVELS = [1, 2, 3, 4]
 
