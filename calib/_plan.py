@@ -14,8 +14,8 @@ import pandas as pd
 
 from calib import stats
 from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
-from calib._pairs import DESIGN, asked, ready, seen, slices
-from calib._prompts import cells_of, over_prompts
+from calib._pairs import DESIGN, asked, ready, slices
+from calib._prompts import cells_of, over_prompts, with_gold
 from calib._results import Results, words
 from calib.stats import _check
 from calib.table import TableError
@@ -295,10 +295,7 @@ def _plan_of_scores(
 def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, Any]) -> Results:
     table, people = asked(ratings, "pilot"), ready(gold, "gold")
     labels, results = [], []
-    for label, rows in over_prompts(table[table["method"] != "human"], "pilot"):
-        theirs = people[people["criterion"] == label["criterion"]]
-        if not len(theirs) or theirs["item"].duplicated().any():
-            raise TableError(f"`gold` must have one score per item of {label['criterion']!r}, but has {seen(theirs)}.")
+    for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
         index, x, variance = cells_of(rows, judges=False, exact=exact)
         score = _row_means(_row_means(x) if x.ndim == 3 else x)

@@ -283,14 +283,7 @@ def averaging(
     """
     people = ready(gold, "gold")
     labels, results = [], []
-    for label, rows in _judged(scores):
-        theirs = people[people["criterion"] == label["criterion"]]
-        if not len(theirs):
-            raise TableError(f"`gold` must have scores of {label['criterion']!r}, but has {seen(people)}.")
-        if theirs["item"].duplicated().any():
-            raise TableError(
-                f"`gold` must have one score per item of {label['criterion']!r}; pool or select the raters."
-            )
+    for label, rows, theirs in with_gold(_judged(scores), people):
         wide = wide_of(rows)
         y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(wide.index)
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
@@ -302,6 +295,23 @@ def averaging(
         results.append(_named(label, lambda y=y, w=wide, o=options: stats.averaging(y, w, **o)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
+
+
+def with_gold(
+    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: pd.DataFrame
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
+    """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
+    known = [(label, rows, people[people["criterion"] == label["criterion"]]) for label, rows in judged]
+    if not any(len(theirs) for _, _, theirs in known):
+        wanted = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in known))
+        raise TableError(f"`gold` must have scores of {wanted}, but has {seen(people)}.")
+    for label, rows, theirs in known:
+        if theirs["item"].duplicated().any():
+            raise TableError(
+                f"`gold` must have one score per item of {label['criterion']!r}; pool or select the raters."
+            )
+        if len(theirs):
+            yield label, rows, theirs
 
 
 def rank_stability(scores: pd.DataFrame) -> Results:
