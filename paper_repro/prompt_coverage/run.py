@@ -161,7 +161,7 @@ def simulated(name: str, n: int) -> dict[str, Floats]:
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def _one(name: str, rng: np.random.Generator) -> dict[str, list[object]]:
+def _one(name: str, rng: np.random.Generator) -> dict[str, object]:
     design, names = DESIGNS[name], components(name)
     shift, noise = design.facets(rng)
     x = design.scores(rng, shift, noise)
