@@ -10,18 +10,38 @@ from __future__ import annotations
 
 import math
 import textwrap
-import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from calib._figure import (
+    COLOURS,
+    End,
+    Mark,
+    Style,
+    axes_of,
+    checked_pairs,
+    draw_interval,
+    fit,
+    joined_words,
+    lay_rows,
+    level_words,
+    look_of,
+    place_of,
+    plain_frame,
+    plain_text,
+    single_pair,
+    span_of,
+    telling,
+    title_of,
+    visible,
+)
+from calib._plot_draws import components, convergence, d_study, gain, plan, prompt_means
 from calib._results import Results
 from calib.stats import (
     Agreement,
     Comparison,
-    Convergence,
-    Interval,
     LabelsNeeded,
     MeanEstimate,
     Ranking,
@@ -39,25 +59,26 @@ if TYPE_CHECKING:
 __all__ = [
     "agreement",
     "compare",
+    "components",
     "convergence",
+    "d_study",
     "difference",
     "forest",
+    "gain",
     "heatmap",
     "interval",
     "labels_needed",
+    "plan",
+    "prompt_means",
     "ranking",
     "reliability",
     "scatter",
     "ties",
 ]
 
-R = TypeVar("R", bound=Result)
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 _WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
-_INCHES_PER_ROW = 0.26
 
 
 def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -91,18 +112,18 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     Spearman rho within groups (95 % CI)
     n = 24 groups
     """
-    pairs = _checked([results], Agreement)
+    pairs = checked_pairs([results], Agreement)
     facts = [label | _facts(r) for label, r in pairs]
     names = telling(facts) or ["criterion"]
-    marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
-    drawn = _axes(ax)
+    marks = [Mark(place_of(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
+    drawn = axes_of(ax)
     drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
-    rows = _rows(drawn, marks, names, 1)
+    rows = lay_rows(drawn, marks, names, 1)
     heads = list(dict.fromkeys(mark.place[0] for mark in marks))
     for mark in marks:
-        _draw(drawn, rows[mark.place], mark.result, _Style("", *_look(heads.index(mark.place[0]))))
+        draw_interval(drawn, rows[mark.place], mark.result, Style("", *look_of(heads.index(mark.place[0]))))
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]))
-    drawn.set_title(_title(facts, names, "against "), loc="left", fontsize="medium")
+    drawn.set_title(title_of(facts, names, "against "), loc="left", fontsize="medium")
     return drawn if ax is not None else fit(drawn)
 
 
@@ -146,7 +167,7 @@ def interval(
     judge alone (not an interval for the human mean): 14 scores
     PPI++: 6 labels, 14 judge scores
     """
-    return _means(_checked(results, MeanEstimate), truth, ax)
+    return _means(checked_pairs(results, MeanEstimate), truth, ax)
 
 
 def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) -> Axes:
@@ -178,12 +199,12 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['with the judge: 48 labels', 'labels alone: 119']
     """
-    pairs = _checked([results], LabelsNeeded)
-    drawn, facts = _axes(ax), [label for label, _ in pairs]
+    pairs = checked_pairs([results], LabelsNeeded)
+    drawn, facts = axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
-        of = ", ".join(_place(label, names))
-        _width_curves(drawn, result, f"{of}: " * bool(of), _look(place)[0])
+        of = ", ".join(place_of(label, names))
+        _width_curves(drawn, result, f"{of}: " * bool(of), look_of(place)[0])
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
     drawn.set_xlabel("gold labels")
@@ -237,56 +258,8 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     >>> difference(ppi_difference(y_a, y_b, f_a, f_b, method="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """
-    drawn = _means(_checked([results], MeanEstimate), None, ax)
+    drawn = _means(checked_pairs([results], MeanEstimate), None, ax)
     drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
-    return drawn
-
-
-def convergence(results: Results | Convergence, *, show: str = "error", ax: Axes | None = None) -> Axes:
-    """What N draws give, N on a log axis.
-
-    Parameters
-    ----------
-    results : Results of `calib.convergence`, or Convergence
-    show : {"error", "human"}, default "error"
-        "error": measured distance (RMSE) of N-draw means from the reference as points, and
-        the predicted one as a line. "human": their correlation with people, the middle
-        95 % over the draws as a band, the reference's own correlation as a dashed line.
-    ax : Axes, optional
-        Where to draw; default a new figure.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    ValueError
-        If there is no result, `show` is another word, or there are no human scores to show.
-    TypeError
-        If a result is of another kind.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from calib.stats import convergence as converge
-    >>> draws = np.random.default_rng(1).integers(1, 6, size=(50, 10))
-    >>> convergence(converge(draws, rng=1)).get_ylabel()
-    'RMSE from the mean of all draws (score points)'
-    """
-    if show not in ("error", "human"):
-        raise ValueError(f"`show` must be 'error' or 'human', but got {show!r}.")
-    pairs = _checked([results], Convergence)
-    if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
-        raise ValueError("`show` 'human' needs results that were computed with `human`, but these were not.")
-    drawn = _axes(ax)
-    facts = [label for label, _ in pairs]
-    names = telling(facts)
-    for place, (label, result) in enumerate(pairs):
-        curve = _error_curve if show == "error" else _human_curve
-        curve(drawn, result, _Style(_joined(_place(label, names), names), *_look(place)))
-    _draws_axis(drawn, [r for _, r in pairs], show)
-    drawn.set_title(_title(facts, names), loc="left", fontsize="medium")
     return drawn
 
 
@@ -321,20 +294,20 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('human', 'judge')
     """
-    label, found = _single(result, Agreement)
-    drawn = _axes(ax)
+    label, found = single_pair(result, Agreement)
+    drawn = axes_of(ax)
     cloud = _cloud(found)
     rng = np.random.default_rng(0)
     human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
     alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
     for place, (kind, rows) in enumerate(cloud.kinds.items()):
-        colour, marker = _look(place)
-        name = _plain(kind, 24)
+        colour, marker = look_of(place)
+        name = plain_text(kind, 24)
         drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
     means = _MEANS if found.level == "system" else ""
-    drawn.set_xlabel(f"{_plain(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
-    drawn.set_ylabel(f"{_plain(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
-    _plain_frame(drawn)
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
+    plain_frame(drawn)
     _say_above(drawn, label, found)
     if cloud.unit and cloud.kinds:
         _legend_beside(drawn, cloud.unit)
@@ -372,20 +345,20 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     Spearman rho inside each group
     1 of 3 groups has none: a rater gives it a single value; left out of the mean
     """
-    label, found = _single(result, Agreement)
+    label, found = single_pair(result, Agreement)
     if found.level != "group":
         raise ValueError(f"`result` must be of level 'group', but is of level {found.level!r}.")
     inside = found.sample.within
     shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
-    drawn = _axes(ax)
+    drawn = axes_of(ax)
     drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
     _band(drawn, found)
     pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
     heights = [pitch * (place + 0.5) for place in range(len(shown))]
     size = 5.5 if pitch == 1 else 3
-    drawn.plot([inside[name] for name in shown], heights, "o", color=_COLOURS[0], markersize=size, zorder=3)
+    drawn.plot([inside[name] for name in shown], heights, "o", color=COLOURS[0], markersize=size, zorder=3)
     _rows_look(drawn, pitch * len(shown))
-    drawn.set_yticks(heights if pitch == 1 else [], [_plain(name) for name in shown] if pitch == 1 else [])
+    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
     drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
     _say_above(drawn, label, found)
@@ -426,13 +399,13 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['simulated-1', 'simulated-2']
     """
-    pairs = _checked([results], Agreement)
+    pairs = checked_pairs([results], Agreement)
     facts = [label | _facts(r) for label, r in pairs]
     names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
     places = _map_places(facts, names)
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
     cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
-    drawn = _axes(ax)
+    drawn = axes_of(ax)
     table = np.full((len(rows), len(columns)), np.nan)
     for place, r in cells.items():
         table[place] = r.estimate
@@ -440,7 +413,7 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     _grid_names(drawn, columns, rows)
     framed = any(_covers_zero(r) for r in cells.values())
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * framed)
-    drawn.set_title(_title(facts, [*names, "criterion"], "against "), loc="left", fontsize="medium")
+    drawn.set_title(title_of(facts, [*names, "criterion"], "against "), loc="left", fontsize="medium")
     return drawn if ax is not None else fit(drawn, columns=len(columns))
 
 
@@ -478,14 +451,14 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     'scores of the judge within epsilon are ties'
     """
     if isinstance(results, TieCalibration):
-        return _tie_curve(_axes(ax), results)
-    pairs = _checked([results], Agreement)
+        return _tie_curve(axes_of(ax), results)
+    pairs = checked_pairs([results], Agreement)
     facts = [label | {"level": _WHERE[r.level]} for label, r in pairs]
     names = telling(facts) or ["rater"]
-    marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
-    styles = [_Style("judge", _COLOURS[1], "o"), _Style("human", _COLOURS[0], "s", hollow=True)]
-    drawn = _axes(ax)
-    rows = _rows(drawn, marks, names, 1)
+    marks = [Mark(place_of(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
+    styles = [Style("judge", COLOURS[1], "o"), Style("human", COLOURS[0], "s", hollow=True)]
+    drawn = axes_of(ax)
+    rows = lay_rows(drawn, marks, names, 1)
     for mark in marks:
         height, shares = rows[mark.place], (mark.result.ties_x, mark.result.ties_y)
         drawn.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
@@ -494,7 +467,7 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(_WHERE[r.level] for _, r in pairs))
     drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts([r for _, r in pairs])}")
-    _legend_above(drawn, styles, False, _title(facts, names, "against "), lines=False)
+    _legend_above(drawn, styles, False, title_of(facts, names, "against "), lines=False)
     return drawn if ax is not None else fit(drawn)
 
 
@@ -528,21 +501,23 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a minus b']
     """
-    pairs = _checked([results], Comparison)
+    pairs = checked_pairs([results], Comparison)
     facts = [_contrast(label, r) for label, r in pairs]
     names = telling(facts) or ["judges"]
-    marks = [_Mark(_place(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
-    drawn = _axes(ax)
+    marks = [Mark(place_of(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
+    drawn = axes_of(ax)
     drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
-    rows = _rows(drawn, marks, names, 1)
+    rows = lay_rows(drawn, marks, names, 1)
     heads = list(dict.fromkeys(mark.place[0] for mark in marks))
     for mark in marks:
         apart = mark.result.p_value <= 1 - mark.result.confidence_level
-        _draw(drawn, rows[mark.place], mark.result, _Style("", *_look(heads.index(mark.place[0])), hollow=not apart))
+        draw_interval(
+            drawn, rows[mark.place], mark.result, Style("", *look_of(heads.index(mark.place[0])), hollow=not apart)
+        )
     tests = ", ".join(dict.fromkeys(r.test for _, r in pairs))
     words = _agreement_words([r for _, r in pairs])
     drawn.set_xlabel(f"difference, {words}\nhollow: not told apart ({tests})")
-    drawn.set_title(_title(facts, [*names, "test"], "against "), loc="left", fontsize="medium")
+    drawn.set_title(title_of(facts, [*names, "test"], "against "), loc="left", fontsize="medium")
     return drawn if ax is not None else fit(drawn)
 
 
@@ -577,20 +552,20 @@ def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a', 'b']
     """
-    pairs = _checked([results], Ranking)
+    pairs = checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
     clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
     alone = [one for _, r in pairs for one in r.agreements]
-    marks = [_Mark(_place(f, names), c, r) for f, c, r in zip(facts, clusters, alone, strict=True)]
-    styles = {c: _Style(c, *_look(place)) for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))}
-    drawn = _axes(ax)
-    rows = _rows(drawn, marks, names, 1)
+    marks = [Mark(place_of(f, names), c, r) for f, c, r in zip(facts, clusters, alone, strict=True)]
+    styles = {c: Style(c, *look_of(place)) for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))}
+    drawn = axes_of(ax)
+    rows = lay_rows(drawn, marks, names, 1)
     for mark in marks:
-        _draw(drawn, rows[mark.place], mark.result, styles[mark.series])
+        draw_interval(drawn, rows[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
     drawn.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
-    _legend_above(drawn, list(styles.values()), False, _title(facts, names, "against "))
+    _legend_above(drawn, list(styles.values()), False, title_of(facts, names, "against "))
     return drawn if ax is not None else fit(drawn)
 
 
@@ -622,122 +597,40 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one person', 'judge']
     """
-    ceilings = [(label, r.ceiling) for label, r in _checked([results], Reliability)]
+    ceilings = [(label, r.ceiling) for label, r in checked_pairs([results], Reliability)]
     facts = [label | _facts(r) for label, r in ceilings]
     names = telling(facts) or ["criterion"]
     marks = []
     for fact, (_, r) in zip(facts, ceilings, strict=True):
-        marks.append(_Mark(_place(fact, names), "one person", _End(r.ceiling, r.ceiling_interval, r.confidence_level)))
+        marks.append(Mark(place_of(fact, names), "one person", End(r.ceiling, r.ceiling_interval, r.confidence_level)))
         if r.judge_by_rater:
-            marks.append(_Mark(_place(fact, names), "judge", _End(r.judge, r.judge_interval, r.confidence_level)))
+            marks.append(Mark(place_of(fact, names), "judge", End(r.judge, r.judge_interval, r.confidence_level)))
     styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(mark.series for mark in marks)}
-    drawn = _axes(ax)
+    drawn = axes_of(ax)
     drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
-    rows = _rows(drawn, marks, names, 0.6 * len(styles) + 0.4)
+    rows = lay_rows(drawn, marks, names, 0.6 * len(styles) + 0.4)
     for mark in marks:
         offset = 0.6 * (list(styles).index(mark.series) - (len(styles) - 1) / 2)
-        _draw(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
+        draw_interval(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
     heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
-    level = _level_words([mark.result for mark in marks])
+    level = level_words([mark.result for mark in marks])
     drawn.set_xlabel(f"{heads}, with the mean of the other people{level}\nn = {_counts([r for _, r in ceilings])}")
-    _legend_above(drawn, list(styles.values()), False, _title(facts, names))
+    _legend_above(drawn, list(styles.values()), False, title_of(facts, names))
     return drawn if ax is not None else fit(drawn)
 
 
 # --- words ------------------------------------------------------------------------------------------------------
 
 
-def visible(text: object, most: int | None = None) -> str:
-    r"""A text on one line, without what would steer a terminal or turn the reading order.
-
-    Examples
-    --------
-    >>> visible("a\x1b[31mb\nc\u202ed"), visible("a-rather-long-name-of-a-system", 16)
-    ('a[31mb c\ufffdd', 'a-rather…-system')
-    """
-    spaced = "".join(" " if char in "\n\r\t\u2028\u2029" else char for char in str(text))
-    kept = "".join(_harmless(char) for char in spaced)
-    if most is None or len(kept) <= most:
-        return kept
-    return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
-
-
-def _harmless(char: str) -> str:
-    category = unicodedata.category(char)
-    if category == "Cc":
-        return ""
-    # a lone surrogate cannot be written; a direction mark shows other words than are there
-    return "\ufffd" if category == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
-
-
-_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-
-
-def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names that tell labels apart; one that says nothing beyond those before it is left out.
-
-    Examples
-    --------
-    >>> telling([{"criterion": "fluency", "prompt": "f-1", "rater": "a", "n_unmatched": 0},
-    ...          {"criterion": "relevance", "prompt": "r-2", "rater": "a", "n_unmatched": 2}])
-    ['criterion']
-    """
-    names: list[str] = []
-    for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
-        if len({_place(label, [*names, name]) for label in labels}) > len({_place(label, names) for label in labels}):
-            names.append(name)
-    return names
-
-
-def _place(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(label.get(name, "")) for name in names)
-
-
-def _plain(text: object, most: int = 40) -> str:
-    """A label that matplotlib takes as it stands: no formula, and no leading underscore, which would hide it."""
-    shown = visible(text, most).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
-
-
-_PREFIXES = {"against": "vs ", "temperature": "T = "}
-
-
-def _joined(place: Sequence[str], names: Sequence[str]) -> str:
-    words = zip(names, place, strict=True)
-    return _plain(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in words if value not in ("", "nan")))
-
-
-def _title(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
-    """What all results share: criterion, rater and the like."""
-    told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
-    words = [
-        f"{against if name == 'against' else ''}{_plain(value)}"
-        for name, value in labels[0].items()
-        if name not in told and not name.startswith("n_") and value != ""
-        if all(label.get(name) == value for label in labels)
-    ]
-    return ", ".join(words)
-
-
-def _span(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
-def _level_words(results: Sequence[Any]) -> str:
-    levels = sorted({r.confidence_level for r in results if r.interval.low == r.interval.low})
-    return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
-
-
 def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
     heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
-    return f"{'; '.join(heads)}{_level_words(results)}\nn = {_counts(results)}"
+    return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
 
 
 def _counts(results: Sequence[Any]) -> str:
     """How many units of each level the results have."""
     return ", ".join(
-        f"{_span([getattr(r, field) for r in results if r.level == level])} {unit}"
+        f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
         for level, (field, unit) in _COUNTS.items()
         if any(r.level == level for r in results)
     )
@@ -764,35 +657,12 @@ def _short(name: str) -> str:
 
 def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
     """The result in one sentence, with what its axes do not name."""
-    head = _title([label], ["rater", "against"])
+    head = title_of([label], ["rater", "against"])
     lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 72)
     ax.set_title("\n".join(lines), loc="left", fontsize="small")
 
 
 # --- rows -------------------------------------------------------------------------------------------------------
-
-
-class _Mark(NamedTuple):
-    """One result in its row (`place`: what names it) and series."""
-
-    place: tuple[str, ...]
-    series: str
-    result: Any
-
-
-class _Style(NamedTuple):
-    words: str
-    colour: str
-    marker: str
-    hollow: bool = False
-
-    @property
-    def line(self) -> Literal["-", "--"]:
-        return "--" if self.hollow else "-"
-
-    @property
-    def face(self) -> str:
-        return "white" if self.hollow else self.colour
 
 
 _ALONE = "judge alone (not an interval for the human mean)"
@@ -811,114 +681,11 @@ _LOOKS = {  # by what an estimator is called in words
 }
 
 
-def _look(place: int) -> tuple[str, str]:
-    return _COLOURS[place % len(_COLOURS)], _MARKERS[(place + place // len(_COLOURS)) % len(_MARKERS)]
-
-
-class _End(NamedTuple):
-    """An estimate with its interval, as `_draw` takes it."""
-
-    estimate: float
-    interval: Interval
-    confidence_level: float
-
-
 _CEILING_STYLES = {
-    "one person": _Style("one person", "#0072B2", "s"),
-    "judge": _Style("judge", "#D55E00", "o"),
+    "one person": Style("one person", "#0072B2", "s"),
+    "judge": Style("judge", "#D55E00", "o"),
 }
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
-
-
-def _single(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
-    pairs = _checked([given], kind)
-    if len(pairs) > 1:
-        raise ValueError(f"`result` must hold one result, but has {len(pairs)}; `select` gives one of them.")
-    return pairs[0]
-
-
-def _checked(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
-    pairs = [pair for one in given for pair in _labelled(one)]
-    if not pairs:
-        raise ValueError("`results` must hold one result at least, but is empty.")
-    for _, result in pairs:
-        if not isinstance(result, kind):
-            raise TypeError(f"`results` must hold {kind.__name__} results, but got {type(result).__name__}.")
-    return pairs
-
-
-def _labelled(given: Any) -> Iterator[tuple[dict[str, Any], Any]]:
-    if isinstance(given, Results):
-        yield from zip(given.labels, given.results, strict=True)
-    else:
-        yield {}, given
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot as plt
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
-
-
-def fit(ax: Axes, *, columns: int = 0) -> Axes:
-    """Give the figure of a plot with rows the room that rows (and columns), names and legend need."""
-    from matplotlib.figure import Figure
-
-    assert isinstance(ax.figure, Figure)
-    longest = max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
-    legend = ax.get_legend()
-    lines = len(legend.get_texts()) if legend is not None else 0
-    lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
-    bottom, top = ax.get_ylim()
-    ax.figure.set_size_inches(
-        max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
-    )
-    return ax
-
-
-def _rows(ax: Axes, marks: Sequence[_Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:
-    """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
-    places = dict.fromkeys(mark.place for mark in marks)
-    heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
-    heights: dict[tuple[str, ...], float] = {}
-    end = 0.0
-    for head in heads:
-        lines = [head] * bool(head) + [place for place in places if place[: len(head)] == head]
-        for line in lines:
-            size = 1.2 if line == head else pitch
-            heights[line], end = end + size / 2, end + size
-    ax.set_ylim(end + 0.2, -0.2)
-    _name_rows(ax, heights, names, pitch)
-    return heights
-
-
-def _name_rows(ax: Axes, heights: dict[tuple[str, ...], float], names: Sequence[str], pitch: float) -> None:
-    rows = {place: height for place, height in heights.items() if len(place) == len(names)}
-    first = len(names) > 1  # what the rows do not repeat, since the heading says it
-    words = [_joined(p[first:], names[first:]) if p in rows else _joined(p, names[:1]) for p in heights]
-    ax.set_yticks(list(heights.values()), words)
-    for tick, place in zip(ax.yaxis.get_major_ticks(), heights, strict=True):
-        tick.tick1line.set_visible(False)
-        tick.label1.set_fontweight("normal" if place in rows else "bold")
-    if pitch > 1:
-        for height in list(rows.values())[::2]:
-            ax.axhspan(height - pitch / 2, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
-    _plain_frame(ax, "x")
-
-
-def _plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis=lines, color="#DDDDDD", linewidth=0.6)
-    ax.set_axisbelow(True)
-
-
-def _draw(ax: Axes, height: float, result: Any, style: _Style) -> None:
-    low, high = result.interval
-    ax.hlines(height, low, high, colors=style.colour, linewidth=1.6, linestyles=style.line, zorder=2)
-    ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
 
 
 # --- pairs, groups and cells ------------------------------------------------------------------------------------
@@ -946,7 +713,7 @@ def _cloud(result: Agreement) -> _Cloud:
         return _Cloud(human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else _Cloud(human, judge, one, "")
     for labels, unit in ((sample.group, "group"), (sample.system, "system")):
         found = _members(labels)
-        if 1 < len(found) <= len(_COLOURS):
+        if 1 < len(found) <= len(COLOURS):
             return _Cloud(sample.y, sample.x, found, unit)
     return _Cloud(sample.y, sample.x, one, "")
 
@@ -978,10 +745,10 @@ def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
 
 def _band(ax: Axes, result: Agreement) -> None:
     low, high = result.interval
-    ax.axvline(result.estimate, color=_COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    ax.axvline(result.estimate, color=COLOURS[1], linewidth=1.4, zorder=2, label="mean")
     if not math.isnan(low):
         words = f"{100 * result.confidence_level:g} % CI of the mean"
-        ax.axvspan(low, high, color=_COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+        ax.axvspan(low, high, color=COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
 
 
 def _without_one(result: Agreement, number: int) -> str:
@@ -995,12 +762,12 @@ def _without_one(result: Agreement, number: int) -> str:
 def _rows_look(ax: Axes, end: float) -> None:
     ax.set_ylim(end + 0.2, -0.2)
     ax.tick_params(axis="y", length=0)
-    _plain_frame(ax, "x")
+    plain_frame(ax, "x")
 
 
 def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
     """Row and column of each result; another one for the same cell has a row of its own."""
-    places = [(_joined(_place(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
     again = [places[:i].count(place) for i, place in enumerate(places)]
     return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
 
@@ -1055,11 +822,11 @@ def _grid_names(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
 
 def _tie_curve(ax: Axes, result: TieCalibration) -> Axes:
     epsilons, accuracies = result.curve
-    ax.step(epsilons, accuracies, where="post", color=_COLOURS[0], linewidth=1.4)
-    ax.plot([result.epsilon], [result.accuracy], "o", color=_COLOURS[1], markersize=6)
+    ax.step(epsilons, accuracies, where="post", color=COLOURS[0], linewidth=1.4)
+    ax.plot([result.epsilon], [result.accuracy], "o", color=COLOURS[1], markersize=6)
     ax.set_xlabel("scores of the judge within epsilon are ties")
     ax.set_ylabel("pairwise accuracy")
-    _plain_frame(ax)
+    plain_frame(ax)
     _say_above(ax, {}, result)
     return ax
 
@@ -1073,18 +840,18 @@ def _means(
     facts, results = [label for label, _ in pairs], [r for _, r in pairs]
     names = telling(facts) or ["criterion"]
     series = _series(pairs, names)
-    marks = [_Mark(_place(fact, names), s, r) for fact, s, r in zip(facts, series, results, strict=True)]
+    marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, series, results, strict=True)]
     styles = _series_styles(marks)
-    drawn = _axes(ax)
-    rows = _rows(drawn, marks, names, 0.6 * len(styles) + 0.4)
+    drawn = axes_of(ax)
+    rows = lay_rows(drawn, marks, names, 0.6 * len(styles) + 0.4)
     for mark in marks:
         offset = 0.6 * (list(styles).index(mark.series) - (len(styles) - 1) / 2)
-        _draw(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
+        draw_interval(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
     if truth is not None:
         _truth(drawn, rows, truth, 0.3 * len(styles) + 0.1)
     estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.method == "judge_only"))
-    drawn.set_xlabel(f"{next(iter(estimands))}{_level_words(results)}")
-    _legend_above(drawn, list(styles.values()), truth is not None, _title(facts, names, "gold by "))
+    drawn.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
+    _legend_above(drawn, list(styles.values()), truth is not None, title_of(facts, names, "gold by "))
     return drawn if ax is not None else fit(drawn)
 
 
@@ -1094,25 +861,25 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
     series = []
     for label, result in pairs:
         words = WORDS[result.method]  # rows of one estimator may differ in how the labels alone were read
-        key = (_place(label, names), words)
+        key = (place_of(label, names), words)
         seen[key] = seen.get(key, 0) + 1
         series.append(f"{words} {seen[key]}")
     return series
 
 
-def _series_styles(marks: Sequence[_Mark]) -> dict[str, _Style]:
-    styles: dict[str, _Style] = {}
+def _series_styles(marks: Sequence[Mark]) -> dict[str, Style]:
+    styles: dict[str, Style] = {}
     for mark in sorted(marks, key=lambda m: list(_LOOKS).index(WORDS[m.result.method])):
         again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.method == "judge_only"
-        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else _look(again + 3)
+        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else look_of(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
         said = _ALONE if alone else WORDS[mark.result.method]
-        styles[mark.series] = _Style(f"{said}: {_material(results)}", colour, marker, alone)
+        styles[mark.series] = Style(f"{said}: {_material(results)}", colour, marker, alone)
     return styles
 
 
 def _material(results: Sequence[MeanEstimate]) -> str:
-    labels, scores = (_span([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+    labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
     if results[0].method == "judge_only":
         return f"{scores} scores"
     return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
@@ -1129,7 +896,7 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
         ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
 
 
-def _legend_above(ax: Axes, styles: Sequence[_Style], known: bool, title: str, *, lines: bool = True) -> None:
+def _legend_above(ax: Axes, styles: Sequence[Style], known: bool, title: str, *, lines: bool = True) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -1142,57 +909,3 @@ def _legend_above(ax: Axes, styles: Sequence[_Style], known: bool, title: str, *
     above = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="lower left", **above)
     ax.set_title(title, loc="left", fontsize="medium", pad=8 + 14.5 * len(handles))
-
-
-# --- draws ------------------------------------------------------------------------------------------------------
-
-_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
-
-
-def _error_curve(ax: Axes, result: Convergence, style: _Style) -> None:
-    ax.plot(result.sizes, result.rmse_predicted, color=style.colour, linewidth=1.2)
-    ax.plot(result.sizes, result.rmse, style.marker, color=style.colour, markersize=5, label=style.words)
-
-
-def _human_curve(ax: Axes, result: Convergence, style: _Style) -> None:
-    ax.fill_between(result.sizes, result.human_low, result.human_high, color=style.colour, alpha=0.15, linewidth=0)
-    ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
-    ax.plot(
-        result.sizes, result.human, style.marker, color=style.colour, linestyle="-", markersize=5, label=style.words
-    )
-
-
-def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
-    sizes = sorted({size for r in results for size in r.sizes})
-    ax.set_xscale("log")
-    ax.set_xticks(sizes, [str(size) for size in sizes])
-    ax.set_xticks([], minor=True)
-    ax.set_xlabel(f"draws per item, N   (n = {_span([r.n for r in results])} items)")
-    reference = " or ".join(dict.fromkeys(_REFERENCES[r.reference] for r in results))
-    if show == "error":
-        ax.set_ylabel(f"RMSE from {reference} (score points)")
-        ax.set_ylim(bottom=0)
-    else:
-        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.method] for r in results))} with people")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#E4E4E4", linewidth=0.6)
-    _draws_legend(ax, reference, show)
-
-
-def _draws_legend(ax: Axes, reference: str, show: str) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    grey = "#6E6E6E"
-    handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
-    if show == "error":
-        handles += [
-            Line2D([], [], color=grey, marker="o", linestyle="", markersize=5, label="measured"),
-            Line2D([], [], color=grey, linewidth=1.2, label="predicted from the variance of a draw"),
-        ]
-    else:
-        handles += [
-            Patch(color=grey, alpha=0.25, linewidth=0, label="middle 95 % over the draws"),
-            Line2D([], [], color=grey, linewidth=1, linestyle="--", label=f"{reference} itself"),
-        ]
-    ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)

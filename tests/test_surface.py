@@ -17,6 +17,8 @@ LAYERS = {
     "calib.cli": 10,
     "calib._report": 9,
     "calib.plot": 8,
+    "calib._plot_draws": 7,
+    "calib._figure": 6,
     "calib.datasets": 7,
     "calib._plan": 6,
     "calib._prompts": 5,

@@ -6,26 +6,18 @@ The functions of the same names in `calib` take tables, align them by item and c
 from calib.stats._agreement import CONVENTIONS, Agreement, agreement
 from calib.stats._alpha import ICC, Alpha, icc, krippendorff_alpha
 from calib.stats._annotator import AltTest, alternative_annotator_test
+from calib.stats._averaging import Averaging, averaging
 from calib.stats._bootstrap import BootstrapEstimate, ppi_bootstrap
 from calib.stats._budget import BudgetPlan, budget_plan, judge_correlation, label_multiplier
+from calib.stats._chains import ChainComponents, ChainPlan, chain_components, chain_plan
 from calib.stats._check import CalibWarning
 from calib.stats._choose import Choice, Transport, choose_items, shift_weights, transport_test
 from calib.stats._compare import Comparison, Ranking, compare, rank_judges
 from calib.stats._convergence import Convergence, convergence
 from calib.stats._distribution import entropy, expectation, expectation_bounds, median, mode, temper, variance
-from calib.stats._draws import (
-    ChainComponents,
-    ChainPlan,
-    VarianceComponents,
-    attenuation,
-    chain_components,
-    chain_plan,
-    draws_needed,
-    exact_components,
-    precision_gain,
-    spearman_brown,
-    variance_components,
-)
+from calib.stats._distribution_fit import DistributionFit, distribution_fit
+from calib.stats._draws import VarianceComponents, exact_components, variance_components
+from calib.stats._entropy import expected_entropy, sampled_entropy
 from calib.stats._estimands import ppi_proportion, ppi_ratio, ppi_win_rate
 from calib.stats._estimate import Interval, Result
 from calib.stats._interval import MeanEstimate, mean_interval, ppi_difference, ppi_mean
@@ -41,37 +33,18 @@ from calib.stats._plan import (
     labels_needed,
     will_it_help,
 )
-from calib.stats._prompts import (
-    Averaging,
-    PromptMean,
-    RankStability,
-    averaging,
-    prompt_difference,
-    prompt_mean,
-    rank_stability,
-)
+from calib.stats._prompts import PromptMean, prompt_difference, prompt_mean
 from calib.stats._proportion import RoganGladen, rogan_gladen
 from calib.stats._quantile import QuantileEstimate, ppi_quantile
-from calib.stats._readout import (
-    DistributionFit,
-    PointScores,
-    distribution_fit,
-    expected_entropy,
-    point_scores,
-    sampled_entropy,
-)
+from calib.stats._readout import PointScores, point_scores
 from calib.stats._regression import RegressionEstimate, ppi_logistic, ppi_ols
 from calib.stats._reliability import Ceiling, Disattenuated, Reliability, disattenuated, human_ceiling, reliability
+from calib.stats._retemper import TemperatureCurve, retemper, temperature_curve
 from calib.stats._sensitivity import Component, DStudy, GStudy, g_study
+from calib.stats._spearman_brown import attenuation, draws_needed, precision_gain, spearman_brown
+from calib.stats._stability import RankStability, rank_stability
 from calib.stats._systems import MeanEstimates, ppi_means
-from calib.stats._temperature import (
-    Temperature,
-    TemperatureCurve,
-    fit_temperature,
-    ranked_probability_score,
-    retemper,
-    temperature_curve,
-)
+from calib.stats._temperature import Temperature, fit_temperature, ranked_probability_score
 from calib.stats._ties import TieCalibration, tie_calibration
 
 __all__ = [

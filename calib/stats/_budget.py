@@ -606,8 +606,9 @@ def _steps(task: _Task) -> tuple[Step, ...]:
     n, items, prompts, draws = task.shop.now
     most, half = task.shop.most, task.half(task.shop.now)
     labels, others = max(1, round(n / 10)), max(1, round(items / 10))
+    room = max(items, n + labels)  # where all items are labelled another label brings another item
     steps: dict[str, tuple[int, tuple[float, ...], tuple[float, ...]]] = {
-        "labels": (labels, (n + labels, max(items, n + labels), prompts, draws), (items, items, prompts, draws)),
+        "labels": (labels, (n + labels, room, prompts, draws), (room, room, prompts, draws)),
         "items": (others, (n, items + others, prompts, draws), (n, most, prompts, draws)),
         "draws": (1, (n, items, prompts, draws + 1), (n, items, prompts, math.inf)),
         "prompts": (1, (n, items, prompts + 1, draws), (n, items, math.inf, draws)),

@@ -16,11 +16,11 @@ from calib.stats import _check
 from calib.stats._agreement import PRODUCT_MOMENTS
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._draws import variance_components
+from calib.stats._entropy import expected_entropy
 from calib.stats._estimate import Interval, Result, short
 from calib.stats._leave_out import leave_out
 from calib.stats._ranks import CHUNK, coefficient, settled, weighted_correlation
 from calib.stats._ranks import METHODS as COEFFICIENTS
-from calib.stats._readout import expected_entropy
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
 _FOR_SPREAD = 8  # subsets in which each item is left out: its influence on their mean is what counts
@@ -56,6 +56,8 @@ class Convergence(Result):
         "exact" (the logprob expectation) or "all draws".
     method : str
         The coefficient.
+    within : float
+        Variance of single draws within an item, squared score points.
     r : float
         Within-item over between-item variance of single draws.
     r_interval : Interval
@@ -84,6 +86,7 @@ class Convergence(Result):
     entropy: tuple[float, ...]
     reference: str
     method: str
+    within: float
     r: float
     r_interval: Interval
     n: int
@@ -244,6 +247,7 @@ def convergence(
         entropy=_entropies(draws, wanted),
         reference="all draws" if exact is None else "exact",
         method=method,
+        within=parts.within,
         r=parts.r,
         r_interval=parts.interval,
         n=len(draws),

@@ -1,23 +1,25 @@
-"""Temperature: how sharp a judge's probabilities are beside people's labels, and what temperature does to scores."""
+"""Temperature: how sharp a judge's probabilities are beside people's labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
+from scipy import optimize
 
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
-from calib.stats._distribution import entropy, expectation, temper
+from calib.stats._counts import ascending, places_of
+from calib.stats._distribution import expectation, temper
 from calib.stats._estimate import Interval, Result, bracket, short
+from calib.stats._laws import quantile
+from calib.stats._units import units_of
 
 _DUST = 1e-20
 _FEW_GROUPS = 10
-_TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 
 
 def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> Floats:
@@ -226,12 +228,12 @@ def fit_temperature(
     tau = 1.924, 95 % CI [1.544, 2.516], from 400 human labels: RPS 0.1909 -> 0.1842 (base rates 0.2016)
     """
     _check.probability(confidence_level, "confidence_level")
-    shares, labels, clusters, n_missing = _used(p, y, levels, groups, floor)
+    shares, labels, unit, n_missing = _used(p, y, levels, groups, floor)
     values = np.sort(_check.array(levels, "levels", ndim=1))
     place = places_of(labels, values)
     log_p = _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
-    data = _Labelled(log_p[possible], place[possible], _check.codes(clusters[possible], "groups"))
+    data = _Labelled(log_p[possible], place[possible], units_of(unit, possible))
     n_groups = _enough(data)
     power, std_error, interval = _fitted(data, n_groups, confidence_level)
     counts: dict[str, Any] = {"n": len(labels), "n_missing": n_missing, "n_impossible": int((~possible).sum())}
@@ -270,27 +272,13 @@ def _used(
 ) -> tuple[Floats, Floats, Codes, int]:
     """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
     weights, labels = _check.array(p, "p", ndim=2), _check.array(y, "y", ndim=1)
-    codes = np.arange(len(weights)) if groups is None else _check.codes(groups, "groups")
-    _check.same_length(p=weights, y=labels, groups=codes)
-    expectation(weights, levels)  # whose checks of `p` and `levels` are the ones that are wanted
+    _check.same_length(p=weights, y=labels, groups=groups)
+    weights = ascending(weights, levels)
     if not 0 <= floor < 1:
         raise ValueError(f"`floor` must be at least 0 and below 1, but got {floor!r}.")
     shares = temper(temper(weights, 1.0) + floor, 1.0)
-    shares = shares[:, np.argsort(_check.array(levels, "levels", ndim=1))]
     keep = np.isfinite(labels) & np.isfinite(shares).all(axis=1)
-    return shares[keep], labels[keep], codes[keep], int((~keep).sum())
-
-
-def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
-    """The place of each label among the levels in ascending order; -1 where there is no label."""
-    labels, values = _check.array(y, name), np.sort(_check.array(levels, "levels", ndim=1))
-    if len(values) < 2 or not (np.diff(values) > 0).all():
-        raise ValueError(f"`levels` must be two or more distinct numbers, but got {list(map(float, values))}.")
-    place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
-    off = ~np.isnan(labels) & (values[place] != labels)
-    if off.any():
-        raise ValueError(f"`{name}` must hold nothing but `levels` and NaN, but got {float(labels[off][0])}.")
-    return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
+    return shares[keep], labels[keep], units_of(groups, keep), int((~keep).sum())
 
 
 def _log_shares(shares: Floats) -> Floats:
@@ -328,7 +316,7 @@ def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[fl
     power = _best_power(data)
     log_likelihood, score, spread = _moments(power, data)
     excess = _excess(score, spread, data.group)
-    most = stats.t.ppf((1 + confidence_level) / 2, n_groups - 1) ** 2 * excess
+    most = float(quantile(n_groups - 1, (1 - confidence_level) / 2)) ** 2 * excess
 
     def beyond(b: float) -> float:
         return float(2 * (log_likelihood.sum() - _moments(b, data)[0].sum()) - most)
@@ -397,136 +385,6 @@ def _warnings(result: dict[str, float], n_groups: int) -> tuple[str, ...]:
     if n_groups < _FEW_GROUPS:
         found.append(f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short")
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemperatureCurve(Result):
-    """What temperature does to the average score and to the average entropy.
-
-    Attributes
-    ----------
-    taus : tuple of float
-    expectation : tuple of float
-        Mean over items of the expected score at each tau, score points.
-    entropy : tuple of float
-        Mean over items of the entropy at each tau, nats.
-    n : int
-        Items with mass.
-    """
-
-    taus: tuple[float, ...]
-    expectation: tuple[float, ...]
-    entropy: tuple[float, ...]
-    n: int
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = zip(self.taus, self.expectation, self.entropy, strict=True)
-        return [{"tau": tau, "expectation": mean, "entropy": nats} for tau, mean, nats in columns]
-
-    def _terms(self) -> dict[str, Any]:
-        return {"temper": True, "taus": ",".join(map(short, self.taus)), "n": self.n}
-
-    def __str__(self) -> str:
-        ends = ", ".join(f"{short(e)} at tau {short(t)}" for t, e in zip(self.taus, self.expectation, strict=True))
-        return f"mean expected score of {self.n} items: {ends}"
-
-
-def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> TemperatureCurve:
-    """Mean expected score and mean entropy of the same judge at several temperatures.
-
-    A temperature changes the average that is reported, not only its noise: where probability is
-    skewed, low ones move the expectation to the mode and high ones to the middle of the levels.
-    So averages, entropies and shares of items without entropy from different temperatures
-    cannot be compared with each other.
-
-    Parameters
-    ----------
-    p, levels : array_like
-        As for `expectation`: probabilities at temperature 1.
-    taus : sequence of float, optional
-        As for `temper`.
-
-    Returns
-    -------
-    TemperatureCurve
-
-    Raises
-    ------
-    ValueError
-        If no item has mass, or a tau is negative.
-
-    Examples
-    --------
-    >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
-    mean expected score of 2 items: 3 at tau 0, 2.65 at tau 1, 2.473 at tau 2
-    """
-    scores = np.atleast_1d(expectation(p, levels))
-    n = int(np.isfinite(scores).sum())
-    if not n:
-        raise ValueError("`p` must have mass for some item.")
-    tempered = [temper(p, tau) for tau in taus]
-    return TemperatureCurve(
-        taus=tuple(map(float, taus)),
-        expectation=tuple(float(np.nanmean(expectation(q, levels))) for q in tempered),
-        entropy=tuple(float(np.nanmean(entropy(q))) for q in tempered),
-        n=n,
-    )
-
-
-def retemper(counts: ArrayLike, *, source: float, target: float, pseudocount: float = 0.1) -> Floats:
-    r"""Probabilities at one temperature from draws at another.
-
-    .. math:: \hat p_k \propto (c_k + a)^{source / target}
-
-    Only for scores that are one token without reasoning before it: reasoning changes with
-    temperature too, and no power of the counts says how. The pseudocount a (a symmetric Dirichlet
-    prior) stands for levels that happened not to come: without it they stay at 0 at every
-    temperature. Towards a higher temperature it is raised with the rest and moves the expectation
-    to the middle of the levels, the more so the more levels there are: with 20 draws of a judge on
-    four levels, from 0.7 to 1, by 0.03 points with 0.1 and by 0.13 with 1/2. So try several.
-
-    Parameters
-    ----------
-    counts : array_like, shape (..., K)
-        How often each of the K levels was drawn; all levels of the scale must have a place.
-    source : float
-        Temperature of the draws, above 0: draws at 0 show the mode alone.
-    target : float
-        Temperature of the probabilities, not negative.
-    pseudocount : float, default 0.1
-        Added to every count; 0 for none.
-
-    Returns
-    -------
-    ndarray, shape (..., K)
-        NaN where nothing was drawn.
-
-    Raises
-    ------
-    ValueError
-        If `source` is not above 0, or `target`, a count or `pseudocount` is negative.
-
-    Examples
-    --------
-    >>> retemper([0, 5, 15], source=1, target=0.5).round(3), retemper([0, 5, 15], source=1, target=2).round(3)
-    (array([0.   , 0.102, 0.898]), array([0.049, 0.35 , 0.601]))
-    """
-    draws = counts_of(counts)
-    if not 0 < source < np.inf:
-        raise ValueError(f"`source` must be above 0 and finite, but got {source!r}.")
-    for name, value in {"target": target, "pseudocount": pseudocount}.items():
-        if not value >= 0:
-            raise ValueError(f"`{name}` must not be negative, but got {value!r}.")
-    drawn = draws.sum(axis=-1, keepdims=True) > 0
-    return temper(np.where(drawn, draws + pseudocount, np.nan), target / source)
-
-
-def counts_of(counts: ArrayLike) -> Floats:
-    """Numbers of draws of each level, in the last axis."""
-    draws = _check.array(counts, "counts")
-    if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
-        raise ValueError(f"`counts` must hold numbers of draws that are not negative, but got {counts!r}.")
-    return draws
 
 
 def draws_temperature(counts: Floats, share: Floats) -> float:

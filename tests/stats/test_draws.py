@@ -1,4 +1,4 @@
-"""What draws vary by and what their mean is worth: other programs, closed theory, brute force, simulation."""
+"""What draws vary by: other programs, closed theory, brute force, simulation."""
 
 import dataclasses
 import itertools
@@ -9,18 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import (
-    CalibWarning,
-    attenuation,
-    chain_components,
-    chain_plan,
-    draws_needed,
-    exact_components,
-    icc,
-    precision_gain,
-    spearman_brown,
-    variance_components,
-)
+from calib.stats import CalibWarning, exact_components, icc, variance_components
 
 NAN = math.nan
 # `Dyestuff` and `Dyestuff2` of the R package lme4: six batches, five samples of each, from Davies and Goldsmith (1972),
@@ -337,6 +326,11 @@ def test_messages_of_components():
     )
 
 
+def test_one_group_says_nothing_of_others():
+    assert variance_components(DYESTUFF, groups=[1] * 6).interval == (0, math.inf)
+    assert exact_components([1, 2, 4], [1, 1, 2], groups=[1] * 3).interval == (0, math.inf)
+
+
 # --- exact distributions ----------------------------------------------------------------------------------------
 
 
@@ -376,220 +370,6 @@ def test_equal_expectations_have_an_infinite_r():
     assert (result.between, result.r, result.clipped) == (0, math.inf, False)
 
 
-# --- what a mean is worth ---------------------------------------------------------------------------------------
-
-
-def test_reliability_is_the_correlation_of_two_means():
-    rng = np.random.default_rng(40)
-    x = normal(rng, 20000, 10, 1.5)
-    pair = np.corrcoef(x[:, :5].mean(axis=1), x[:, 5:].mean(axis=1))[0, 1]
-    assert_allclose(spearman_brown(1 / 2.5, 5), pair, atol=0.006)
-
-
-def test_attenuation_is_the_correlation_with_the_exact_expectation():
-    rng = np.random.default_rng(41)
-    truth = rng.normal(size=20000)
-    mean = truth + math.sqrt(5.71 / 20) * rng.normal(size=20000)
-    assert_allclose(attenuation(5.71, 20), np.corrcoef(truth, mean)[0, 1], atol=0.006)
-
-
-def test_attenuation_is_the_root_of_reliability():
-    r, n = np.array([0, 0.04, 1.5, 20])[:, None], np.array([1, 2.5, 100])
-    assert_allclose(attenuation(r, n) ** 2, spearman_brown(1 / (1 + r), n), rtol=1e-12)
-    result = variance_components(DYESTUFF)
-    assert_allclose(result.attenuation([2, 9]) ** 2, result.reliability([2, 9]), rtol=1e-12)
-
-
-def test_ends_of_the_scale():
-    assert spearman_brown(0, 7) == 0
-    assert spearman_brown(1, 7) == 1
-    assert spearman_brown(0.1, math.inf) == 1
-    assert attenuation(math.inf, 20) == 0
-    assert attenuation(0, 1) == attenuation(3, math.inf) == 1
-    assert np.isnan(attenuation(NAN, 2))
-
-
-@pytest.mark.parametrize(
-    ("rho", "r", "factors"),
-    [
-        # effective sample sizes 1 / (1 - rho_N^2) for N = 1, 2, 5, 20 and without end, computed independently
-        (0.55, 1.5, [1.138, 1.209, 1.303, 1.392, 1.434]),
-        (0.65, 0.04, [1.684, 1.707, 1.722, 1.729, 1.732]),
-    ],
-)
-def test_what_draws_are_worth_in_labels(rho, r, factors):
-    reached = rho * attenuation(r, [1, 2, 5, 20, math.inf])
-    assert_allclose(1 / (1 - reached**2), factors, atol=6e-4)
-
-
-def test_gain_of_twenty_draws_depends_on_the_judge():
-    # computed independently; "20 draws recover 80 %" holds for r near 5.9 alone
-    gain = precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20)
-    assert_allclose(gain, [0.933, 0.903, 0.808, 0.720, 0.625], atol=6e-4)
-
-
-def test_gain_is_a_share_of_the_way():
-    r, n = np.array([0.04, 1.5, 20])[:, None], np.array([1, 3, 20, 1e9])
-    way = (attenuation(r, n) - attenuation(r, 1)) / (1 - attenuation(r, 1))
-    assert_allclose(precision_gain(r, n), way, atol=1e-9)
-    assert_allclose(precision_gain(1e-12, 20), 0.95, rtol=1e-9)  # its limit, 1 - 1/n
-    assert precision_gain(0, 20) == 0.95
-    assert precision_gain(math.inf, 20) == 0
-    assert precision_gain(2, math.inf) == 1
-    assert isinstance(precision_gain(2, 3), float)
-
-
-@pytest.mark.parametrize("target", [0.5, 0.8, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize("r", [0, 0.04, 0.5, 1.51, 5.71, 20.74])
-def test_draws_needed_are_the_fewest(r, target):
-    n = draws_needed(r, target)
-    assert isinstance(n, int)
-    assert attenuation(r, n) >= target
-    assert n == 1 or attenuation(r, n - 1) < target
-
-
-@pytest.mark.parametrize("target", [0.3, 0.6, 0.8, 0.9, 0.95, 0.999])
-def test_rounding_error_costs_no_draw(target):
-    ratio = target**2 / (1 - target**2)
-    assert [draws_needed(n / ratio, target) for n in range(1, 300)] == list(range(1, 300))
-    assert draws_needed(7 / ratio * (1 + 1e-7), target) == 8
-
-
-def test_messages_of_a_mean():
-    assert message(spearman_brown, 1.2, 3) == "`icc` must be from 0 to 1, but got 1.2."
-    assert message(spearman_brown, 0.2, 0) == "`n` must be above 0, but got 0."
-    assert message(attenuation, -1, 3) == "`r` must not be negative, but got -1."
-    assert message(attenuation, 1, [2, NAN]) == "`n` must be above 0, but got [2, nan]."
-    assert message(precision_gain, 1, 0.5) == "`n` must be at least 1, but got 0.5."
-    assert message(draws_needed, 1, 1) == "`target` must be between 0 and 1, but got 1."
-    assert message(draws_needed, math.inf, 0.9) == "`r` must be finite, but got inf: no number of draws is enough."
-    assert message(draws_needed, NAN, 0.9) == "`r` must be finite, but got nan: no number of draws is enough."
-
-
-# --- chains of reasoning ----------------------------------------------------------------------------------------
-
-
-def reasoning(rng, n=400, c=6, between=0.3, labels=1):
-    """Yes or no after a chain: p given the chain, and labels drawn after it."""
-    p = np.clip(rng.normal(rng.uniform(0.3, 0.7, size=(n, 1)), between, size=(n, c)), 0, 1)
-    return p, p * (1 - p), (rng.random((labels, n, c)) < p).astype(float)
-
-
-def test_chains_add_up_to_the_variance_of_a_draw():
-    rng = np.random.default_rng(50)
-    p, variance, labels = reasoning(rng, n=20000)
-    result = chain_components(p, variance)
-    drawn = variance_components(labels[0])
-    assert_allclose(result.between + result.within, drawn.within, rtol=0.01)
-    assert_allclose(result.item, drawn.between, rtol=0.1)
-    assert_allclose(result.r_label, drawn.r, rtol=0.1)
-    assert_allclose(result.share, result.within / drawn.within, rtol=0.01)
-    assert_allclose(result.r, result.between / result.item, rtol=1e-12)
-
-
-def test_chains_are_the_draws_of_the_items():
-    rng = np.random.default_rng(51)
-    p, variance, _ = reasoning(rng, n=30)
-    p[2], variance[3, 1:], p[4, 0] = NAN, NAN, NAN
-    result = chain_components(p, variance)
-    other = variance_components(np.where(np.isnan(variance), NAN, p))
-    assert (result.between, result.item, result.n_chains) == (other.within, other.between, other.n_draws)
-    assert (result.n, result.n_dropped, result.n_groups) == (29, 1, 29)
-    read = np.isfinite(p) & np.isfinite(variance)
-    assert_allclose(result.within, variance[read].mean(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_the_interval_of_the_share(grouped):
-    rng = np.random.default_rng(52)
-    p, variance, _ = reasoning(rng, n=30)
-    groups = rng.integers(0, 7, 30)
-    unit = groups if grouped else np.arange(30)
-
-    def log_ratio(keep):
-        return math.log(p[keep].var(axis=1, ddof=1).mean() / variance[keep].mean())
-
-    low, high = by_hand(log_ratio(unit >= 0), [log_ratio(unit != u) for u in np.unique(unit)])
-    result = chain_components(p, variance, groups=groups if grouped else None)
-    assert_allclose(result.share_interval, [1 / (1 + math.exp(end)) for end in (high, low)], rtol=1e-9)
-    assert result.share_interval.low < result.share < result.share_interval.high
-
-
-def test_chains_that_say_the_same_leave_all_to_the_label():
-    result = chain_components([[0.5, 0.5], [0.7, 0.7]], [[0.25, 0.25], [0.21, 0.21]])
-    assert (result.between, result.share, result.r) == (0, 1, 0)
-    assert_allclose(result.r_label, 0.23 / 0.02)
-
-
-def test_chains_that_decide_leave_nothing_to_the_label():
-    assert chain_components([[1, 2], [5, 5], [3, 4]], np.zeros((3, 2))).share == 0
-
-
-def test_items_may_not_differ_over_chains():
-    with pytest.warns(CalibWarning, match="`item` was set to 0"):
-        result = chain_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2))
-    assert (result.item, result.r, result.r_label, result.clipped) == (0, math.inf, math.inf, True)
-    assert result.warnings[0].startswith("clipped: ")
-
-
-COSTS = {"tokens_chain": 300.0, "tokens_label": 7.0}
-
-
-@pytest.mark.parametrize("between", [0, 0.01, 0.2, 1])
-@pytest.mark.parametrize("within", [0, 0.05, 0.8])
-@pytest.mark.parametrize("chain", [3.0, 40.0, 500.0])
-def test_the_plan_is_the_best_of_all(between, within, chain):
-    grid = list(itertools.product(range(1, 60), range(1, 320)))
-    error = {(c, d): math.sqrt(between / c + within / (c * d)) for c, d in grid}
-    cost = {(c, d): c * (chain + 7 * d) for c, d in grid}
-    wanted = 0.21
-    plan = chain_plan(between, within, tokens_chain=chain, tokens_label=7, std_error=wanted)
-    best = min(cost[cell] for cell in grid if error[cell] <= wanted)
-    assert plan.tokens == cost[plan.chains, plan.draws] == best
-    assert_allclose(plan.std_error, error[plan.chains, plan.draws], rtol=1e-12)
-    budget = 2000.0 if chain > 3 else 300.0
-    plan = chain_plan(between, within, tokens_chain=chain, tokens_label=7, budget=budget)
-    lowest = min(error[cell] for cell in grid if cost[cell] <= budget)
-    assert plan.tokens <= budget
-    assert_allclose(plan.std_error, lowest, rtol=1e-12, atol=1e-15)
-
-
-def test_labels_per_chain_by_cochrans_rule():
-    # sqrt(0.9 / 0.1 * 400 / 4) = 30
-    plan = chain_plan(0.1, 0.9, tokens_chain=400, tokens_label=4, std_error=0.01)
-    assert abs(plan.draws - 30) <= 1
-    # the cost of the best design in real numbers: (sqrt(b c) + sqrt(w t))^2 / variance
-    assert_allclose(plan.tokens, (math.sqrt(40) + math.sqrt(3.6)) ** 2 / 1e-4, rtol=1e-3)
-
-
-def test_token_probabilities_leave_chains_alone():
-    drawn = chain_plan(0.1, 0.9, **COSTS, std_error=0.2)
-    read = chain_plan(0.1, 0.9, **COSTS, std_error=0.2, logprobs=True)
-    assert (read.chains, read.draws) == (3, 1)
-    assert_allclose(read.std_error, math.sqrt(0.1 / 3))
-    assert drawn.tokens > read.tokens
-    assert chain_plan(0.1, 0.9, **COSTS, budget=1000, logprobs=True).chains == 3
-
-
-def test_a_whole_number_of_chains_is_not_rounded_up():
-    assert [chain_plan(0.1 * c, 0, **COSTS, std_error=math.sqrt(0.1)).chains for c in range(1, 50)] == [*range(1, 50)]
-
-
-def test_messages_of_chains():
-    shape = "`variances` must have the shape of `means` (2, 2), but got (2, 1)."
-    assert message(chain_components, np.ones((2, 2)), np.ones((2, 1))) == shape
-    negative = "`variances` must not be negative, but got -1."
-    assert message(chain_components, np.ones((2, 2)), -np.ones((2, 2))) == negative
-    both = "`std_error` or `budget` must be given, and not both."
-    assert message(chain_plan, 1, 1, **COSTS) == message(chain_plan, 1, 1, **COSTS, std_error=1, budget=1) == both
-    assert message(chain_plan, -1, 1, **COSTS, budget=9) == "`between` must be a variance, 0 or more, but got -1."
-    assert message(chain_plan, 1, 1, **COSTS, std_error=0) == "`std_error` must be above 0, but got 0."
-    short = "`budget` must pay for a chain and a label (307), but got 300."
-    assert message(chain_plan, 1, 1, **COSTS, budget=300) == short
-    many = message(chain_plan, 1, 1, **COSTS, std_error=1e-4)
-    assert many == "the target must not take more than 1000000 chains, but may take 200000001."
-
-
 # --- surface ----------------------------------------------------------------------------------------------------
 
 
@@ -606,11 +386,3 @@ def test_results_print_and_tabulate():
         result.r = 0
     exact = exact_components([1, 2, 4], [1, 1, 2])
     assert str(exact).endswith("(3 items, exact distributions)")
-    chains = chain_components([[1, 2], [3, 3], [5, 4]], np.full((3, 2), 0.2))
-    assert [row["quantity"] for row in chains._rows()] == ["item", "between", "within", "share", "r", "r_label"]
-    assert str(chains).startswith("token probabilities after a chain remove 37.5 % of the variance of a draw, 95 % CI")
-    assert chains.signature.startswith("chain-components|ci:jackknife|cl:0.95|n:3|dropped:0|chains:2")
-    plan = chain_plan(0.1, 0.9, **COSTS, budget=1000)
-    assert plan._rows() == [dataclasses.asdict(plan)]
-    assert str(plan).startswith(f"{plan.chains} chains with {plan.draws} labels each: standard error ")
-    assert plan.signature.startswith("chain-plan|chains:")

@@ -1,0 +1,172 @@
+"""What a mean of draws is worth: its reliability, what noise leaves of a correlation, how many draws are enough."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.stats import _check
+from calib.stats._check import Floats
+
+TOLERANCE = 1e-9  # what is taken for rounding error
+
+
+def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
+    r"""Reliability of the mean of n draws from that of one.
+
+    .. math:: \rho_n = \frac{n \rho_1}{1 + (n - 1) \rho_1}
+
+    Parameters
+    ----------
+    icc : array_like
+        Reliability of a single draw, 0 to 1.
+    n : array_like
+        Draws; they broadcast together.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If `icc` is not from 0 to 1 or `n` is not above 0.
+
+    References
+    ----------
+    Spearman (1910), British Journal of Psychology 3:271-295; Brown (1910), ibid. 296-322.
+
+    Examples
+    --------
+    >>> spearman_brown(0.4, [1, 5, 20]).round(3)
+    array([0.4  , 0.769, 0.93 ])
+    """
+    one, draws = np.asarray(icc, dtype=float), _above(n, "n", 0)
+    if ((one < 0) | (one > 1)).any():
+        raise ValueError(f"`icc` must be from 0 to 1, but got {icc!r}.")
+    return np.asarray(one / (one + (1 - one) / draws))[()]
+
+
+def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
+    r"""What the mean of n draws keeps of the Pearson correlation that exact expectations would have.
+
+    .. math:: \frac{\rho_n}{\rho_\infty} = \frac{1}{\sqrt{1 + r/n}}
+
+    Parameters
+    ----------
+    r : array_like
+        Within-item over between-item variance of a single draw.
+    n : array_like
+        Draws; they broadcast together.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If `r` is negative or `n` is not above 0.
+
+    References
+    ----------
+    Spearman (1904), American Journal of Psychology 15:72-101, for the correction that this inverts.
+
+    Examples
+    --------
+    >>> attenuation([0.04, 1.5, 20], 5).round(3)
+    array([0.996, 0.877, 0.447])
+    """
+    return np.asarray(1 / np.sqrt(1 + _ratio(r) / _above(n, "n", 0)))[()]
+
+
+def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
+    r"""Share of the way from the correlation of one draw to that of exact expectations that n draws go.
+
+    .. math:: g = \frac{(1 + r/n)^{-1/2} - (1 + r)^{-1/2}}{1 - (1 + r)^{-1/2}}
+
+    How much "20 draws" recover depends on the judge and the items alone: 93 % at r = 0.5,
+    90 % at 1.5, 81 % at 5.71, 72 % at 11.25 and 63 % at 20. As r goes to 0 there is less
+    and less to gain, of which n draws recover 1 - 1/n.
+
+    Parameters
+    ----------
+    r : array_like
+        Within-item over between-item variance of a single draw.
+    n : array_like
+        Draws, at least 1; they broadcast together.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If `r` is negative or `n` below 1.
+
+    Examples
+    --------
+    >>> precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20).round(3)
+    array([0.933, 0.903, 0.808, 0.72 , 0.625])
+    """
+    noise, draws = np.broadcast_arrays(_ratio(r), _above(n, "n", 1))
+    # differences of numbers near 1 for small r: taken between their logarithms
+    one, mean = (np.expm1(-np.log1p(value) / 2) for value in (noise, noise / draws))
+    return np.asarray(np.divide(mean - one, -one, out=np.array(1 - 1 / draws), where=one < 0))[()]
+
+
+def draws_needed(r: float, target: float) -> int:
+    r"""Fewest draws whose mean keeps this share of the correlation of exact expectations.
+
+    .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad
+              \rho_N \ge q \, \rho_\infty
+
+    Parameters
+    ----------
+    r : float
+        Within-item over between-item variance of a single draw.
+    target : float
+        q, between 0 and 1.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If `r` is negative or infinite (then no number of draws is enough), or `target` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> [draws_needed(r, 0.95) for r in (0.04, 0.5, 1.5, 5.71, 20)]
+    [1, 5, 14, 53, 186]
+    """
+    share = _check.probability(target, "target")
+    noise = float(_ratio(r))
+    if not math.isfinite(noise):
+        raise ValueError(f"`r` must be finite, but got {r!r}: no number of draws is enough.")
+    return max(1, int(rounded_up(noise * share**2 / (1 - share**2))))
+
+
+def _ratio(r: ArrayLike) -> Floats:
+    value = np.asarray(r, dtype=float)
+    if (value < 0).any():
+        raise ValueError(f"`r` must not be negative, but got {r!r}.")
+    return value
+
+
+def _above(n: ArrayLike, name: str, least: float) -> Floats:
+    value = np.asarray(n, dtype=float)
+    if not ((value >= least) & (value > 0)).all():
+        raise ValueError(f"`{name}` must be {'above 0' if least == 0 else f'at least {least:g}'}, but got {n!r}.")
+    return value
+
+
+def rounded_up(value: ArrayLike) -> Floats:
+    """Rounded up, but for a hair above a whole number, which is rounding error."""
+    return np.asarray(np.ceil(np.asarray(value) * (1 - TOLERANCE)))
