@@ -196,7 +196,12 @@ def prompt_mean(
             wide = wide_of(part)
             group = shared_groups(part, groups, wide.index)
             results.append(
-                _named(whole, lambda w=wide, g=group: stats.prompt_mean(w, groups=g, confidence_level=confidence_level))
+                _named(
+                    whole,
+                    lambda w=wide, g=group: stats.prompt_mean(
+                        w, groups=g, names=w.columns, confidence_level=confidence_level
+                    ),
+                )
             )
             labels.append(whole)
     return Results(tuple(labels), tuple(results))
@@ -241,7 +246,12 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
         whole = label | {"system": f"{a} - {b}"} | counts
         results.append(
-            _named(whole, lambda x=first, y=second: stats.prompt_difference(x, y, confidence_level=confidence_level))
+            _named(
+                whole,
+                lambda x=first, y=second: stats.prompt_difference(
+                    x, y, names=x.columns, confidence_level=confidence_level
+                ),
+            )
         )
         labels.append(whole)
     return Results(tuple(labels), tuple(results))
@@ -292,7 +302,7 @@ def averaging(
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}
-        results.append(_named(label, lambda y=y, w=wide, o=options: stats.averaging(y, w, **o)))
+        results.append(_named(label, lambda y=y, w=wide, o=options: stats.averaging(y, w, names=w.columns, **o)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 

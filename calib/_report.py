@@ -7,6 +7,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -15,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from calib import plot
+from calib._figure import fit, telling, visible
 from calib._results import Results
 from calib._version import __version__
-from calib.plot import telling, visible
 from calib.stats import (
     Agreement,
     AltTest,
@@ -29,11 +30,13 @@ from calib.stats import (
     LabelsNeeded,
     MeanEstimate,
     PointScores,
+    PromptMean,
     Ranking,
     RankStability,
     Reliability,
     Result,
     Temperature,
+    VarianceComponents,
 )
 from calib.stats._agreement import METHODS, SHARES
 from calib.stats._estimate import bracket, short
@@ -524,14 +527,26 @@ def _drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
             yield lambda ax: plot.convergence(results, show="human", ax=ax)
     elif kind is MeanEstimate:
         shown = plot.difference if all("difference" in result.estimand for result in every) else plot.interval
-        yield lambda ax: plot.fit(shown(results, ax=ax))
+        yield lambda ax: fit(shown(results, ax=ax))
     elif kind in _ROW_PLOTS:
-        yield lambda ax: plot.fit(_ROW_PLOTS[kind](results, ax=ax))
-    elif kind is LabelsNeeded:
-        yield lambda ax: plot.labels_needed(results, ax=ax)
+        yield lambda ax: fit(_ROW_PLOTS[kind](results, ax=ax))
+    elif kind in _PLAIN_PLOTS:
+        yield lambda ax: _PLAIN_PLOTS[kind](results, ax=ax)
+    elif kind is BudgetPlan:
+        yield from (partial(_plan_drawing, results[place : place + 1]) for place in range(len(results)))
 
 
-_ROW_PLOTS = {Comparison: plot.compare, Ranking: plot.ranking, Reliability: plot.reliability}
+_ROW_PLOTS = {
+    Comparison: plot.compare,
+    Ranking: plot.ranking,
+    Reliability: plot.reliability,
+    PromptMean: plot.prompt_means,
+}
+_PLAIN_PLOTS = {LabelsNeeded: plot.labels_needed, GStudy: plot.components, VarianceComponents: plot.gain}
+
+
+def _plan_drawing(results: Results, ax: Axes) -> Axes:
+    return plot.plan(results, ax=ax)
 
 
 def _agreement_drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
@@ -539,11 +554,11 @@ def _agreement_drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
     if len(results) == 1:
         yield lambda ax: plot.scatter(results, ax=ax)
         if getattr(results[0], "level", "") == "group":
-            yield lambda ax: plot.fit(plot.forest(results, ax=ax))
+            yield lambda ax: fit(plot.forest(results, ax=ax))
     elif all(len({str(label.get(name)) for label in results.labels}) > 1 for name in ("criterion", "rater")):
-        yield lambda ax: plot.fit(plot.heatmap(results, ax=ax), columns=len(ax.get_xticks()))
+        yield lambda ax: fit(plot.heatmap(results, ax=ax), columns=len(ax.get_xticks()))
     else:
-        yield lambda ax: plot.fit(plot.agreement(results, ax=ax))
+        yield lambda ax: fit(plot.agreement(results, ax=ax))
 
 
 def _picture(draw: Callable[[Axes], Any]) -> Picture:

@@ -88,7 +88,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
 
 
 def _say(message: str) -> None:
-    from calib.plot import visible
+    from calib._figure import visible
 
     typer.echo(f"calib: {visible(message)}", err=True)
 
@@ -570,8 +570,9 @@ def _designs(studies: Results, calls: int, target: float | None) -> list[str]:
     for label, study in zip(studies.labels, cast("Sequence[GStudy]", studies), strict=True):
         confounded = any(part.name == "residual" for part in study.components)
         designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
-        designs += [] if target is None else [study.cheapest(target)]
         said += [f"{words(label)}: {design}" for design in designs]
+        if target is not None:
+            said.append(f"{words(label)}: cheapest for Phi {target:g}: {study.cheapest(target)}")
     return said
 
 
@@ -910,7 +911,7 @@ def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float
 
 def _text(value: object) -> str:
     """For a terminal: line by line without control characters."""
-    from calib.plot import visible
+    from calib._figure import visible
 
     return "\n".join(visible(line) for line in str(value).splitlines())
 

@@ -704,6 +704,19 @@ def test_a_plan_from_prompts_and_draws(aim):
 
 
 @QUIET
+def test_prompts_count_alike_in_the_pilots_score_however_many_replies_were_read():
+    x, y, frame = asked()
+    x[::2, 0, 1:] = x[5, 2] = NAN
+    frame["score"] = x.ravel()
+    means = np.nanmean(np.where(np.isfinite(x).any(axis=2, keepdims=True), x, 3.0), axis=2)
+    means[5, 2] = NAN  # no reply could be read
+    study = stats.g_study(x, confidence_level=None)
+    known = parts_of_study(study) | {"prompts": 3, "draws": round(study.n_draws)}
+    wanted = stats.budget_plan(**facts(y, np.nanmean(means, axis=1), **known), budget=30)
+    same_plan(calib.plan(frame, labels_of(y), prices=MONEY, budget=30).one(), wanted)
+
+
+@QUIET
 def test_a_plan_from_one_prompt_or_one_draw_says_what_it_cannot_know():
     x, y, frame = asked()
     one = stats.variance_components(x[:, 0])

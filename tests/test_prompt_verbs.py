@@ -79,6 +79,12 @@ def cube(ratings):
     return items, prompts, x
 
 
+def named(verb, *arrays, **options):
+    """The function of `calib.stats` with the prompts' ids, which are p0, p1, ... here."""
+    ids = [f"p{place}" for place in range(arrays[-1].shape[1])]
+    return getattr(stats, verb)(*arrays, names=ids, **options)
+
+
 def same(found, wanted):
     """As text, in which NaN equals itself, and number by number."""
     assert repr(found) == repr(wanted)
@@ -126,9 +132,9 @@ def test_ids_of_any_kind(kind):
         items = ITEMS.assign(item=ITEMS["item"].str[1:].astype(kind))
     same(calib.sensitivity(ratings, items).one(), stats.g_study(X, groups=GROUPS))
     scores = calib.summarize(ratings, items)
-    same(calib.prompt_mean(scores).one(), stats.prompt_mean(X.mean(axis=2), groups=GROUPS))
+    same(calib.prompt_mean(scores).one(), named("prompt_mean", X.mean(axis=2), groups=GROUPS))
     gold = gold_of(LABELS).assign(item=items["item"])
-    wanted = stats.averaging(LABELS, X.mean(axis=2), groups=GROUPS, bounds=(1, 5), step=1)
+    wanted = named("averaging", LABELS, X.mean(axis=2), groups=GROUPS, bounds=(1, 5), step=1)
     same(calib.averaging(scores, gold).one(), wanted)
 
 
@@ -245,7 +251,7 @@ def test_one_prompt_says_nothing_about_prompts():
     assert "fluency, judge, sample: `ratings` must be under two prompts at least, but are under one, 'p0'" in text
     scores = calib.summarize(one, ITEMS)
     result = calib.prompt_mean(scores).one()
-    same(result, stats.prompt_mean(X[:, :1].mean(axis=2), groups=GROUPS))
+    same(result, named("prompt_mean", X[:, :1].mean(axis=2), groups=GROUPS))
     assert result.conditional
     assert "conditional on this prompt" in str(result)
     assert calib.prompt_difference(scores, "A", "B").one().conditional
@@ -300,22 +306,22 @@ def wide(x):
 
 
 def test_prompt_mean_is_that_of_the_matrix():
-    same(calib.prompt_mean(SCORES).one(), stats.prompt_mean(wide(X), groups=GROUPS))
-    same(calib.prompt_mean(RATINGS).one(), stats.prompt_mean(wide(X)))
-    same(calib.prompt_mean(SCORES, groups=None).one(), stats.prompt_mean(wide(X)))
+    same(calib.prompt_mean(SCORES).one(), named("prompt_mean", wide(X), groups=GROUPS))
+    same(calib.prompt_mean(RATINGS).one(), named("prompt_mean", wide(X)))
+    same(calib.prompt_mean(SCORES, groups=None).one(), named("prompt_mean", wide(X)))
     found = calib.prompt_mean(SCORES, groups="system", confidence_level=0.8).one()
-    same(found, stats.prompt_mean(wide(X), groups=ITEMS["system"].tolist(), confidence_level=0.8))
+    same(found, named("prompt_mean", wide(X), groups=ITEMS["system"].tolist(), confidence_level=0.8))
     mixed = SCORES.sample(frac=1, random_state=4)
     items, _, x = cube(mixed)
     owners = ITEMS.set_index("item")["group"].reindex(items).tolist()
-    same(calib.prompt_mean(mixed).one(), stats.prompt_mean(x[:, :, 0], groups=owners))
+    same(calib.prompt_mean(mixed).one(), named("prompt_mean", x[:, :, 0], groups=owners))
 
 
 def test_prompt_mean_by_system():
     results = calib.prompt_mean(SCORES, by="system")
     assert [label["system"] for label in results.labels] == ["A", "B"]
     for place, result in enumerate(results):  # within a system no group repeats
-        same(result, stats.prompt_mean(wide(X)[place::2]))
+        same(result, named("prompt_mean", wide(X)[place::2]))
     assert "`by` must be a column of the scores, but got 'topic'" in said(
         TableError, calib.prompt_mean, SCORES, by="topic"
     )
@@ -325,7 +331,7 @@ def test_an_item_that_one_prompt_lacks_is_left_out_and_counted():
     x = X.copy()
     x[2, 1], x[5] = NAN, NAN
     found = calib.prompt_mean(calib.summarize(ratings_of(x), ITEMS)).one()
-    same(found, stats.prompt_mean(wide(x), groups=GROUPS))
+    same(found, named("prompt_mean", wide(x), groups=GROUPS))
     assert (found.n, found.n_dropped) == (10, 2)
     assert any(text.startswith("dropped: 2 items") for text in found.warnings)
     gone = ratings_of(x).dropna(subset="score")
@@ -344,7 +350,7 @@ def test_people_have_no_prompt():
 
 
 def test_prompt_difference_pairs_by_group():
-    wanted = stats.prompt_difference(wide(X)[::2], wide(X)[1::2])
+    wanted = named("prompt_difference", wide(X)[::2], wide(X)[1::2])
     results = calib.prompt_difference(SCORES, "A", "B")
     same(results.one(), wanted)
     assert results.labels[0] | {"temperature": 1.0} == results.labels[0]
@@ -359,7 +365,7 @@ def test_groups_that_one_system_lacks_are_counted():
     fewer = SCORES[~SCORES["item"].isin(["i3", "i6", "i8"])]  # group 1 of B, 3 and 4 of A
     results = calib.prompt_difference(fewer, "A", "B")
     pairs = [0, 2, 5]
-    same(results.one(), stats.prompt_difference(wide(X)[::2][pairs], wide(X)[1::2][pairs]))
+    same(results.one(), named("prompt_difference", wide(X)[::2][pairs], wide(X)[1::2][pairs]))
     assert results.labels[0]["n_unmatched"] == 2
     assert "left out: 2 unmatched" in str(results)
     # without a score under one prompt the pair is dropped, and said so
@@ -372,7 +378,7 @@ def test_groups_that_one_system_lacks_are_counted():
 def test_prompts_that_one_system_lacks_are_counted():
     fewer = SCORES[~((SCORES["prompt"] == "p2") & (SCORES["system"] == "A"))]
     results = calib.prompt_difference(fewer, "A", "B")
-    same(results.one(), stats.prompt_difference(wide(X)[::2, :2], wide(X)[1::2, :2]))
+    same(results.one(), named("prompt_difference", wide(X)[::2, :2], wide(X)[1::2, :2]))
     assert (results.labels[0]["n_prompts_unmatched"], results.labels[0]["n_unmatched"]) == (1, 0)
     assert "left out: 1 prompts" in str(results)
 
@@ -413,12 +419,12 @@ def test_averaging_is_that_of_the_matrix():
     gold["item"] = gold["item"].replace("i11", "stranger")
     y = np.array([*LABELS[:11], NAN])
     results = calib.averaging(SCORES, gold.sample(frac=1, random_state=1))
-    same(results.one(), stats.averaging(y, wide(X), groups=GROUPS, bounds=(1, 5), step=1))
+    same(results.one(), named("averaging", y, wide(X), groups=GROUPS, bounds=(1, 5), step=1))
     assert results.labels[0]["n_unmatched"] == 1
     assert "left out: 1 unmatched" in str(results)
     same(
         calib.averaging(RATINGS, gold, confidence_level=0.9).one(),
-        stats.averaging(y, wide(X), bounds=(1, 5), step=1, confidence_level=0.9),
+        named("averaging", y, wide(X), bounds=(1, 5), step=1, confidence_level=0.9),
     )
 
 
@@ -564,7 +570,6 @@ def test_hostile_names_are_only_text(make, tmp_path):
     np.testing.assert_allclose(back[numbers].astype(float), frame[numbers], equal_nan=True)
 
 
-@pytest.mark.xfail(strict=True, reason="rows are named by the place of a prompt; its id is nowhere")
 def test_rows_name_their_prompts():
     gold = gold_of(LABELS)
     for results in (calib.prompt_mean(SCORES), calib.averaging(SCORES, gold)):
@@ -574,3 +579,34 @@ def test_rows_name_their_prompts():
 def test_sentences_of_a_report_end_once(tmp_path):
     things = [calib.prompt_mean(SCORES), calib.rank_stability(SCORES), calib.averaging(SCORES, gold_of(LABELS))]
     assert ".." not in calib.report(things).replace("...", "")
+
+
+@pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
+def test_one_report_takes_every_kind(tmp_path):
+    study = calib.sensitivity(RATINGS, ITEMS)
+    things = [
+        ("components", study),
+        study.one().d_study([1, 8], [1, 4]),
+        study.one().equal_calls(8),
+        study.one().cheapest(0.8),
+        calib.prompt_mean(SCORES),
+        calib.prompt_mean(SCORES, by="system"),
+        calib.prompt_difference(SCORES, "A", "B"),
+        calib.averaging(SCORES, gold_of(LABELS)),
+        calib.rank_stability(SCORES),
+        calib.plan(RATINGS, gold_of(LABELS), prices={"label": 1, "judge": 0.01}, budget=20),
+        calib.summarize(RATINGS, ITEMS, pool="prompt"),
+    ]
+    text, page = (calib.report(things, tmp_path / f"all.{ending}") for ending in ("md", "html"))
+    shown = [thing[1] if isinstance(thing, tuple) else thing for thing in things]
+    for thing in shown[:-1]:
+        first = thing[0] if isinstance(thing, calib.Results) else thing
+        assert first.signature in text
+        assert first.signature in page
+        assert thing._repr_html_().startswith("<table")
+        assert str(first)
+        assert not thing.to_frame().empty
+    assert "nan" not in re.sub(r"data:image[^\"]*", "", page).lower().split()
+    # a single result is said in its own words
+    assert "variance of one score: item" in text
+    assert "judge mean over 3 prompts" in text

@@ -324,6 +324,24 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_files_of_other_formats(run, files, tmp_path, ending):
+    paths = {}
+    for name, kind in (("sampled", "ratings"), ("exact", "ratings"), ("items", "items"), ("gold", "scores")):
+        paths[name] = table.write(read(files, name, kind), tmp_path / f"{name}.{ending}")
+    for name in ("sampled", "exact"):
+        out = tmp_path / f"{name}-g.{ending}"
+        code, text, _ = run("sensitivity", paths[name], "--items", paths["items"], "--out", out)
+        assert (code, text) == (0, run("sensitivity", files[name], "--items", files["items"], "--out", out)[1])
+        frame = table.read_frame(out)
+        wanted = calib.sensitivity(read(files, name), read(files, "items", "items")).to_frame()
+        assert frame["share"].astype(float).tolist() == pytest.approx(wanted["share"].tolist())
+    options = (*PRICES, "--budget", 20)
+    assert run("plan", paths["sampled"], paths["gold"], *options) == run(
+        "plan", files["sampled"], files["gold"], *options
+    )
+
+
 # --- hostile texts ----------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ LAYERS = {
     "calib._report": 9,
     "calib.plot": 8,
     "calib._plot_draws": 7,
-    "calib._figure": 6,
+    "calib._figure": 3,
     "calib.datasets": 7,
     "calib._plan": 6,
     "calib._prompts": 5,

@@ -14,6 +14,7 @@ from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._interval import MeanEstimate, ppi_mean
 from calib.stats._laws import Student, interval_of
+from calib.stats._prompts import names_of
 from calib.stats._units import unit_sums, units_of
 
 _SAME = 1e-9  # ratios this close to 1 differ by rounding
@@ -33,6 +34,8 @@ class Averaging(Result):
         Correlation of labels and average.
     r_alone : tuple of float
         Of labels and each prompt; 0 for a prompt whose scores do not vary.
+    names : tuple of str
+        Of the prompts.
     best : int
         The prompt with the largest squared correlation: chosen on these labels, so flattered by them.
     labels_ratio, labels_ratio_best : float
@@ -52,6 +55,7 @@ class Averaging(Result):
     alone: tuple[MeanEstimate, ...]
     r: float
     r_alone: tuple[float, ...]
+    names: tuple[str, ...]
     best: int
     labels_ratio: float
     labels_ratio_interval: Interval
@@ -87,8 +91,7 @@ class Averaging(Result):
         return tuple(map(_half, self.alone))
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("average", *map(str, range(self.n_prompts)))
-        found = zip(names, (self.average, *self.alone), (self.r, *self.r_alone), strict=True)
+        found = zip(("average", *self.names), (self.average, *self.alone), (self.r, *self.r_alone), strict=True)
         return [
             {"prompt": name, "estimate": one.estimate, "conf_low": one.interval.low, "conf_high": one.interval.high}
             | {"half_width": _half(one), "r": r, "n_gold": self.n_gold, "n": self.n}
@@ -104,9 +107,9 @@ class Averaging(Result):
         return (
             f"{self.average}; r = {short(self.r)} with the mean of {self.n_prompts} prompts, "
             f"{short(min(self.r_alone))} to {short(max(self.r_alone))} with one; "
-            f"labels needed x {short(self.labels_ratio)} "
-            f"({bracket(self.labels_ratio_interval, self.confidence_level)}): averaging: {self.verdict}, "
-            f"against the best prompt (chosen on the same labels): {self.verdict_best}"
+            f"whether averaging helped: {self.verdict} (labels needed x {short(self.labels_ratio)}, "
+            f"{bracket(self.labels_ratio_interval, self.confidence_level)}); against {self.names[self.best]}, the best "
+            f"on these labels: {self.verdict_best}"
         )
 
 
@@ -117,6 +120,7 @@ def averaging(
     groups: Labels | None = None,
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
+    names: Labels | None = None,
     confidence_level: float = 0.95,
 ) -> Averaging:
     r"""Human mean from gold labels and the judge's score averaged over prompts, and whether averaging helped.
@@ -139,6 +143,8 @@ def averaging(
     groups : sequence, shape (n,), optional
     bounds, step, confidence_level
         As for `ppi_mean`.
+    names : sequence, shape (P,), optional
+        Of the prompts; default "1", "2", ...
 
     Returns
     -------
@@ -171,6 +177,7 @@ def averaging(
     helped 0.118 [0.144, 0.142, 0.142, 0.143, 0.153]
     """
     labels, scores, unit, dropped = _complete(y, f, groups)
+    called = names_of(names, scores)
     means = np.column_stack([scores.mean(axis=1), scores])
     average, *alone = (
         ppi_mean(labels, column, groups=unit, bounds=bounds, step=step, confidence_level=confidence_level)
@@ -186,6 +193,7 @@ def averaging(
         alone=tuple(alone),
         r=float(r[0]),
         r_alone=tuple(map(float, r[1:])),
+        names=called,
         best=best,
         labels_ratio=ratio,
         labels_ratio_interval=ends,
@@ -198,7 +206,7 @@ def averaging(
         n=len(scores),
         n_dropped=dropped,
         n_prompts=scores.shape[1],
-        warnings=average.warnings + _notes(best, dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
+        warnings=average.warnings + _notes(called[best], dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
     )
 
 
@@ -245,7 +253,7 @@ def _half(one: MeanEstimate) -> float:
     return (one.interval.high - one.interval.low) / 2
 
 
-def _notes(best: int, dropped: int, constant: int) -> tuple[str, ...]:
+def _notes(best: str, dropped: int, constant: int) -> tuple[str, ...]:
     found = [f"optimistic_best: prompt {best} is the best on these labels, which flatter it."]
     found += [f"constant: {constant} prompts give every item the same score."] if constant else []
     found += [f"dropped: {dropped} items lack a score under one of the prompts and are left out."] if dropped else []

@@ -146,7 +146,7 @@ class Design(NamedTuple):
     def __str__(self) -> str:
         if not self.prompts:
             return f"{self.n_gold} labels and no judge"
-        read = "exact" if math.isinf(self.draws) else f"x {self.draws:g} draw{'s' * (self.draws != 1)}"
+        read = "x exact probabilities" if math.isinf(self.draws) else f"x {self.draws:g} draw{'s' * (self.draws != 1)}"
         return f"{self.n_gold} labels, {self.n_items} items, {self.prompts} prompt{'s' * (self.prompts != 1)} {read}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._laws import quantile
 from calib.stats._units import unit_sums, units_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FEW = 5  # prompts: below, t quantiles make the interval far wider than it need be
 _MANY = 10**6  # prompts: as good as without end
@@ -39,6 +42,8 @@ class PromptMean(Result):
         There is one prompt, so nothing is known about others.
     df : float
         Satterthwaite's degrees of freedom of `std_error`.
+    names : tuple of str
+        Of the prompts.
     prompt_means : tuple of float
         Mean over items under each prompt.
     prompt_intervals : tuple of Interval
@@ -70,6 +75,7 @@ class PromptMean(Result):
     estimand: str
     conditional: bool
     df: float
+    names: tuple[str, ...]
     prompt_means: tuple[float, ...]
     prompt_intervals: tuple[Interval, ...]
     range: float
@@ -127,16 +133,22 @@ class PromptMean(Result):
         return parts.half_width(self.confidence_level, self.n_groups)
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"prompt": "all", "estimand": self.estimand, "estimate": self.estimate}
+        row: dict[str, Any] = {"estimand": self.estimand, "estimate": self.estimate}
         row |= {"conf_low": self.interval.low, "conf_high": self.interval.high, "std_error": self.std_error}
         row |= {"df": self.df, "s2_prompt": self.s2_prompt, "range": self.range, "prompt_width": self.prompt_width}
         row |= {"n": self.n, "n_groups": self.n_groups, "n_prompts": self.n_prompts, "n_dropped": self.n_dropped}
-        row |= {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}
-        alone = [
-            {"prompt": str(p), "estimate": mean, "conf_low": ends.low, "conf_high": ends.high}
-            for p, (mean, ends) in enumerate(zip(self.prompt_means, self.prompt_intervals, strict=True))
-        ]
-        return [row, *alone]
+        lowest, highest = (self.names[place(self.prompt_means)] for place in (np.argmin, np.argmax))
+        row |= {"lowest": lowest, "highest": highest}
+        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+
+    def prompts_to_frame(self) -> pd.DataFrame:
+        """The mean under each prompt alone, with the interval that it claims (needs pandas)."""
+        import pandas as pd
+
+        low, high = np.transpose(self.prompt_intervals)
+        return pd.DataFrame(
+            {"prompt": self.names, "estimate": self.prompt_means, "conf_low": low, "conf_high": high, "n": self.n}
+        )
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.method: True, "of": self.estimand.replace(" ", "-")}
@@ -147,13 +159,14 @@ class PromptMean(Result):
     def __str__(self) -> str:
         ends, items = bracket(self.interval, self.confidence_level), f"{self.n} items"
         if self.conditional:
+            name = "" if self.names == ("1",) else f" ({self.names[0]})"
             return (
-                f"conditional on this prompt: {self.estimand} = {short(self.estimate)}, {ends} over {items} only; "
-                "what another prompt would give is not in it"
+                f"conditional on this prompt{name}: {self.estimand} = {short(self.estimate)}, {ends} over {items} "
+                "only; what another prompt would give is not in it"
             )
         return (
             f"{self.estimand} over {self.n_prompts} prompts = {short(self.estimate)}, {ends}, from {items}; "
-            f"under one prompt means range over {short(self.range)}, its interval is {short(self.prompt_width)} wide"
+            f"the prompts' means span {short(self.range)}, the interval of one is {short(self.prompt_width)} wide"
         )
 
 
@@ -195,6 +208,7 @@ def prompt_mean(
     x: ArrayLike,
     *,
     groups: Labels | None = None,
+    names: Labels | None = None,
     confidence_level: float = 0.95,
 ) -> PromptMean:
     r"""Mean of a judge's scores over items and prompts, both taken as random.
@@ -227,6 +241,8 @@ def prompt_mean(
         without a score under one of the prompts is left out and counted.
     groups : sequence, shape (n,), optional
         Items of one group (the source document) are not independent.
+    names : sequence, shape (P,), optional
+        Of the prompts; default "1", "2", ...
     confidence_level : float, default 0.95
 
     Returns
@@ -256,14 +272,14 @@ def prompt_mean(
     >>> x = 3 + rng.normal(0, 0.7, (300, 1)) + rng.normal(0, 0.3, 5) + rng.normal(0, 0.5, (300, 5))
     >>> result = prompt_mean(x)
     >>> print(result)
-    judge mean over 5 prompts = 3.136, 95 % CI [2.748, 3.525], from 300 items; under one prompt
-    means range over 0.7752, its interval is 0.2032 wide
+    judge mean over 5 prompts = 3.136, 95 % CI [2.748, 3.525], from 300 items; the prompts' means span
+    0.7752, the interval of one is 0.2032 wide
     >>> result.prompts_needed(0.2)
     14
     >>> prompt_mean(x[:, :1]).conditional
     True
     """
-    return _over_prompts(_check.array(x, "x", ndim=2), groups, confidence_level, "x", "judge mean")
+    return _over_prompts(_check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
 
 
 def prompt_difference(
@@ -271,6 +287,7 @@ def prompt_difference(
     b: ArrayLike,
     *,
     groups: Labels | None = None,
+    names: Labels | None = None,
     confidence_level: float = 0.95,
 ) -> PromptMean:
     r"""Difference of two systems' mean scores, a - b, over the same items and the same prompts.
@@ -283,7 +300,7 @@ def prompt_difference(
     ----------
     a, b : array_like, shape (n, P)
         Row i of both is the same document (or question), column p the same prompt.
-    groups, confidence_level
+    groups, names, confidence_level
         As for `prompt_mean`.
 
     Returns
@@ -301,17 +318,28 @@ def prompt_difference(
     >>> harsh, document = rng.normal(0, 1, 6), rng.normal(0, 0.5, (100, 1))
     >>> a, b = (mean + harsh + document + rng.normal(0, 0.4, (100, 6)) for mean in (3.5, 3.2))
     >>> print(prompt_difference(a, b))
-    difference of judge means over 6 prompts = 0.2811, 95 % CI [0.1845, 0.3778], from 100 items; under
-    one prompt means range over 0.2583, its interval is 0.2333 wide
+    difference of judge means over 6 prompts = 0.2811, 95 % CI [0.1845, 0.3778], from 100 items; the
+    prompts' means span 0.2583, the interval of one is 0.2333 wide
     """
     first, second = _check.array(a, "a", ndim=2), _check.array(b, "b", ndim=2)
     if first.shape != second.shape:
         raise ValueError(f"`b` must have the shape of `a` {first.shape}, but got {second.shape}.")
-    return _over_prompts(first - second, groups, confidence_level, "a", "difference of judge means")
+    return _over_prompts(first - second, groups, names, confidence_level, "a", "difference of judge means")
 
 
-def _over_prompts(x: Floats, groups: Labels | None, level: float, name: str, estimand: str) -> PromptMean:
+def names_of(names: Labels | None, x: Floats) -> tuple[str, ...]:
+    """Of the prompts, the columns of x; their numbers if they have none."""
+    found = tuple(map(str, range(1, x.shape[1] + 1) if names is None else names))
+    if len(found) != x.shape[1]:
+        raise ValueError(f"`names` must be one for each of {x.shape[1]} prompts, but got {len(found)}.")
+    return found
+
+
+def _over_prompts(
+    x: Floats, groups: Labels | None, names: Labels | None, level: float, name: str, estimand: str
+) -> PromptMean:
     _check.probability(level, "confidence_level")
+    called = names_of(names, x)
     x, unit, dropped = complete(x, groups, name)
     sums, means = deviations(x, unit), x.mean(axis=0)
     n_groups, prompts = sums.shape
@@ -329,6 +357,7 @@ def _over_prompts(x: Floats, groups: Labels | None, level: float, name: str, est
         estimand=estimand,
         conditional=prompts == 1,
         df=parts.df(n_groups),
+        names=called,
         prompt_means=tuple(map(float, means)),
         prompt_intervals=tuple(Interval(float(m - h), float(m + h)) for m, h in zip(means, alone, strict=True)),
         range=float(np.ptp(means)),

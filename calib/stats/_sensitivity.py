@@ -543,8 +543,9 @@ def _enough(cells: Cells, method: str) -> None:
 
 def _harmonic(counts: Floats) -> float:
     read = counts[counts > 0]
-    inverse = float(np.mean(1 / read))
-    return 1 / inverse if inverse else math.inf
+    if read.min() == read.max():
+        return float(read[0])
+    return 1 / float(np.mean(1 / read))
 
 
 def _unread(values: Floats) -> int:

@@ -71,7 +71,8 @@ class RankStability(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [pair._asdict() for pair in self.pairs]
+        whole = {"swap_all": self.swap, "swap_noise_all": self.swap_noise, "w": self.w, "p_value": self.p_value}
+        return [pair._asdict() | whole for pair in self.pairs]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"rank-stability": True, "ties": "half", "systems": self.n_systems}

@@ -43,7 +43,7 @@ def test_each_interval_is_that_of_ppi_mean():
     assert_allclose(result.r, np.corrcoef(y[gold], f[gold].mean(axis=1))[0, 1])
     assert result.best == int(np.argmax(np.abs(result.r_alone)))
     frame = result.to_frame()
-    assert list(frame["prompt"]) == ["average", "0", "1", "2", "3"]
+    assert list(frame["prompt"]) == ["average", "1", "2", "3", "4"]
     assert frame["half_width"][0] == result.half_width
 
 
@@ -87,8 +87,8 @@ def test_the_three_verdicts():
     same = averaging(y, f[:, [0, 0, 0]])
     assert (same.verdict, same.labels_ratio) == ("cannot be said", pytest.approx(1))
     assert_allclose(same.labels_ratio_interval, 1)
-    assert any(text.startswith("optimistic_best: prompt 0") for text in bad.warnings)
-    assert "averaging: did not help" in str(bad)
+    assert any(text.startswith("optimistic_best: prompt 1") for text in bad.warnings)
+    assert "whether averaging helped: did not help" in str(bad)
     assert averaging(y, np.column_stack([noise, -f[:, 0]])).best == 1  # a score turned upside down serves as well
 
 
