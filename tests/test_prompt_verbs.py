@@ -82,7 +82,7 @@ def cube(ratings):
 def named(verb, *arrays, **options):
     """The function of `calib.stats` with the prompts' ids, which are p0, p1, ... here."""
     ids = [f"p{place}" for place in range(arrays[-1].shape[1])]
-    return getattr(stats, verb)(*arrays, names=ids, **options)
+    return getattr(stats, verb)(*arrays, **({"names": ids} | options))
 
 
 def same(found, wanted):
@@ -132,9 +132,10 @@ def test_ids_of_any_kind(kind):
         items = ITEMS.assign(item=ITEMS["item"].str[1:].astype(kind))
     same(calib.sensitivity(ratings, items).one(), stats.g_study(X, groups=GROUPS))
     scores = calib.summarize(ratings, items)
-    same(calib.prompt_mean(scores).one(), named("prompt_mean", X.mean(axis=2), groups=GROUPS))
+    names = {"names": pd.unique(scores["prompt"])}
+    same(calib.prompt_mean(scores).one(), named("prompt_mean", X.mean(axis=2), groups=GROUPS, **names))
     gold = gold_of(LABELS).assign(item=items["item"])
-    wanted = named("averaging", LABELS, X.mean(axis=2), groups=GROUPS, bounds=(1, 5), step=1)
+    wanted = named("averaging", LABELS, X.mean(axis=2), groups=GROUPS, bounds=(1, 5), step=1, **names)
     same(calib.averaging(scores, gold).one(), wanted)
 
 

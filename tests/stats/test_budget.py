@@ -258,7 +258,7 @@ def test_exact_token_probabilities_are_replies_without_scatter():
     assert exact.plan[:3] == single.plan[:3]
     assert (exact.plan.draws, exact.plan.cost) == (INF, single.plan.cost)
     assert {step.what for step in exact.steps} == {"labels", "items", "prompts"}
-    assert "prompts exact for" in str(exact)
+    assert "prompts x exact probabilities for" in str(exact)
 
 
 @pytest.mark.parametrize(
