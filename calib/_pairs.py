@@ -70,9 +70,7 @@ def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def asked(ratings: pd.DataFrame, name: str = "ratings") -> pd.DataFrame:
-    """Checked ratings; scores are refused, in which prompts, draws or labels are averaged already."""
-    if isinstance(ratings, pd.DataFrame) and "mass" in ratings and not {"weight", "draw"} & set(ratings):
-        raise TableError(f"`{name}` must be ratings, one row per label or draw, but these are scores (of `summarize`).")
+    """Checked ratings, under the name of the argument; scores, in which draws and labels are averaged, are none."""
     try:
         return check_ratings(ratings)
     except TableError as error:

@@ -258,7 +258,12 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
 
 
 def averaging(
-    scores: pd.DataFrame, gold: pd.DataFrame, *, groups: str | None = "group", confidence_level: float = 0.95
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    *,
+    groups: str | None = "group",
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
 ) -> Results:
     """Whether the mean over prompts serves a gold-corrected interval better than one prompt.
 
@@ -272,6 +277,8 @@ def averaging(
         Human scores of a random sample of these items, one rater.
     groups, confidence_level
         As for `prompt_mean`.
+    min_gold : int, default 10
+        Refuse fewer labels.
 
     Returns
     -------
@@ -299,6 +306,7 @@ def averaging(
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
         options = ends_of(scales, label) | {
             "groups": shared_groups(rows, groups, wide.index),
+            "min_gold": min_gold,
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}

@@ -69,7 +69,8 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
 
 def _one_scale(table: pd.DataFrame, pool: str) -> None:
     """Scores of different scales have no mean."""
-    for criterion, texts in table.groupby("criterion", sort=False)["scale"]:
+    apart = ["criterion"] if pool == "rater" else ["criterion", "rater"]
+    for (criterion, *_), texts in table.groupby(apart, sort=False)["scale"]:
         ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
         if len(ends) > 1:
             named = " and ".join(sorted(ends.values()))

@@ -551,7 +551,7 @@ def sensitivity(
     if not judges:
         scores = calib.summarize(table, texts)
         answers.append(calib.prompt_mean(scores, by=by, **options))
-        if {"group", "system"} <= set(scores) and len(scores["system"].unique()) > 1:
+        if _paired_systems(scores):
             answers.append(calib.rank_stability(scores))
         if people is not None:
             answers.append(calib.averaging(scores, people, **options))
@@ -560,6 +560,13 @@ def sensitivity(
         _paragraph(line)
     for answer in answers:
         _lines(answer)
+
+
+def _paired_systems(scores: pd.DataFrame) -> bool:
+    """Whether several systems have one item each in a group, so that their order can be asked for."""
+    if not {"group", "system"} <= set(scores) or len(scores["system"].unique()) < 2:
+        return False
+    return not scores.duplicated(["criterion", "rater", "prompt", "method", "temperature", "group", "system"]).any()
 
 
 def _designs(studies: Results, calls: int, target: float | None) -> list[str]:

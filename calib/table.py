@@ -200,6 +200,8 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         ...
     calib.table.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
     """
+    if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not {"weight", "draw"} & set(frame):
+        raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
     out = _typed(frame, "ratings")
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample"]) | frame["weight"].notna().to_numpy()

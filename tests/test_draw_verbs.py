@@ -230,7 +230,6 @@ def test_fit_temperature_counts_labels_of_other_items():
     assert "10 unmatched" in str(results)
 
 
-@pytest.mark.xfail(strict=True, reason="the interval is in the sentence only")
 @QUIET
 def test_the_interval_of_tau_is_in_the_frame():
     results = calib.fit_temperature(told(), people())

@@ -461,11 +461,11 @@ def test_the_average_of_the_prompts_is_a_judge_for_the_interval():
     assert found.n_gold == wanted.n_gold == 30
 
 
-@pytest.mark.xfail(strict=True, reason="`min_gold` is no option of `averaging`")
-def test_too_few_labels_name_no_option_that_is_not_there():
+def test_few_labels_are_refused_unless_asked_for():
     text = said(ValueError, calib.averaging, SCORES, gold_of(LABELS[:5]))
     assert "but got 5" in text
-    assert "min_gold" not in text
+    assert "`min_gold`" in text
+    assert calib.averaging(SCORES, gold_of(LABELS[:5]), groups=None, min_gold=5).one().n_gold == 5
 
 
 # --- pooled scores ----------------------------------------------------------------------------------------------
@@ -512,7 +512,6 @@ def test_unlike_scales_are_not_pooled():
     assert "'fluency' is on 0..100 and 1|2|3|4|5" in text
 
 
-@pytest.mark.xfail(strict=True, reason="scales are looked at over all raters, although these are kept apart")
 def test_people_may_have_another_scale_than_the_judge_whose_prompts_are_pooled():
     people = gold_of(LABELS, method="human", scale="1|2|3|4|5|6|7")
     pooled = calib.summarize(pd.concat([RATINGS, people]), pool="prompt")

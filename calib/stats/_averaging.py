@@ -121,6 +121,7 @@ def averaging(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     names: Labels | None = None,
+    min_gold: int = 10,
     confidence_level: float = 0.95,
 ) -> Averaging:
     r"""Human mean from gold labels and the judge's score averaged over prompts, and whether averaging helped.
@@ -141,7 +142,7 @@ def averaging(
     f : array_like, shape (n, P)
         Judge scores under each of two or more prompts. An item without one of them is left out and counted.
     groups : sequence, shape (n,), optional
-    bounds, step, confidence_level
+    bounds, step, min_gold, confidence_level
         As for `ppi_mean`.
     names : sequence, shape (P,), optional
         Of the prompts; default "1", "2", ...
@@ -179,9 +180,9 @@ def averaging(
     labels, scores, unit, dropped = _complete(y, f, groups)
     called = names_of(names, scores)
     means = np.column_stack([scores.mean(axis=1), scores])
+    options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold}
     average, *alone = (
-        ppi_mean(labels, column, groups=unit, bounds=bounds, step=step, confidence_level=confidence_level)
-        for column in means.T
+        ppi_mean(labels, column, groups=unit, **options, confidence_level=confidence_level) for column in means.T
     )
     gold = ~np.isnan(labels)
     r, left = _jackknife(labels[gold], means[gold], units_of(unit, gold))

@@ -21,6 +21,8 @@ from calib.stats._units import units_of
 _DUST = 1e-20
 _FEW_GROUPS = 10
 
+_NONE = Interval(np.nan, np.nan)
+
 
 def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> Floats:
     r"""Distance of each distribution from the label that came; 0 is best, 1 the worst there is.
@@ -131,9 +133,11 @@ class Temperature(Result):
     def _rows(self) -> list[dict[str, Any]]:
         skill = {"before": self.skill_before, "after": self.skill_after, "climatology": 0.0}
         mean = {"before": self.mean_before, "after": self.mean_after, "climatology": self.mean_human}
+        known = {"before": _NONE, "after": self.interval, "climatology": _NONE}
+        ends = {name: {"conf_low": low, "conf_high": high} for name, (low, high) in known.items()}
         tau = {"before": 1.0, "after": self.tau, "climatology": np.nan}
         return [
-            {"forecast": name, "tau": tau[name], "nll": getattr(self, f"nll_{name}")}
+            {"forecast": name, "tau": tau[name], **ends[name], "nll": getattr(self, f"nll_{name}")}
             | {"rps": getattr(self, f"rps_{name}"), "skill": skill[name], "mean": mean[name]}
             for name in tau
         ]
