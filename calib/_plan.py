@@ -471,4 +471,7 @@ def _named(label: dict[str, Any], ask: Callable[[], Any]) -> Any:
         raise
     except ValueError as error:
         said = on_tables(error).replace("`x`", "`pilot`").replace("`samples`", "`pilot`")
+        said = said.replace(
+            "`item` must be above 0", "the items' variance (less what prompts and draws add) must be above 0"
+        )
         raise ValueError(f"{words(label)}: {said}") from None

@@ -858,7 +858,6 @@ def test_what_to_buy_next_is_no_waste(n):
     assert found.next not in [step.what for step in found.steps if step.waste]
 
 
-@pytest.mark.xfail(strict=True, reason="`item` must be above 0: no argument of the verb, nothing that a user knows")
 @QUIET
 def test_items_that_do_not_differ_are_named():
     _, y, frame = asked(prompts=2)

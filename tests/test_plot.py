@@ -619,7 +619,7 @@ def test_convergence_has_an_axis_of_cost(converged, ax):
     above = ax.child_axes[0]
     assert above.get_xlabel() == "cost per item"
     assert [text.get_text() for text in above.get_xticklabels()][:3] == ["0.02", "0.04", "0.06"]
-    with pytest.raises(ValueError, match=r"`cost` must be above 0, but got 0\."):
+    with pytest.raises(ValueError, match=r"`cost` must be a finite number above 0, but got 0\."):
         plot.convergence(converged, cost=0)
 
 
