@@ -115,8 +115,9 @@ def convergence(
 
 def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
     """Sampled scores, one row per item and one column per draw; NaN where a reply has none."""
-    number = rows.groupby(["run", "draw"], observed=True).ngroup()
-    cells = rows.assign(number=number, item=rows["item"].astype(object)).set_index(["item", "number"])
+    named = rows.assign(item=rows["item"].astype(object))
+    # numbered within each item: batches of items may come from runs of their own
+    cells = named.assign(number=named.groupby("item", sort=False).cumcount()).set_index(["item", "number"])
     draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
     return draws.reindex(pd.unique(rows["item"].astype(object)))
 

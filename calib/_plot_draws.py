@@ -1,9 +1,10 @@
-"""Draws and prompts -> matplotlib Axes: curves, gain, components, designs, means over prompts, what to buy."""
+"""Plots of what draws and prompts do to a score; `calib.plot` is their public address."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,40 +15,37 @@ from calib._figure import (
     Style,
     axes_of,
     checked_pairs,
-    draw_interval,
     fit,
     joined_words,
-    labelled_pairs,
     lay_rows,
     level_words,
     look_of,
     place_of,
     plain_frame,
+    plain_text,
     single_pair,
     span_of,
     telling,
     title_of,
 )
 from calib._results import Results
-from calib.stats import BudgetPlan, Convergence, GStudy, PromptMean, VarianceComponents, precision_gain
+from calib.stats import (
+    BudgetPlan,
+    Convergence,
+    GStudy,
+    PromptMean,
+    VarianceComponents,
+    attenuation,
+    precision_gain,
+)
 from calib.stats._agreement import METHODS
-from calib.stats._estimate import short
+from calib.stats._check import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
 _GREY = "#6E6E6E"
-_ABOVE: dict[str, Any] = {
-    "loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small",
-}  # fmt: skip
-_KNOWN_R = (0.04, 0.5, 1.5, 5.7, 20.0)
-_PARTS = {
-    "item": ("item", "#0072B2"), "prompt": ("prompt", "#D55E00"), "judge": ("judge", "#E69F00"),
-    "item_prompt": ("item x prompt", "#CC79A7"), "item_judge": ("item x judge", "#EBC4D9"),
-    "prompt_judge": ("prompt x judge", "#F3D49B"), "item_prompt_judge": ("item x prompt x judge", "#A98BB8"),
-    "draw": ("draw", "#BDBDBD"), "residual": ("item x prompt and draw", "#BDBDBD"),
-}  # fmt: skip
+_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
 
 
 # --- draws ------------------------------------------------------------------------------------------------------
@@ -62,11 +60,12 @@ def convergence(
     ----------
     results : Results of `calib.convergence`, or Convergence
     show : {"error", "human"}, default "error"
-        "error": measured distance (RMSE) of N-draw means from the reference as points with their
-        intervals over items, and the predicted one as a line. "human": their correlation with
-        people, the reference's own as a dashed line, and for Pearson's the law as a line.
+        "error": measured distance (RMSE) of N-draw means from the reference as points with
+        their intervals over items or groups, and the predicted one as a line. "human": their
+        correlation with people with its interval, the reference's own as a dashed line, and for
+        Pearson's coefficient the law as a line.
     cost : float, optional
-        Price of one draw, or its tokens: a second axis then shows the cost per item.
+        Price of one draw, in money or tokens: a second axis on top shows the cost per item.
     ax : Axes, optional
         Where to draw; default a new figure.
 
@@ -77,8 +76,8 @@ def convergence(
     Raises
     ------
     ValueError
-        If there is no result, `show` is another word, `cost` is not above 0, or there are no human
-        scores to show.
+        If there is no result, `show` is another word, `cost` is not above 0, or there are no
+        human scores to show.
     TypeError
         If a result is of another kind.
 
@@ -93,7 +92,7 @@ def convergence(
     if show not in ("error", "human"):
         raise ValueError(f"`show` must be 'error' or 'human', but got {show!r}.")
     if cost is not None and not 0 < cost < math.inf:
-        raise ValueError(f"`cost` must be above 0, but got {cost!r}.")
+        raise ValueError(f"`cost` must be a finite number above 0, but got {cost!r}.")
     pairs = checked_pairs([results], Convergence)
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
         raise ValueError("`show` 'human' needs results that were computed with `human`, but these were not.")
@@ -102,8 +101,8 @@ def convergence(
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
         curve = _error_curve if show == "error" else _human_curve
-        # side by side on the log axis, or the intervals of several hide each other
-        shift = 1 + 0.05 * (place - (len(pairs) - 1) / 2)
+        # side by side on the log axis, where the intervals of several would hide each other
+        shift = 1 + 0.04 * (place - (len(pairs) - 1) / 2)
         curve(drawn, result, Style(joined_words(place_of(label, names), names), *look_of(place)), shift)
     _draws_axis(drawn, [r for _, r in pairs], show)
     if cost is not None:
@@ -112,25 +111,34 @@ def convergence(
     return drawn
 
 
+def _between(result: Convergence) -> Floats:
+    return np.geomspace(min(result.sizes), max(result.sizes), 200)
+
+
 def _error_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
-    spared = 1 / result.n_draws if result.reference == "all draws" else 0.0
-    n = np.geomspace(min(result.sizes), max(result.sizes), 200)
-    ax.plot(n, np.sqrt(result.within * np.maximum(1 / n - spared, 0)), color=style.colour, linewidth=1.2)
-    _points(ax, result, "rmse", style, shift)
+    sizes = shift * np.array(result.sizes)
+    ax.vlines(sizes, result.rmse_low, result.rmse_high, colors=style.colour, linewidth=1, alpha=0.7)
+    spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
+    n, first = _between(result), 1 / result.sizes[0] - spared
+    if first > 0:  # the variance of a draw, as the first prediction has it
+        law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
+        ax.plot(n, law, color=style.colour, linewidth=1.2)
+    ax.plot(sizes, result.rmse, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
 def _human_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
+    sizes = shift * np.array(result.sizes)
+    ax.vlines(sizes, result.human_low, result.human_high, colors=style.colour, linewidth=1, alpha=0.7)
     ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
-    if result.method == "pearson":
-        ax.plot(result.sizes, result.human_predicted, color=style.colour, linewidth=1.2)
-    _points(ax, result, "human", style, shift)
+    if _has_law(result):
+        n = _between(result)
+        kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
+        ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
+    ax.plot(sizes, result.human, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
-def _points(ax: Axes, result: Convergence, name: str, style: Style, shift: float) -> None:
-    middle, low, high = (np.array(getattr(result, f"{name}{end}")) for end in ("", "_low", "_high"))
-    n = np.array(result.sizes) * shift
-    ax.vlines(n, low, high, colors=style.colour, linewidth=1, alpha=0.6)
-    ax.plot(n, middle, style.marker, color=style.colour, markersize=5, label=style.words)
+def _has_law(result: Convergence) -> bool:
+    return math.isfinite(result.r) and all(map(math.isfinite, result.human_predicted))
 
 
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
@@ -145,7 +153,8 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
         ax.set_ylim(bottom=0)
     else:
         ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.method] for r in results))} with people")
-    plain_frame(ax)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#E4E4E4", linewidth=0.6)
     _draws_legend(ax, results, reference, show)
 
 
@@ -153,42 +162,47 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
     from matplotlib.lines import Line2D
 
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
-    level = f"{100 * results[0].confidence_level:g} % CI over {'groups' if results[0].n_groups else 'items'}"
-    handles.append(
-        Line2D([], [], color=_GREY, marker="o", linestyle="-", markersize=5, linewidth=1, label=f"measured ({level})")
-    )
+    units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
+    levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
+    over = f"{levels} % CI over {units}"
+    dot: dict[str, Any] = {"color": _GREY, "marker": "o", "markersize": 4.5}
     if show == "error":
-        handles.append(Line2D([], [], color=_GREY, linewidth=1.2, label="predicted from the variance of a draw"))
+        handles += [
+            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
+            Line2D([], [], color=_GREY, linewidth=1.2, label="predicted from the variance of a draw"),
+        ]
     else:
-        if any(r.method == "pearson" for r in results):
-            handles.append(Line2D([], [], color=_GREY, linewidth=1.2, label="predicted from the variance of a draw"))
-        handles.append(Line2D([], [], color=_GREY, linewidth=1, linestyle="--", label=f"{reference} itself"))
+        handles += [
+            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
+            Line2D([], [], color=_GREY, linewidth=1, linestyle="--", label=f"{reference} itself"),
+        ]
+        law = Line2D([], [], color=_GREY, linewidth=1.2, label="predicted from the reference and r")
+        handles += [law] * any(map(_has_law, results))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 
 def _cost_axis(ax: Axes, cost: float) -> None:
-    above = ax.secondary_xaxis("top", functions=(lambda n: n * cost, lambda price: price / cost))
-    ticks = [tick for tick in ax.get_xticks() if tick > 0]
-    above.set_xticks([tick * cost for tick in ticks], [f"{tick * cost:g}" for tick in ticks])
+    above = ax.secondary_xaxis("top", functions=(partial(np.multiply, cost), partial(np.multiply, 1 / cost)))
+    above.set_xticks([n * cost for n in ax.get_xticks()], [f"{n * cost:.3g}" for n in ax.get_xticks()])
     above.set_xticks([], minor=True)
     above.set_xlabel("cost per item")
 
 
-def gain(
-    results: Results | Convergence | VarianceComponents | None = None, *, most: int = 100, ax: Axes | None = None
-) -> Axes:
-    """How much of the gain from one draw to exact probabilities N draws bring, for each r.
+_RATIOS = {0.04: "current judges\non absolute scores", 0.5: "", 1.5: "", 5.7: "", 20.0: ""}
+_MOST_DRAWS = 20
 
-    "20 draws recover 80 %" is one point of one of these curves.
+
+def gain(results: Results | Convergence | VarianceComponents | None = None, *, ax: Axes | None = None) -> Axes:
+    """The share of the possible gain in precision that N draws recover: a function of r.
+
+    Thin lines are for given ratios r of within-item to between-item variance, heavy ones for
+    the judges in `results`. How much 20 draws recover depends on the judge.
 
     Parameters
     ----------
-    results : Results of `calib.convergence` or `calib.variance_components`, or one of these, optional
-        Judges to be shown beside the curves of r = .04 (current judges on absolute scores), .5,
-        1.5, 5.7 and 20.
-    most : int, default 100
-        The largest N.
+    results : Results of `calib.convergence` or `calib.variance_components`, or one result, optional
     ax : Axes, optional
+        Where to draw; default a new figure.
 
     Returns
     -------
@@ -197,54 +211,74 @@ def gain(
     Raises
     ------
     ValueError
-        If there is no result.
+        If `results` is empty.
     TypeError
         If a result is of another kind.
 
     Examples
     --------
-    >>> gain().get_ylabel()
-    'share of the gain, from 1 draw to exact'
+    >>> ax = gain()
+    >>> [text.get_text() for text in ax.texts][1:]
+    ['r = 0.5', 'r = 1.5', 'r = 5.7', 'r = 20']
     """
-    pairs = [] if results is None else list(labelled_pairs(results))
-    if results is not None and not pairs:
-        raise ValueError("`results` must hold one result at least, but is empty.")
-    for _, result in pairs:
-        if not isinstance(result, Convergence | VarianceComponents):
-            raise TypeError(f"`results` must hold VarianceComponents results, but got {type(result).__name__}.")
-    drawn = axes_of(ax)
-    n = np.unique(np.geomspace(1, most, 120).round())
-    for r in _KNOWN_R:
-        curve = precision_gain(r, n)
-        drawn.plot(n, curve, color="#9A9A9A", linewidth=0.9, zorder=1)
-        at = int(len(n) * 0.45)
-        drawn.annotate(f"r = {r:g}", (n[at], curve[at]), fontsize="x-small", color="#6E6E6E", ha="left", va="top")
+    pairs: list[tuple[dict[str, Any], Any]] = []
+    if results is not None:
+        first = results[0] if isinstance(results, Results) and len(results) else results
+        kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
+        pairs = checked_pairs([results], kind)
+    drawn, n = axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
+    _reference_gains(drawn, n)
     facts = [label for label, _ in pairs]
     names = telling(facts)
-    for place, (label, result) in enumerate(pairs):
+    known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
+    for place, (label, result) in enumerate(known):
         colour, marker = look_of(place)
-        words = f"{joined_words(place_of(label, names), names)} (r = {short(result.r)})"
-        drawn.plot(n, precision_gain(result.r, n), color=colour, linewidth=1.8, label=words)
-        drawn.plot([20], [float(precision_gain(result.r, 20))], marker, color=colour, markersize=5)
-    drawn.axvline(20, color="black", linewidth=0.6, linestyle=":")
-    drawn.set_xscale("log")
-    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500) if tick <= most]
-    drawn.set_xticks(ticks, [str(tick) for tick in ticks])
-    drawn.set_xticks([], minor=True)
-    drawn.set_xlabel("draws per item, N")
-    drawn.set_ylabel("share of the gain, from 1 draw to exact")
-    drawn.set_ylim(0, 1.02)
-    plain_frame(drawn)
-    if pairs:
-        drawn.legend(frameon=False, fontsize="small", loc="lower right")
+        words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
+        values = precision_gain(result.r, n)
+        drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
+    _gain_axis(drawn)
+    if known:
+        drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
+    drawn.set_title(title_of(facts, names) if facts else "", loc="left", fontsize="medium")
     return drawn
+
+
+def _reference_gains(ax: Axes, n: Floats) -> None:
+    height = math.inf
+    for r, who in _RATIOS.items():
+        values = precision_gain(r, n)
+        ax.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
+        height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
+        words = f"r = {r:g}" + f", {who}" * bool(who)
+        where: dict[str, Any] = {"va": "bottom" if who else "center", "fontsize": "small", "color": "#555555"}
+        ax.text(n[-1] * 1.06, height, words, **where)
+
+
+def _gain_axis(ax: Axes) -> None:
+    ax.set_xscale("log")
+    ticks = (1, 2, 3, 5, 10, _MOST_DRAWS)
+    ax.set_xticks(ticks, [str(n) for n in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(1, _MOST_DRAWS)
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    ax.set_xlabel("draws per item, N")
+    ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
+    plain_frame(ax)
 
 
 # --- prompts ----------------------------------------------------------------------------------------------------
 
+_PARTS = {  # dark and light in turn, so that neighbours differ in print as well
+    "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
+    "item_prompt_judge": "#8C6BB1",
+    "prompt_judge": "#F0E442", "judge_prompt": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
+}  # fmt: skip
+_NAMED_SHARE = 0.045  # a narrower piece has no room for its number
+
 
 def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
-    """Shares of the variance of one score: item, prompt, item x prompt, draw, a bar per judge and criterion.
+    """Where the variance of a single score comes from: one bar per judge or criterion, its shares stacked.
 
     Parameters
     ----------
@@ -267,65 +301,74 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import numpy as np
     >>> from calib.stats import g_study
-    >>> components(g_study(np.random.default_rng(1).normal(size=(40, 5, 3)))).get_xlabel()
-    'share of the variance of one score'
+    >>> rng = np.random.default_rng(1)
+    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
+    >>> ax = components(g_study(scores))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['item', 'prompt', 'item x prompt', 'draw']
     """
-    from matplotlib.patches import Patch
-
     pairs = checked_pairs([results], GStudy)
     facts = [label for label, _ in pairs]
     names = telling(facts) or ["criterion"]
+    marks = [Mark(place_of(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
     drawn = axes_of(ax)
-    for row, (_, study) in enumerate(pairs):
-        start = 0.0
-        for part in study.components:
-            share = 0.0 if math.isnan(part.share) else part.share
-            drawn.barh(row, share, 0.62, left=start, color=_PARTS[part.name][1], edgecolor="white", linewidth=0.8)
-            if share >= 0.045:
-                colour = "white" if part.name in ("item", "prompt") else "black"
-                at = (start + share / 2, row)
-                drawn.text(*at, f"{100 * share:.0f}", color=colour, ha="center", va="center", fontsize="small")
-            start += share
-    drawn.set_yticks(range(len(pairs)), [joined_words(place_of(label, names), names) for label in facts])
-    drawn.set_ylim(len(pairs) - 0.4, -0.6)
+    rows = lay_rows(drawn, marks, names, 1.2)
+    for mark in marks:
+        _stack(drawn, rows[mark.place], mark.result)
     drawn.set_xlim(0, 1)
-    drawn.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
-    drawn.set_xlabel("share of the variance of one score")
-    drawn.spines[["top", "right", "left"]].set_visible(False)
-    drawn.tick_params(axis="y", length=0)
-    there = dict.fromkeys(part.name for _, study in pairs for part in study.components)
-    handles = [Patch(color=_PARTS[name][1], label=_PARTS[name][0]) for name in there]
-    drawn.legend(handles=handles, ncols=len(handles), columnspacing=1, handlelength=1, **_ABOVE)
-    drawn.set_title(title_of(facts, names), loc="left", fontsize="medium", pad=24)
-    return drawn if ax is not None else _tall(drawn, len(pairs))
+    drawn.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    items, prompts = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_items", "n_prompts"))
+    drawn.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
+    _parts_legend(drawn, [part.name for _, r in pairs for part in r.components], title_of(facts, names))
+    return drawn if ax is not None else fit(drawn)
 
 
-def _tall(ax: Axes, count: int) -> Axes:
-    """As high as its bars need."""
-    from matplotlib.figure import Figure
+def _stack(ax: Axes, height: float, result: GStudy) -> None:
+    left = 0.0
+    for part in result.components:
+        share = part.share if math.isfinite(part.share) else 0.0
+        colour = _PARTS.get(part.name, "#888888")
+        ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
+        if share >= _NAMED_SHARE:
+            ink = "white" if colour in ("#0072B2", "#4D4D4D", "#009E73") else "black"
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+            ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
+        left += share
 
-    assert isinstance(ax.figure, Figure)
-    ax.figure.set_size_inches(7, 1.5 + 0.38 * count)
-    return ax
+
+def _parts_legend(ax: Axes, parts: Sequence[str], title: str) -> None:
+    from matplotlib.patches import Patch
+
+    there = [*dict.fromkeys(parts)]
+    handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in there]
+    above: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="lower left", ncols=min(len(handles), 5), **above)
+    ax.set_title(title, loc="left", fontsize="medium", pad=8 + 14.5 * math.ceil(len(handles) / 5))
+
+
+_WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
 
 
 def d_study(
     result: Results | GStudy,
     *,
     coefficient: str = "phi",
-    most_prompts: int = 10,
-    most_draws: int = 10,
+    most_prompts: int = 8,
+    most_draws: int = 8,
     ax: Axes | None = None,
 ) -> Axes:
-    """Reliability of scores averaged over so many prompts and draws, with lines of equal cost.
+    """What a score averaged over prompts and draws is worth; dashed lines join designs of equal cost.
+
+    The design that was measured is marked where it lies on the map.
 
     Parameters
     ----------
-    result : Results of `calib.sensitivity` with one result, or GStudy
+    result : GStudy, or Results of `calib.sensitivity` with one
     coefficient : {"phi", "e_rho2"}, default "phi"
-        "phi" for the values themselves, "e_rho2" for the order of the items.
-    most_prompts, most_draws : int, default 10
+    most_prompts, most_draws : int, default 8
+        Ends of the axes.
     ax : Axes, optional
+        Where to draw; default a new figure.
 
     Returns
     -------
@@ -334,56 +377,74 @@ def d_study(
     Raises
     ------
     ValueError
-        If there are several results, the coefficient is another word, or draws were not repeated.
+        If there is not exactly one result, `coefficient` is another word, an axis would end
+        below 2, or each prompt was asked once, so that nothing is known about draws.
     TypeError
-        If the result is of another kind.
+        If it is of another kind.
 
     Examples
     --------
     >>> import numpy as np
     >>> from calib.stats import g_study
     >>> rng = np.random.default_rng(1)
-    >>> d_study(g_study(rng.normal(size=(40, 1, 1)) + rng.normal(size=(40, 5, 3)))).get_xlabel()
-    'prompts'
+    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
+    >>> ax = d_study(g_study(scores))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('prompts', 'draws under each prompt')
     """
-    if coefficient not in ("phi", "e_rho2"):
+    if coefficient not in _WORTH:
         raise ValueError(f"`coefficient` must be 'phi' or 'e_rho2', but got {coefficient!r}.")
+    for name, most in {"most_prompts": most_prompts, "most_draws": most_draws}.items():
+        if not (isinstance(most, int) and most >= 2):
+            raise ValueError(f"`{name}` must be a whole number, 2 or more, but got {most!r}.")
     label, study = single_pair(result, GStudy)
-    prompts, draws = list(range(1, most_prompts + 1)), list(range(1, most_draws + 1))
-    found = study.d_study(prompts, draws)
-    table = np.array(getattr(found, coefficient)).reshape(len(prompts), len(draws)).T
+    prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
+    worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
     drawn = axes_of(ax)
-    contours = drawn.contour(prompts, draws, table, levels=_round_levels(table), colors=COLOURS[0], linewidths=1.4)
-    drawn.clabel(contours, fontsize="small", fmt=lambda value: f"{value:g}")
-    for calls in (4, 8, 16, 32, 64):
-        fine = np.geomspace(max(1, calls / most_draws), min(most_prompts, calls), 60)
-        if fine[0] < fine[-1]:
-            drawn.plot(fine, calls / fine, color="#AAAAAA", linewidth=0.8, linestyle="--", zorder=1)
-            at = fine[len(fine) // 2]
-            drawn.annotate(f"{calls}", (at, calls / at), fontsize="x-small", color=_GREY, ha="center", va="center",
-                           bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"})  # fmt: skip
-    here = study.n_prompts, study.n_draws
-    if here[0] <= most_prompts and here[1] <= most_draws:
-        drawn.plot(*here, "o", color=COLOURS[1], markersize=7, clip_on=False)
-        drawn.annotate("measured", here, xytext=(6, 5), textcoords="offset points", fontsize="small", color=COLOURS[1])
+    _map(drawn, prompts, draws, worth)
+    _equal_costs(drawn, most_prompts, most_draws)
+    if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
+        drawn.plot([study.n_prompts], [study.n_draws], "o", color=COLOURS[1], mec="white", markersize=9, clip_on=False)
     drawn.set_xlabel("prompts")
-    drawn.set_ylabel("draws under each")
-    what = "Phi, for the values themselves" if coefficient == "phi" else "E(rho²), for the order of the items"
+    drawn.set_ylabel("draws under each prompt")
     head = title_of([label], [])
-    drawn.set_title(f"{head}{': ' * bool(head)}{what}; dashed: equal number of replies", loc="left", fontsize="small")
-    plain_frame(drawn)
+    drawn.set_title(f"{head}{': ' * bool(head)}{_WORTH[coefficient]}", loc="left", fontsize="medium")
     return drawn
 
 
-def _round_levels(table: Any) -> list[float]:
-    """A few round values within the range."""
-    known = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995]
-    inside = [value for value in known if table.min() < value < table.max()]
-    return inside[-8:] or [float(np.median(table))]
+def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log", base=2)
+    for axis, numbers in ((ax.xaxis, prompts), (ax.yaxis, draws)):
+        shown = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
+        axis.set_ticks(shown, labels=[str(n) for n in shown])
+        axis.set_ticks([], minor=True)
+    if not np.ptp(worth) > 0:  # no lines where all designs are alike, or nothing is known
+        return
+    ax.contourf(prompts, draws, worth, levels=7, cmap="Blues", alpha=0.75)
+    lines = ax.contour(prompts, draws, worth, levels=7, colors="#08306B", linewidths=0.9)
+    ax.clabel(lines, fontsize="small", fmt="%.3g")
+
+
+def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
+    from matplotlib.lines import Line2D
+
+    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
+        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
+        ax.plot(ends, calls / ends, color=_GREY, linewidth=0.8, linestyle="--")
+    handles = [
+        Line2D([], [], color=_GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
+        Line2D([], [], color=COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
+    ]
+    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="upper left", ncols=2, **below)
 
 
 def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Axes:
-    """The mean under each prompt with the interval that it claims, beside the interval with the prompt inside.
+    """The mean under each prompt with the interval it would claim alone, and the one with the prompt inside.
+
+    Small and light: each prompt alone. Bold: all prompts, with the choice of the prompt in the
+    interval; hollow where there is a single prompt and nothing is known about others.
 
     Parameters
     ----------
@@ -404,45 +465,64 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
 
     Examples
     --------
-    >>> import numpy as np
     >>> from calib.stats import prompt_mean
-    >>> prompt_means(prompt_mean(np.random.default_rng(1).normal(size=(40, 5)))).get_xlabel()
-    'judge mean (95 % CI)'
+    >>> scores = [[1, 2, 2], [3, 4, 5], [2, 2, 4], [5, 4, 5]]
+    >>> ax = prompt_means(prompt_mean(scores))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['one prompt alone', 'with the prompt inside']
     """
-    from matplotlib.lines import Line2D
-
     pairs = checked_pairs([results], PromptMean)
     facts = [label for label, _ in pairs]
     names = telling(facts) or ["criterion"]
+    marks = [Mark(place_of(fact, names), "", r) for fact, (_, r) in zip(facts, pairs, strict=True)]
     drawn = axes_of(ax)
-    marks = [Mark(place_of(label, names), "", result) for label, result in pairs]
-    heights = lay_rows(drawn, marks, names, 1.7)
+    most = max(r.n_prompts for _, r in pairs)
+    rows = lay_rows(drawn, marks, names, 1.0 + 0.3 * most)
     for mark in marks:
-        height, result = heights[mark.place], mark.result
-        steps = np.linspace(-0.15, 0.5, len(result.prompt_means))
-        for step, mean, (low, high) in zip(steps, result.prompt_means, result.prompt_intervals, strict=True):
-            drawn.hlines(height + step, low, high, colors=COLOURS[5], linewidth=0.9, zorder=2)
-            drawn.plot([mean], [height + step], ".", color=COLOURS[0], markersize=4, zorder=3)
-        whole = Style("", COLOURS[1], "D", hollow=result.conditional)
-        draw_interval(drawn, height - 0.45, result, whole)
-    found = dict.fromkeys(result.estimand for _, result in pairs)
-    drawn.set_xlabel(f"{' and '.join(found)}{level_words([r for _, r in pairs])}")
-    inside = "all prompts, the choice of the prompt inside"
-    handles = [
-        Line2D([], [], color=COLOURS[1], marker="D", markersize=5.5, linewidth=1.6, label=inside),
-        Line2D([], [], color=COLOURS[5], marker=".", mfc=COLOURS[0], mec=COLOURS[0], linewidth=0.9, label="one prompt"),
-    ]
-    drawn.legend(handles=handles, ncols=2, **_ABOVE)
-    drawn.set_title(title_of(facts, names), loc="left", fontsize="medium", pad=24)
+        _prompts_of(drawn, rows[mark.place] - 0.15 * most, mark.result, named=len(marks) == 1)
+    drawn.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for _, r in pairs))}{level_words([r for _, r in pairs])}")
+    if any(r.estimand.startswith("difference") for _, r in pairs):
+        drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
+    _prompts_legend(drawn, title_of(facts, names))
     return drawn if ax is not None else fit(drawn)
 
 
+def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> None:
+    each = zip(result.prompt_means, result.prompt_intervals, result.names, strict=True)
+    for place, (mean, ends, name) in enumerate(each):
+        height = top + 0.3 * place
+        if named:
+            beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(plain_text(name), (ends.high, height), fontsize="x-small", color=_GREY, **beside)
+        ax.hlines(height, *ends, colors=COLOURS[5], linewidth=1, zorder=2)
+        ax.plot([mean], [height], "o", color=COLOURS[5], markersize=3, zorder=3)
+    height = top + 0.3 * result.n_prompts + 0.1
+    ax.hlines(height, *result.interval, colors=COLOURS[0], linewidth=3, zorder=2)
+    face = "white" if result.conditional else COLOURS[0]
+    ax.plot([result.estimate], [height], "D", color=COLOURS[0], mfc=face, markersize=6, zorder=3)
+
+
+def _prompts_legend(ax: Axes, title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
+        Line2D([], [], color=COLOURS[0], linewidth=3, marker="D", markersize=6, label="with the prompt inside"),
+    ]
+    above: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="lower left", ncols=2, **above)
+    ax.set_title(title, loc="left", fontsize="medium", pad=22)
+
+
+# --- what to buy next -------------------------------------------------------------------------------------------
+
+
 def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
-    """What a little more of each would do to the interval, for its money.
+    """What one unit of money narrows the interval by, spent on labels, items, prompts or draws.
 
     Parameters
     ----------
-    result : Results of `calib.plan` from ratings, with one result, or BudgetPlan
+    result : BudgetPlan, or Results of `calib.plan` with one
     ax : Axes, optional
         Where to draw; default a new figure.
 
@@ -453,37 +533,38 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        If there are several results.
+        If there is not exactly one result.
     TypeError
-        If the result is of another kind.
+        If it is of another kind.
 
     Examples
     --------
     >>> from calib.stats import budget_plan
-    >>> facts = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
-    >>> found = budget_plan(**facts, prompts=2, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
-    >>> plan(found).get_xlabel()
-    'narrowing of the interval by one more unit of money (%)'
+    >>> pilot = dict(rho=0.5, sd=1.0, item=1.0, item_prompt=0.3, draw=0.5, n_gold=50, n_items=500, prompts=2, draws=2)
+    >>> ax = plan(budget_plan(**pilot, prices={"label": 1.0, "judge": 0.001}, half_width=0.1))
+    >>> sorted(text.get_text().split(",")[0] for text in ax.get_yticklabels())
+    ['draws', 'items', 'labels', 'prompts']
     """
     label, found = single_pair(result, BudgetPlan)
-    drawn = axes_of(ax)
-    most = max((100 * step.per_money for step in found.steps if math.isfinite(step.per_money)), default=1.0)
-    for row, step in enumerate(found.steps):
-        # what costs nothing is as long as the longest
-        length = max(100 * step.per_money, 0.0) if math.isfinite(step.per_money) else most
-        colour = COLOURS[1] if step.what == found.next else "#BDBDBD" if step.waste else COLOURS[0]
-        drawn.barh(row, length, height=0.6, color=colour)
-        words = f"{step.more} more for {step.cost:g}: {100 * step.narrowing:.2g} %{', a waste' * step.waste}"
-        beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
-        drawn.annotate(words, (length, row), annotation_clip=False, **beside)
-    drawn.set_yticks(range(len(found.steps)), [step.what for step in found.steps])
-    drawn.set_ylim(len(found.steps) - 0.4, -0.6)
-    drawn.set_xlim(0, 1.6 * most)
-    drawn.set_xlabel("narrowing of the interval by one more unit of money (%)")
-    head = title_of([label], [])
-    now, then = (short(design.half_width) for design in (found.present, found.plan))
-    text = f"{head}{': ' * bool(head)}+/- {now} now; {found.plan} for {found.plan.cost:g}: +/- {then}"
-    drawn.set_title(text, loc="left", fontsize="small")
-    drawn.spines[["top", "right"]].set_visible(False)
+    drawn, widths = axes_of(ax), [100 * step.per_money for step in found.steps]
+    for place, (step, width) in enumerate(zip(found.steps, widths, strict=True)):
+        best = step.what == found.next
+        known = width if math.isfinite(width) else 0.0
+        drawn.barh(place + 0.5, known, 0.7, color=COLOURS[0] if best else "#C8C8C8", zorder=2)
+        note = ", next" * best + ", a waste" * step.waste
+        words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
+        drawn.text(
+            max(known, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight="bold" if best else None
+        )
+    drawn.set_yticks(
+        [place + 0.5 for place in range(len(widths))],
+        [f"{s.what}, {s.more} more for {s.cost:.3g}" for s in found.steps],
+    )
+    drawn.set_ylim(len(widths) + 0.1, -0.1)
     drawn.tick_params(axis="y", length=0)
-    return drawn if ax is not None else _tall(drawn, len(found.steps))
+    drawn.margins(x=0.22)
+    drawn.set_xlim(left=min(0.0, *(w for w in widths if math.isfinite(w)), 0.0))
+    plain_frame(drawn, "x")
+    drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
+    drawn.set_title(title_of([label], []), loc="left", fontsize="medium")
+    return drawn if ax is not None else fit(drawn)

@@ -349,3 +349,14 @@ def test_every_result_can_be_shown_and_reported(tmp_path):
     for results in answers:
         assert results[0].signature in text
     assert ".." not in text
+
+
+def test_batches_of_items_may_come_from_runs_of_their_own():
+    items, _ = calib.load_planted()
+    judge = calib.Judge("offline", method="sample", draws=6)
+    ratings = calib.rate(items.head(40), calib.geval_prompt("fluency"), judge, progress=False)
+    first = ratings["item"].isin(items["item"].head(20))
+    parted = ratings.assign(run=np.where(first, "a", "b"))
+    whole, apart = (calib.convergence(table, sizes=[3, 6], rng=1).one() for table in (ratings, parted))
+    assert repr(apart) == repr(whole)
+    assert apart.n_draws == 6

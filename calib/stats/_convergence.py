@@ -23,7 +23,7 @@ from calib.stats._ranks import CHUNK, coefficient, settled, weighted_correlation
 from calib.stats._ranks import METHODS as COEFFICIENTS
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
-_FOR_SPREAD = 8  # subsets in which each item is left out: its influence on their mean is what counts
+_FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
 _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says nothing
 
 
@@ -368,7 +368,7 @@ def _agreements(
                 first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], method)
     joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
     return [
-        ((near, toward), _over_units(float(np.mean(toward)), each, against[1], owners))
+        ((near, toward), _over_units(float(np.mean(toward)), each, owners))
         for (near, toward), each in zip(joined, first, strict=True)
     ]
 
@@ -448,21 +448,21 @@ def _used(pairs: Codes) -> tuple[Codes, Codes]:
 
 
 def _influences(levels: Floats, codes: Codes, people: Floats, method: str) -> Floats:
-    """What each item adds to the correlation with people, in each of some subsets: (subsets, n)."""
+    """What each item adds to the error of the correlation with people, in each of some subsets: (subsets, n)."""
     out = np.zeros(codes.shape)
     for row, place in zip(out, codes, strict=True):
         used = np.flatnonzero((place >= 0) & np.isfinite(people))
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], people[used]
-        row[used] = (len(used) - 1) * (coefficient(x, y, method) - leave_out(x, y, np.arange(len(used)), method))
+        without = leave_out(x, y, np.arange(len(used)), method)
+        row[used] = (1 - 1 / len(used)) * (coefficient(x, y, method) - without)
     return out
 
 
-def _over_units(value: float, influences: Floats, people: Floats, owners: Codes) -> _Agreement:
+def _over_units(value: float, influences: Floats, owners: Codes) -> _Agreement:
     """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
-    known = np.isfinite(people)
-    units = len(np.unique(owners[known]))
+    units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
     if units < 2 or not np.isfinite(influences).all():
         return _Agreement(value, math.nan, units)
     sums = np.array([np.bincount(owners, row) for row in influences])
@@ -470,13 +470,13 @@ def _over_units(value: float, influences: Floats, people: Floats, owners: Codes)
     shared = float(np.sum(sums.mean(axis=0) ** 2))
     if m > 1:  # their mean square less what chance adds to it
         shared -= float(np.sum(sums.var(axis=0, ddof=1))) / m
-    return _Agreement(value, max(shared, 0.0) * units / (units - 1) / known.sum() ** 2, units)
+    return _Agreement(value, max(shared, 0.0) * units / (units - 1), units)
 
 
 def _reference(target: Floats, people: Floats, method: str, owners: Codes) -> _Agreement:
     levels, codes = _coded(target[None, :])
     value = float(_row_correlations(levels, codes, people, method)[0])
-    return _over_units(value, _influences(levels, codes, people, method), people, owners)
+    return _over_units(value, _influences(levels, codes, people, method), owners)
 
 
 def _ends(found: _Agreement, method: str, level: float) -> Interval:

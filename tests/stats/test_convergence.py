@@ -157,6 +157,18 @@ def test_the_interval_of_the_error_is_as_wide_as_other_items_make_it(reference):
     assert 0.915 <= np.mean(hits) <= 0.985
 
 
+@pytest.mark.parametrize("unread", [0, 60, 180])
+def test_items_without_a_read_draw_do_not_narrow_the_interval(unread):
+    truth, draws = ratings(26, 60, 5)
+    plain = convergence(draws, human=truth, sizes=[2, 5], rng=0)
+    more = np.vstack([draws, np.full((unread, 5), NAN)])
+    result = convergence(more, human=np.concatenate([truth, np.ones(unread)]), sizes=[2, 5], rng=0)
+    assert_allclose(result.human_interval, plain.human_interval)
+    assert_allclose(
+        np.subtract(result.human_high, result.human_low), np.subtract(plain.human_high, plain.human_low), rtol=0.1
+    )
+
+
 def test_the_error_is_that_of_all_subsets_even_where_draws_are_missing():
     _, draws = replies(22, 4, 6)
     draws[0, 1], draws[1, [0, 2, 5]], draws[2, 1:] = NAN, NAN, NAN
