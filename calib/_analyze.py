@@ -217,7 +217,9 @@ def groups_of(part: pd.DataFrame, groups: str) -> Any:
     if groups != "group":
         return whole_column(part, groups, "groups")
     if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
-        raise TableError("some scores have a `group` and some have none: give the items to `summarize` on both sides.")
+        raise TableError(
+            "some scores have a `group` and some have none: give the items to `summarize` (--items) on both sides."
+        )
     return labels_in(part, "group")
 
 

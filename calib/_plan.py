@@ -250,8 +250,8 @@ def plan(
     >>> prompts = calib.geval_prompt("coherence").variants(2)
     >>> asked = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
     >>> print(calib.plan(asked, gold.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
-    57 labels, 712 items, 2 prompts x 2 draws for 50: +/- 0.1341 instead of 0.1719; next items: 31 more
-    for 1.24 narrow it by 1.3 %
+    57 labels, 712 items, 2 prompts x 2 draws (400 items new) for 50: +/- 0.1341 instead of 0.1719; next
+    items: 31 more for 1.24 narrow it by 1.3 %
     """
     drawn = isinstance(pilot, pd.DataFrame) and ("weight" in pilot or "draw" in pilot)
     _check_prices(prices, ("label", "judge", "item", *(["prompt"] if drawn else [])))

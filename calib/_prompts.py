@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,15 +84,19 @@ def sensitivity(
             )
         index, x, variance = cells_of(rows, judges=judges, exact=label["method"] == "logprob")
         group = None if owners is None else _known(owners, index)
-        try:
-            result = stats.g_study(
-                x, draw_variance=variance, groups=group, method=method, confidence_level=confidence_level
-            )
-        except ValueError as error:
-            raise ValueError(f"{words(label)}: {str(error).replace('`x`', '`ratings`')}") from None
+        options = {"draw_variance": variance, "groups": group, "method": method, "confidence_level": confidence_level}
+        study: Any = _named(label, partial(stats.g_study, x, **options), "ratings")
+        # cells of fewer draws than others are filled up; what was never asked for is not unread
+        results.append(replace(study, n_unread=_unread(rows)))
         labels.append(label)
-        results.append(result)
     return Results(tuple(labels), tuple(results))
+
+
+def _unread(rows: pd.DataFrame) -> int:
+    """Replies without a score."""
+    reply = ["item", "prompt", "rater", "run", "draw"]
+    good = (rows["status"] == "ok") & rows["score"].notna()
+    return len(rows[reply].drop_duplicates()) - len(rows.loc[good, reply].drop_duplicates())
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -198,8 +204,8 @@ def prompt_mean(
             results.append(
                 _named(
                     whole,
-                    lambda w=wide, g=group: stats.prompt_mean(
-                        w, groups=g, names=w.columns, confidence_level=confidence_level
+                    partial(
+                        stats.prompt_mean, wide, groups=group, names=wide.columns, confidence_level=confidence_level
                     ),
                 )
             )
@@ -248,9 +254,7 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         results.append(
             _named(
                 whole,
-                lambda x=first, y=second: stats.prompt_difference(
-                    x, y, names=x.columns, confidence_level=confidence_level
-                ),
+                partial(stats.prompt_difference, first, second, names=first.columns, confidence_level=confidence_level),
             )
         )
         labels.append(whole)
@@ -267,7 +271,8 @@ def averaging(
 ) -> Results:
     """Whether the mean over prompts serves a gold-corrected interval better than one prompt.
 
-    The interval itself is also that of ``calib.interval(calib.summarize(ratings, items, pool="prompt"), gold)``.
+    Where all items have all prompts, the interval itself is also that of
+    ``calib.interval(calib.summarize(ratings, items, pool="prompt"), gold)``.
 
     Parameters
     ----------
@@ -301,6 +306,7 @@ def averaging(
     people = ready(gold, "gold")
     labels, results = [], []
     for label, rows, theirs in with_gold(_judged(scores), people):
+        _several(label, rows)
         wide = wide_of(rows)
         y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(wide.index)
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
@@ -310,7 +316,7 @@ def averaging(
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}
-        results.append(_named(label, lambda y=y, w=wide, o=options: stats.averaging(y, w, names=w.columns, **o)))
+        results.append(_named(label, partial(stats.averaging, y, wide, names=wide.columns, **options)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -361,6 +367,7 @@ def rank_stability(scores: pd.DataFrame) -> Results:
     labels, results = [], []
     for label, rows in _judged(scores):
         _need_systems(rows)
+        _several(label, rows)
         names = pd.unique(rows["system"].astype(object)).tolist()
         tables = [_of_system(rows, name) for name in names]
         index = tables[0].index
@@ -368,7 +375,7 @@ def rank_stability(scores: pd.DataFrame) -> Results:
             index = index.union(table.index, sort=False)
         columns = pd.unique(rows["prompt"].astype(object))
         x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
-        results.append(_named(label, lambda x=x, n=names: stats.rank_stability(x, names=n)))
+        results.append(_named(label, partial(stats.rank_stability, x, names=names)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -405,6 +412,14 @@ def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     return wide_of(part.assign(item=part["group"]))
 
 
+def _several(label: dict[str, Any], rows: pd.DataFrame) -> None:
+    if rows["prompt"].nunique() < 2:
+        raise TableError(
+            f"{words(label)}: `scores` must be under two prompts at least, but are under one, "
+            f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
+        )
+
+
 def _need_systems(rows: pd.DataFrame) -> None:
     for column in ("group", "system"):
         if column not in rows or rows[column].isna().any():
@@ -412,8 +427,8 @@ def _need_systems(rows: pd.DataFrame) -> None:
                              f"give the items to `summarize`.")  # fmt: skip
 
 
-def _named(label: dict[str, Any], ask: Any) -> Any:
+def _named(label: dict[str, Any], ask: Callable[[], stats.Result], given: str = "scores") -> stats.Result:
     try:
         return ask()
     except ValueError as error:
-        raise ValueError(f"{words(label)}: {on_tables(error).replace('`x`', '`scores`')}") from None
+        raise ValueError(f"{words(label)}: {on_tables(error).replace('`x`', f'`{given}`')}") from None

@@ -95,12 +95,20 @@ def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
     key = [name for name in SCORE_KEY if name != "prompt"]
     whose = scores.groupby([name for name in key if name != "item"], dropna=False)["prompt"]
     number = whose.transform("nunique")
-    named = scores.assign(prompt=np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"]))
+    named = scores.assign(
+        asked=number, prompt=np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
+    )
     each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
     averaged = each[["score", "entropy", "mass", "low", "high"]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
     read = each["score"].count()
-    more = {"sd": spread, "mode": math.nan, "n": read, "n_unread": each.size() - read, "scale": each["scale"].first()}
+    more = {
+        "sd": spread,
+        "mode": math.nan,
+        "n": read,
+        "n_unread": each["asked"].first() - read,
+        "scale": each["scale"].first(),
+    }
     return averaged.assign(**more).reset_index()
 
 

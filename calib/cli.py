@@ -6,6 +6,7 @@ usage or the input is wrong, 130 interrupted.
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calib import Results
-    from calib.stats import GStudy
+    from calib.stats import Convergence, GStudy
 
 app = typer.Typer(
     help="How far can an LLM judge be trusted? Rate, check against people, put an interval around it.",
@@ -508,6 +509,7 @@ def converge(
 ) -> None:
     """Means of N draws against the exact expectation, and against people."""
     import calib
+    from calib._results import words
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
     expected, people = _scores(own, None, [exact], human)
@@ -518,6 +520,10 @@ def converge(
     _show_results(results, out)
     for line in str(results).splitlines():
         _paragraph(line)
+    for label, curve in zip(results.labels, cast("Sequence[Convergence]", results), strict=True):
+        if math.isfinite(curve.r):
+            enough = calib.stats.draws_needed(curve.r, 0.95)
+            _paragraph(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")
 
 
 @app.command()
@@ -535,6 +541,7 @@ def sensitivity(
     method: Annotated[str, typer.Option(help="auto, moments or reml.")] = "auto",
     calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
     target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
+    price_prompt: Annotated[float, typer.Option(help="With --target: of one more prompt, in replies.")] = 0.0,
     confidence_level: ConfidenceLevel = 0.95,
     out: Out = None,
 ) -> None:
@@ -547,7 +554,7 @@ def sensitivity(
     options: dict[str, Any] = {"groups": groups or None, "confidence_level": confidence_level}
     of_items = options if texts is not None or groups != "group" else {**options, "groups": None}
     studies = calib.sensitivity(table, texts, judges=judges, method=method, **of_items)
-    designs, answers = _designs(studies, calls, target), []  # all of it before the first line is printed
+    designs, answers = _designs(studies, calls, target, price_prompt), []  # all of it before the first line is printed
     if not judges:
         scores = calib.summarize(table, texts)
         answers.append(calib.prompt_mean(scores, by=by, **options))
@@ -569,7 +576,7 @@ def _paired_systems(scores: pd.DataFrame) -> bool:
     return not scores.duplicated(["criterion", "rater", "prompt", "method", "temperature", "group", "system"]).any()
 
 
-def _designs(studies: Results, calls: int, target: float | None) -> list[str]:
+def _designs(studies: Results, calls: int, target: float | None, price_prompt: float) -> list[str]:
     """What as many replies, spent otherwise, would give."""
     from calib._results import words
 
@@ -579,7 +586,8 @@ def _designs(studies: Results, calls: int, target: float | None) -> list[str]:
         designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
         said += [f"{words(label)}: {design}" for design in designs]
         if target is not None:
-            said.append(f"{words(label)}: cheapest for Phi {target:g}: {study.cheapest(target)}")
+            best = study.cheapest(target, price_prompt=price_prompt, n_items=study.n_items)
+            said.append(f"{words(label)}: cheapest for Phi {target:g}: {best}")
     return said
 
 

@@ -77,6 +77,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 _WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
 

@@ -107,9 +107,9 @@ class Averaging(Result):
         return (
             f"{self.average}; r = {short(self.r)} with the mean of {self.n_prompts} prompts, "
             f"{short(min(self.r_alone))} to {short(max(self.r_alone))} with one; "
-            f"whether averaging helped: {self.verdict} (labels needed x {short(self.labels_ratio)}, "
-            f"{bracket(self.labels_ratio_interval, self.confidence_level)}); against {self.names[self.best]}, the best "
-            f"on these labels: {self.verdict_best}"
+            f"{_said(self.verdict)} against one of them (labels needed x {short(self.labels_ratio)}, "
+            f"{bracket(self.labels_ratio_interval, self.confidence_level)}), {_said(self.verdict_best)} against "
+            f"{self.names[self.best]}, the best on these labels"
         )
 
 
@@ -248,6 +248,10 @@ def _verdict(ends: Interval) -> str:
     if ends.high < 1 - _SAME:
         return "helped"
     return "did not help" if ends.low > 1 + _SAME else "cannot be said"
+
+
+def _said(verdict: str) -> str:
+    return "whether averaging helped cannot be said" if verdict == "cannot be said" else f"averaging {verdict}"
 
 
 def _half(one: MeanEstimate) -> float:

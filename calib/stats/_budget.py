@@ -222,8 +222,10 @@ class BudgetPlan(Result):
         return terms | {"cl": self.confidence_level, "gold": self.present.n_gold, "n": self.present.n_items}
 
     def __str__(self) -> str:
+        more = self.plan.n_items - self.present.n_items if self.plan.prompts else 0
+        new = f" ({more} items new)" if more > 0 else ""
         return (
-            f"{self.plan} for {self.plan.cost:g}: +/- {short(self.plan.half_width)} instead of "
+            f"{self.plan}{new} for {self.plan.cost:g}: +/- {short(self.plan.half_width)} instead of "
             f"{short(self.present.half_width)}; {self.advice}"
         )
 
@@ -324,8 +326,8 @@ def budget_plan(
     >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
     >>> found = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
     >>> print(found)
-    118 labels, 800 items, 6 prompts x 1 draw for 200: +/- 0.1258 instead of 0.2686; next prompts: 1 more for 4
-    narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548, prompts if it is 0.768
+    118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
+    prompts: 1 more for 4 narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548, prompts if it is 0.768
     >>> found.to_frame()[["what", "now", "plan", "step_cost", "narrowing", "limit"]].round(3)
           what  now  plan  step_cost  narrowing  limit
     0  prompts    1     6        4.0      0.086  0.288

@@ -62,7 +62,7 @@ class Convergence(Result):
         Within-item over between-item variance of single draws.
     r_interval : Interval
     n, n_draws, n_unread : int
-        Items; draws per item; draws without a score.
+        Items; draws per item; draws without a score, or that were not made.
     n_groups : int or None
     n_subsets : int
     confidence_level : float
@@ -155,7 +155,8 @@ def convergence(
         RMSE_N = \sqrt{s_w^2 \, (1/N - c)}
 
     with c = 0 against the exact expectation; against the mean of all K draws c = 1/K, and both
-    are the same where all draws were read. Correlations are averaged over random subsets
+    are the same where all draws were read. Of N draws that were paid for h can be read: then the mean
+    of 1/h takes the place of 1/N, here and in the law. Correlations are averaged over random subsets
     (without replacement, anew for each item); for Pearson's the law is
 
     .. math:: r_N = r_\infty \sqrt{\frac{N\, ICC}{1 + (N - 1)\, ICC}} = \frac{r_\infty}{\sqrt{1 + r / N}}
@@ -226,16 +227,17 @@ def convergence(
     spans = [_root_interval(q, owners, level) for q in errors]
     curves = _agreements(draws, wanted, (target, people), method, n_subsets, owners, np.random.default_rng(rng))
     ends = [_ends(a, method, level) for _, a in curves]
-    near, toward = (np.array([float(np.mean(c[place])) for c, _ in curves]) for place in (0, 1))
+    near, toward = (np.array([_mean(c[place]) for c, _ in curves]) for place in (0, 1))
     limit = _reference(target, people, method, owners)
-    spared = 0.0 if exact is not None else 1 / draws.shape[1]
-    law = _law(parts.icc, np.array(wanted), spared) if method == "pearson" else np.full(len(wanted), np.nan)
+    noise = np.array([_noise(draws, n) for n in wanted])
+    left = 0.0 if exact is not None else _noise(draws, draws.shape[1])
+    law = _law(parts.icc, noise, left) if method == "pearson" else np.full(len(wanted), np.nan)
     return Convergence(
         sizes=wanted,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
         rmse_low=tuple(span.low for span in spans),
         rmse_high=tuple(span.high for span in spans),
-        rmse_predicted=tuple(math.sqrt(parts.within * max(1 / n - spared, 0.0)) for n in wanted),
+        rmse_predicted=tuple(np.sqrt(parts.within * np.maximum(noise - left, 0.0)).tolist()),
         correlation=tuple(near.tolist()),
         correlation_predicted=tuple(law.tolist()),
         human=tuple(toward.tolist()),
@@ -260,11 +262,14 @@ def convergence(
     )
 
 
-def _law(icc: float, n: Codes, spared: float) -> Floats:
-    """What N draws leave of the reference's own correlation; of draws alone it has `1 / spared`."""
-    of_the_reference = icc * (1 - spared) + spared  # reliability of all K draws, less its factor K icc
-    part = (n if spared else n * icc) / (1 + (n - 1) * icc)
-    return np.asarray(np.sqrt(part * of_the_reference if spared else part))
+def _law(icc: float, noise: Floats, left: float) -> Floats:
+    """What draws leave of the reference's own correlation; both have some variances of one draw in them."""
+    return np.asarray(np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)))
+
+
+def _mean(values: Floats) -> float:
+    """Over the subsets in which it is defined."""
+    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
 
 
 def _accepted(draws: Floats, method: str, n_subsets: int) -> None:
@@ -298,17 +303,24 @@ def _error(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     read = np.isfinite(draws).sum(axis=1)
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
     variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
-    return np.asarray(variance * _spared(read, draws.shape[1], size) + (whole - target) ** 2)
+    spared = _inverse(read, draws.shape[1], size) - _inverse(read, draws.shape[1], draws.shape[1])
+    return np.asarray(variance * np.maximum(spared, 0.0) + (whole - target) ** 2)
 
 
-def _spared(read: Codes, k: int, size: int) -> Floats:
-    """Mean of 1/h - 1/m, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
+def _noise(draws: Floats, size: int) -> float:
+    """Mean over items of the variance of N-draw means, in variances of one draw."""
+    read = np.isfinite(draws).sum(axis=1)
+    return float(np.mean(_inverse(read[read > 0], draws.shape[1], size)))
+
+
+def _inverse(read: Codes, k: int, size: int) -> Floats:
+    """Mean of 1/h, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
     counts, place = np.unique(read, return_inverse=True)
     m, h = counts[:, None].astype(float), np.arange(1, size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = special.comb(m, h) * special.comb(k - m, size - h) / special.comb(k, size)
         inverse = (chance / h).sum(axis=1) / chance.sum(axis=1)
-        return np.asarray(np.maximum(inverse - 1 / m[:, 0], 0.0)[place.reshape(-1)])
+    return np.asarray(inverse[place.reshape(-1)])
 
 
 def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
@@ -368,7 +380,7 @@ def _agreements(
                 first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], method)
     joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
     return [
-        ((near, toward), _over_units(float(np.mean(toward)), each, owners))
+        ((near, toward), _over_units(_mean(toward), each, owners))
         for (near, toward), each in zip(joined, first, strict=True)
     ]
 
@@ -462,8 +474,9 @@ def _influences(levels: Floats, codes: Codes, people: Floats, method: str) -> Fl
 
 def _over_units(value: float, influences: Floats, owners: Codes) -> _Agreement:
     """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
+    influences = influences[np.isfinite(influences).all(axis=1)]
     units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
-    if units < 2 or not np.isfinite(influences).all():
+    if units < 2:
         return _Agreement(value, math.nan, units)
     sums = np.array([np.bincount(owners, row) for row in influences])
     m = len(sums)

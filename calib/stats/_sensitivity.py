@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -67,6 +67,8 @@ class DStudy(Result):
     e_rho2, phi : tuple of float
         Share of the variance that the items themselves have: generalizability coefficient
         (for ranking) and index of dependability (for the value itself, as a gate needs it).
+    coefficient : str
+        Which of the two the line of text tells.
     """
 
     prompts: tuple[int, ...]
@@ -76,6 +78,7 @@ class DStudy(Result):
     absolute_error: tuple[float, ...]
     e_rho2: tuple[float, ...]
     phi: tuple[float, ...]
+    coefficient: str = "phi"
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("prompts", "judges", "draws", "relative_error", "absolute_error", "e_rho2", "phi")
@@ -86,9 +89,10 @@ class DStudy(Result):
         return {"d-study": True, "designs": len(self.phi)}
 
     def __str__(self) -> str:
+        name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
         return "; ".join(
-            f"{_times(p, 'prompt')} x {_drawn(k)}{'' if j == 1 else f' x {j} judges'}: Phi {short(phi)}"
-            for p, j, k, phi in zip(self.prompts, self.judges, self.draws, self.phi, strict=True)
+            f"{_times(p, 'prompt')} x {_drawn(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
+            for p, j, k, value in zip(self.prompts, self.judges, self.draws, values, strict=True)
         )
 
 
@@ -181,7 +185,9 @@ class GStudy(Result):
         return self._designs(list(product(lists["prompts"], lists["judges"], lists["draws"])))
 
     def equal_calls(self, calls: int) -> DStudy:
-        """All ways to spend this many replies per item on prompts x draws, and exact probabilities of one prompt.
+        """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
+
+        These take one reply under each prompt: of one prompt, and of as many as there are replies.
 
         Parameters
         ----------
@@ -194,7 +200,7 @@ class GStudy(Result):
         _check.whole(calls, "calls", least=1)
         self._check_draws([1.0, 2.0])
         pairs = [(p, 1, calls // p) for p in range(1, calls + 1) if calls % p == 0]
-        return self._designs([*pairs, (1, 1, math.inf)])
+        return self._designs([*pairs, *dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])])
 
     def cheapest(
         self,
@@ -202,6 +208,7 @@ class GStudy(Result):
         *,
         coefficient: str = "phi",
         judges: int = 1,
+        exact: bool | None = None,
         price_reply: float = 1.0,
         price_prompt: float = 0.0,
         n_items: int = 1,
@@ -215,6 +222,9 @@ class GStudy(Result):
         coefficient : {"phi", "e_rho2"}
         judges : int, default 1
             All of whom answer every prompt.
+        exact : bool, optional
+            Token probabilities: one reply under each prompt, without the noise of draws. Default: if
+            that is what was studied.
         price_reply : float
             Of one reply.
         price_prompt : float
@@ -251,11 +261,13 @@ class GStudy(Result):
             )
         most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
         spare = 1e-9 * per_prompt  # a target that is met exactly is met
-        designs = [(p, _draws_for(per_draw, p * allowed - per_prompt + spare)) for p in range(1, most + 1)]
+        told = math.isinf(self.n_draws) if exact is None else exact
+        each = 0.0 if told else per_draw
+        designs = [(p, _draws_for(each, p * allowed - per_prompt + spare)) for p in range(1, most + 1)]
         finite = [(p, k) for p, k in designs if math.isfinite(k)]
         costs = [n_items * judges * p * k * price_reply + p * price_prompt for p, k in finite]
         prompts, draws = finite[int(np.argmin(costs))]
-        return self._designs([(prompts, judges, draws)])
+        return replace(self._designs([(prompts, judges, math.inf if told else draws)]), coefficient=coefficient)
 
     def _errors(self, coefficient: str, judges: int) -> tuple[float, float, float]:
         """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""

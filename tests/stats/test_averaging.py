@@ -88,7 +88,7 @@ def test_the_three_verdicts():
     assert (same.verdict, same.labels_ratio) == ("cannot be said", pytest.approx(1))
     assert_allclose(same.labels_ratio_interval, 1)
     assert any(text.startswith("optimistic_best: prompt 1") for text in bad.warnings)
-    assert "whether averaging helped: did not help" in str(bad)
+    assert "averaging did not help" in str(bad)
     assert averaging(y, np.column_stack([noise, -f[:, 0]])).best == 1  # a score turned upside down serves as well
 
 

@@ -258,7 +258,7 @@ def test_exact_token_probabilities_are_replies_without_scatter():
     assert exact.plan[:3] == single.plan[:3]
     assert (exact.plan.draws, exact.plan.cost) == (INF, single.plan.cost)
     assert {step.what for step in exact.steps} == {"labels", "items", "prompts"}
-    assert "prompts x exact probabilities for" in str(exact)
+    assert "prompts x exact probabilities (300 items new) for" in str(exact)
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,9 @@ def test_what_is_refused(changes, said):
 
 def test_display():
     found = plan(budget=200)
-    assert str(found).startswith("118 labels, 800 items, 6 prompts x 1 draw for 200: +/- 0.1258 instead of 0.2686; ")
+    assert str(found).startswith(
+        "118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; "
+    )
     assert found.signature.startswith("budget-plan|for:budget|rho-inf:0.8485|cl:0.95|gold:40|n:400|v:")
     pytest.importorskip("pandas")
     frame = found.to_frame()

@@ -244,7 +244,21 @@ def test_unread_draws_are_counted_and_left_out():
     assert_allclose(result.human, stats.spearmanr(read, truth[1:]).statistic)
     # 267 draws were read, of 39 items
     within = sum(np.nansum((row - np.nanmean(row)) ** 2) for row in draws[1:]) / (267 - 39)
-    assert_allclose(convergence(draws, sizes=[1], rng=0).rmse_predicted, math.sqrt(within * (1 - 1 / 7)))
+    spared = (37 / 7 + 1 / 2 + 1 / 6) / 39  # of 7, 2 and 6 draws
+    assert_allclose(convergence(draws, sizes=[1], rng=0).rmse_predicted, math.sqrt(within * (1 - spared)))
+
+
+@pytest.mark.parametrize("reference", ["exact", "all draws"])
+def test_the_law_holds_where_replies_are_unread(reference):
+    rng = np.random.default_rng(27)
+    truth, draws = replies(28, 4000, 12, within=1.0)
+    draws[rng.random(draws.shape) < 0.3] = NAN
+    options = {"exact": truth} if reference == "exact" else {}
+    human = truth + rng.normal(size=4000)
+    result = convergence(draws, human=human, method="pearson", sizes=[1, 4, 8], n_subsets=20, rng=0, **options)
+    assert_allclose(result.rmse, result.rmse_predicted, rtol=0.03)
+    assert_allclose(result.human, result.human_predicted, atol=0.01)
+    assert_allclose(result.correlation, result.correlation_predicted, atol=0.01)
 
 
 def test_people_may_have_gaps():

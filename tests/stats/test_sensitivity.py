@@ -348,7 +348,7 @@ def test_composo():
         assert study.d_study(prompts, draws).phi[0] == pytest.approx(phi, abs=6e-5)  # the components are rounded
     equal = study.equal_calls(8)
     rows = list(zip(equal.prompts, equal.draws, equal.judges, strict=True))
-    assert rows == [(1, 8, 1), (2, 4, 1), (4, 2, 1), (8, 1, 1), (1, INF, 1)]
+    assert rows == [(1, 8, 1), (2, 4, 1), (4, 2, 1), (8, 1, 1), (1, INF, 1), (8, INF, 1)]
     assert_allclose([equal.phi[i] for i in (0, 1, 3, 4)], [0.9706, 0.9828, 0.9921, 0.9752], atol=6e-5)
 
 
@@ -694,3 +694,19 @@ def test_judges_that_were_not_there():
 def test_negative_draw_variance():
     x = scores(5, 14, 4, 1)[:, :, 0]
     assert message(g_study, x, draw_variance=-np.ones_like(x)).startswith("`draw_variance`")
+
+
+def test_cheapest_with_token_probabilities():
+    study = by_hand(item=1.0, prompt=0.1, item_prompt=0.2, draw=2.0)
+    # one reply under each prompt, and nothing of the draws: 1 / (1 + .3 / P) >= .9 from P = 3 on
+    found = study.cheapest(0.9, exact=True)
+    assert (found.prompts, found.draws) == ((3,), (INF,))
+    assert study.cheapest(0.9).draws[0] < INF
+    told = g_study(np.random.default_rng(1).normal(size=(50, 1)) + np.zeros((50, 3)), draw_variance=np.ones((50, 3)))
+    assert told.cheapest(0.9).draws == (INF,)
+
+
+def test_the_cheapest_design_tells_the_coefficient_that_was_asked_for():
+    study = by_hand(item=1.0, prompt=0.5, item_prompt=0.2, draw=0.4)
+    assert "Phi" in str(study.cheapest(0.8))
+    assert "E(rho^2)" in str(study.cheapest(0.8, coefficient="e_rho2"))
