@@ -400,6 +400,12 @@ def fit_temperature(
         if not len(theirs):
             raise TableError(f"`human` must have labels of {label['criterion']!r}, but has {seen(people)}.")
         known = theirs[theirs["item"].isin(weights.index)]
+        odd = known.loc[~known["score"].isin(levels), "score"]
+        if len(odd):
+            raise ValueError(
+                f"{words(label)}: `human` must hold labels of the scale, but got {odd.iloc[0]:g}: averages are none, "
+                "give the raters one by one."
+            )
         names = known["item"].astype(object)
         if groups not in (None, "group") and groups not in known:
             raise TableError(f"`groups` must be a column of `human`, but got {groups!r}.")

@@ -298,7 +298,9 @@ def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, A
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
         index, x, variance = cells_of(rows, judges=False, exact=exact)
-        score = _row_means(_row_means(x) if x.ndim == 3 else x)
+        cells = _row_means(x) if x.ndim == 3 else x
+        # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
+        score = _row_means(cells - _row_means(cells.T) + _row_means(cells.ravel()))
         y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(index).to_numpy(dtype=float)
         both = np.isfinite(y) & np.isfinite(score)
         scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
@@ -450,7 +452,7 @@ def _told(part: pd.DataFrame, result: Any) -> Any:
     group = groups_of(part, "group")
     if group is None or len(set(group)) == len(group):
         return result
-    text = "repeated_groups: items that share a `group` are taken as independent here, so more labels may be needed"
+    text = "repeated_groups: items that share a `group` are taken as independent here; it may be wider or narrower"
     return replace(result, warnings=(*result.warnings, text))
 
 

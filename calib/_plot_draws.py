@@ -483,7 +483,10 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     drawn.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for _, r in pairs))}{level_words([r for _, r in pairs])}")
     if any(r.estimand.startswith("difference") for _, r in pairs):
         drawn.axvline(0, color="black", linewidth=0.8, zorder=1)
-    _prompts_legend(drawn, title_of(facts, names))
+    one = all(r.conditional for _, r in pairs)
+    _prompts_legend(
+        drawn, title_of(facts, names), "over items, of this prompt alone" if one else "with the prompt inside"
+    )
     return drawn if ax is not None else fit(drawn)
 
 
@@ -502,12 +505,12 @@ def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> Non
     ax.plot([result.estimate], [height], "D", color=COLOURS[0], mfc=face, markersize=6, zorder=3)
 
 
-def _prompts_legend(ax: Axes, title: str) -> None:
+def _prompts_legend(ax: Axes, title: str, whole: str) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
-        Line2D([], [], color=COLOURS[0], linewidth=3, marker="D", markersize=6, label="with the prompt inside"),
+        Line2D([], [], color=COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
     ]
     above: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="lower left", ncols=2, **above)

@@ -87,7 +87,7 @@ def sensitivity(
         options = {"draw_variance": variance, "groups": group, "method": method, "confidence_level": confidence_level}
         study: Any = _named(label, partial(stats.g_study, x, **options), "ratings")
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        results.append(replace(study, n_unread=_unread(rows)))
+        results.append(study if study.n_dropped else replace(study, n_unread=_unread(rows)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 

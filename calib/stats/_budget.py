@@ -327,7 +327,8 @@ def budget_plan(
     >>> found = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
     >>> print(found)
     118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
-    prompts: 1 more for 4 narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548, prompts if it is 0.768
+    prompts: 1 more for 4 narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548,
+    prompts if it is 0.768
     >>> found.to_frame()[["what", "now", "plan", "step_cost", "narrowing", "limit"]].round(3)
           what  now  plan  step_cost  narrowing  limit
     0  prompts    1     6        4.0      0.086  0.288

@@ -51,7 +51,8 @@ class Convergence(Result):
     human_interval : Interval
         Of `human_reference`, over items.
     entropy : tuple of float
-        Mean plug-in entropy of N draws (nats), which rises with N; NaN where draws are not on few levels.
+        Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
+        read; NaN where draws are not on few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
     method : str
@@ -167,7 +168,8 @@ def convergence(
         K draws for each of n items; NaN where a reply could not be read. A draw that was
         paid for counts towards N whether it could be read or not.
     exact : array_like, shape (n,), optional
-        Expectations from token probabilities. Default: the mean of all draws.
+        Expectations from token probabilities; items without one are left out. Default: the mean of
+        all draws.
     human : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
@@ -220,9 +222,14 @@ def convergence(
     people = np.full(len(draws), np.nan) if human is None else _check.array(human, "human", ndim=1)
     owners = np.arange(len(draws)) if groups is None else _check.codes(groups, "groups")
     _check.same_length(samples=draws, exact=target, human=people, groups=owners)
+    if exact is not None:  # what has no reference says nothing about the distance from it
+        known = np.isfinite(target)
+        draws, whole, target, people = (part[known] for part in (draws, whole, target, people))
+        owners = owners[known]
+        _accepted(draws, method, n_subsets, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", _check.CalibWarning)
-        parts = variance_components(draws, groups=groups, confidence_level=level)
+        parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
     errors = [_error(draws, whole, target, n) for n in wanted]
     spans = [_root_interval(q, owners, level) for q in errors]
     curves = _agreements(draws, wanted, (target, people), method, n_subsets, owners, np.random.default_rng(rng))
@@ -272,13 +279,13 @@ def _mean(values: Floats) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
 
 
-def _accepted(draws: Floats, method: str, n_subsets: int) -> None:
+def _accepted(draws: Floats, method: str, n_subsets: int, given: str = "`samples`") -> None:
     if min(draws.shape) < 2:
-        raise ValueError(f"`samples` must have two items and two draws at least, but got shape {draws.shape}.")
+        raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
     _check.choice(method, "method", COEFFICIENTS)
     _check.whole(n_subsets, "n_subsets", least=1)
     if np.isfinite(draws).any(axis=1).sum() < 2:
-        raise ValueError("`samples` must have a readable draw for two items at least.")
+        raise ValueError(f"{given} must have a readable draw for two items at least.")
 
 
 def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
@@ -318,9 +325,17 @@ def _inverse(read: Codes, k: int, size: int) -> Floats:
     counts, place = np.unique(read, return_inverse=True)
     m, h = counts[:, None].astype(float), np.arange(1, size + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance = special.comb(m, h) * special.comb(k - m, size - h) / special.comb(k, size)
+        logs = _log_choose(m, h) + _log_choose(k - m, size - h) - _log_choose(k, size)
+        chance = np.exp(logs)
         inverse = (chance / h).sum(axis=1) / chance.sum(axis=1)
     return np.asarray(inverse[place.reshape(-1)])
+
+
+def _log_choose(n: Any, k: Any) -> Floats:
+    """Log of the binomial coefficient; minus infinity where there is no such choice."""
+    possible = (k >= 0) & (k <= n)
+    logs = special.gammaln(n + 1) - special.gammaln(np.where(possible, k, 0) + 1)
+    return np.asarray(np.where(possible, logs - special.gammaln(np.where(possible, n - k, 0) + 1), -np.inf))
 
 
 def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:

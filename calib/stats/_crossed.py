@@ -138,13 +138,19 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)
     # something must be left at random in each cell: its draws, or else what is its own
     ends = [(1e-8 if name == names[-1] else 0.0, None) for name in names]
-    # away from the ends, where a component could stay for good
-    first = [(max(v / scale**2, 0.01) if start else 1 / len(names)) for v in (start or kernels | {"draw": 0}).values()]
+    # away from the ends, where a component could stay for good; and in units of their own, or draws that
+    # hardly differ would be lost beside items that do
+    unit = np.full(len(names), 1 / len(names))
+    if blocks.freedom:
+        unit[-1] = max(blocks.squares / blocks.freedom, 1e-8)
+    first = np.ones(len(names))
+    if start is not None:
+        first = np.maximum(np.array(list(start.values()))[: len(names)] / scale**2 / unit, 0.01)
     fit = optimize.minimize(
-        _restricted, first[: len(names)], args=(names, blocks, kernels), jac=True, method="L-BFGS-B", bounds=ends,
+        _in_units, first, args=(unit, names, blocks, kernels), jac=True, method="L-BFGS-B", bounds=ends,
         options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7},
     )  # fmt: skip
-    found = dict(zip(names, (float(v) * scale**2 for v in fit.x), strict=True))
+    found = dict(zip(names, (float(v) * scale**2 for v in fit.x * unit), strict=True))
     return found if blocks.freedom else _named(found, cells)
 
 
@@ -154,6 +160,13 @@ def _named(found: dict[str, float], cells: Cells) -> dict[str, float]:
         return found | {"draw": float(cells.squares.sum()) / free}
     *_, own = found
     return {("residual" if name == own else name): value for name, value in found.items()}
+
+
+def _in_units(
+    values: Floats, unit: Floats, names: Sequence[str], blocks: _Blocks, kernels: dict[str, Floats]
+) -> tuple[float, Floats]:
+    value, slopes = _restricted(values * unit, names, blocks, kernels)
+    return value, slopes * unit
 
 
 def _restricted(

@@ -414,7 +414,8 @@ def g_study(
     leaving out items (in at most 50 lots) and, for `interval`, each prompt and each judge too; t
     has Satterthwaite's degrees of freedom. In simulations at 95 % it held the prompt
     component in 88 to 100 % of data sets with 3 to 10 prompts, where a percentile bootstrap over the
-    prompts held it in 40 to 80 %, and was too long for item x prompt and draws (98 % and more).
+    prompts held it in 40 to 80 %. It is too long for item x prompt (98 % and more), and for draws unless prompts
+    differ in their noise (92 to 94 %).
 
     References
     ----------

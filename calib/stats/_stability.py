@@ -71,7 +71,7 @@ class RankStability(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        whole = {"swap_all": self.swap, "swap_noise_all": self.swap_noise, "w": self.w, "p_value": self.p_value}
+        whole = {"swap_all": self.swap, "swap_noise_all": self.swap_noise, "w": self.w, "w_p_value": self.p_value}
         return [pair._asdict() | whole for pair in self.pairs]
 
     def _terms(self) -> dict[str, Any]:

@@ -382,3 +382,31 @@ def test_the_line_of_text_names_the_first_size():
             f"the mean of {last} is {result.rmse[1]:.4g} points (RMSE) from the mean of all 7, "
         )
         assert f", of {first} {result.rmse[0]:.4g}; " in str(result)
+
+
+def test_items_without_a_reference_are_left_out():
+    truth, draws = ratings(30, 50, 5)
+    exact, human = truth.copy(), np.round(truth)
+    exact[::3] = NAN
+    kept = np.isfinite(exact)
+    options = {"sizes": [1, 5], "method": "pearson", "n_subsets": 30}
+    gaps = convergence(draws, exact=exact, human=human, groups=np.arange(50) // 2, rng=0, **options)
+    plain = convergence(
+        draws[kept], exact=exact[kept], human=human[kept], groups=(np.arange(50) // 2)[kept], rng=0, **options
+    )
+    assert same(gaps, plain)
+    assert gaps.n == kept.sum()
+    assert message(draws, exact=np.full(50, NAN)).startswith("`exact` and `samples` must have two items")
+
+
+def test_a_great_many_draws():
+    result = convergence(np.random.default_rng(1).normal(size=(5, 1200)), sizes=[1, 1200], n_subsets=2, rng=1)
+    assert_allclose(result.rmse, result.rmse_predicted, rtol=1e-6, atol=1e-9)
+
+
+def test_a_size_at_which_some_subsets_are_constant_has_a_mean():
+    # of 20 items 17 are always right: in some subsets of one draw all are
+    rng = np.random.default_rng(1)
+    draws = np.where(np.arange(20)[:, None] < 17, 1.0, rng.integers(0, 2, (20, 6)))
+    human = (np.arange(20) < 15).astype(float)
+    assert np.isfinite(convergence(draws, human=human, sizes=[1, 3], rng=0).human).all()

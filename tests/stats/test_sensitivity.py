@@ -710,3 +710,14 @@ def test_the_cheapest_design_tells_the_coefficient_that_was_asked_for():
     study = by_hand(item=1.0, prompt=0.5, item_prompt=0.2, draw=0.4)
     assert "Phi" in str(study.cheapest(0.8))
     assert "E(rho^2)" in str(study.cheapest(0.8, coefficient="e_rho2"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reml_with_draws_that_hardly_differ_is_that_of_their_means(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 1, 1)) + 0.5 * rng.normal(size=(1, 5, 1)) + 0.6 * rng.normal(size=(60, 5, 1))
+    x = x + 1e-3 * rng.normal(size=(60, 5, 3))
+    x[rng.random((60, 5)) < 0.1] = NAN
+    ours, means = (g_study(table, confidence_level=None) for table in (x, x.mean(axis=2)))
+    for name in ("item", "prompt"):
+        assert ours.value(name) == pytest.approx(means.value(name), rel=1e-4)

@@ -58,7 +58,7 @@ def test_pairs_winners_and_ties_by_hand():
     assert str(result).endswith("first: A (2), A = B (1), B (1)")
     assert list(result.to_frame().columns) == [
         *("first", "second", "minority", "swap", "swap_noise"),
-        *("swap_all", "swap_noise_all", "w", "p_value"),
+        *("swap_all", "swap_noise_all", "w", "w_p_value"),
     ]
     assert rank_stability(x, names="ABC").names == ("A", "B", "C")
 
