@@ -136,8 +136,9 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
         return _named(dict.fromkeys(kernels, 0.0), cells)
     blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)
-    # something must be left at random in each cell: its draws, or else what is its own
-    ends = [(1e-8 if name == names[-1] else 0.0, None) for name in names]
+    # something must be left at random in each cell: its draws (their own spread says how much), or what is its own
+    least = 0.1 if blocks.freedom else 1e-8
+    ends = [(least if name == names[-1] else 0.0, None) for name in names]
     # away from the ends, where a component could stay for good; and in units of their own, or draws that
     # hardly differ would be lost beside items that do
     unit = np.full(len(names), 1 / len(names))

@@ -721,3 +721,15 @@ def test_reml_with_draws_that_hardly_differ_is_that_of_their_means(seed):
     ours, means = (g_study(table, confidence_level=None) for table in (x, x.mean(axis=2)))
     for name in ("item", "prompt"):
         assert ours.value(name) == pytest.approx(means.value(name), rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_reml_with_equal_draws_is_that_of_one(seed):
+    """A judge at temperature 0 under prompts that not all items have."""
+    rng = np.random.default_rng(seed)
+    x = np.round(rng.normal(size=(30, 1)) + 0.5 * rng.normal(size=(1, 4)) + 0.6 * rng.normal(size=(30, 4)), 1)
+    x[rng.random(x.shape) < 0.15] = NAN
+    ours, one = g_study(np.repeat(x[:, :, None], 3, axis=2), confidence_level=None), g_study(x, confidence_level=None)
+    assert_allclose(
+        [ours.value("item"), ours.value("prompt")], [one.value("item"), one.value("prompt")], rtol=1e-4, atol=1e-5
+    )
