@@ -102,7 +102,7 @@ def convergence(
     for place, (label, result) in enumerate(pairs):
         curve = _error_curve if show == "error" else _human_curve
         # side by side on the log axis, where the intervals of several would hide each other
-        shift = 1 + 0.04 * (place - (len(pairs) - 1) / 2)
+        shift = 1 + 0.03 * (place - (len(pairs) - 1) / 2)
         curve(drawn, result, Style(joined_words(place_of(label, names), names), *look_of(place)), shift)
     _draws_axis(drawn, [r for _, r in pairs], show)
     if cost is not None:
@@ -116,25 +116,27 @@ def _between(result: Convergence) -> Floats:
 
 
 def _error_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
-    sizes = shift * np.array(result.sizes)
-    ax.vlines(sizes, result.rmse_low, result.rmse_high, colors=style.colour, linewidth=1, alpha=0.7)
+    ax.vlines(
+        shift * np.array(result.sizes), result.rmse_low, result.rmse_high, colors=style.colour, linewidth=1, alpha=0.7
+    )
     spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
     n, first = _between(result), 1 / result.sizes[0] - spared
     if first > 0:  # the variance of a draw, as the first prediction has it
         law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
         ax.plot(n, law, color=style.colour, linewidth=1.2)
-    ax.plot(sizes, result.rmse, style.marker, color=style.colour, markersize=4.5, label=style.words)
+    ax.plot(result.sizes, result.rmse, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
 def _human_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
-    sizes = shift * np.array(result.sizes)
-    ax.vlines(sizes, result.human_low, result.human_high, colors=style.colour, linewidth=1, alpha=0.7)
+    ax.vlines(
+        shift * np.array(result.sizes), result.human_low, result.human_high, colors=style.colour, linewidth=1, alpha=0.7
+    )
     ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
     if _has_law(result):
         n = _between(result)
         kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
         ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
-    ax.plot(sizes, result.human, style.marker, color=style.colour, markersize=4.5, label=style.words)
+    ax.plot(result.sizes, result.human, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
 def _has_law(result: Convergence) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from calib.stats import _check
 from calib.stats._check import Floats, Labels
 from calib.stats._estimate import Result, short
 from calib.stats._prompts import complete, deviations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class SystemPair(NamedTuple):
@@ -71,8 +74,15 @@ class RankStability(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        whole = {"swap_all": self.swap, "swap_noise_all": self.swap_noise, "w": self.w, "w_p_value": self.p_value}
-        return [pair._asdict() | whole for pair in self.pairs]
+        row: dict[str, Any] = {"swap": self.swap, "swap_noise": self.swap_noise, "w": self.w, "p_value": self.p_value}
+        row |= {"chi2": self.chi2, "df": self.df, "winners": ", ".join(dict.fromkeys(self.winners))}
+        return [row | {"n_systems": self.n_systems, "n_prompts": self.n_prompts, "n_dropped": self.n_dropped}]
+
+    def pairs_to_frame(self) -> pd.DataFrame:
+        """Each pair of systems: how often prompts order it differently (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame([pair._asdict() for pair in self.pairs])
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"rank-stability": True, "ties": "half", "systems": self.n_systems}
