@@ -137,7 +137,7 @@ def test_signature_of_means():
 def test_signature_of_convergence():
     unread = [[3, NAN, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
     assert convergence(unread, n_subsets=7, method="kendall", rng=0).signature == (
-        f"convergence|to:all-draws|coef:kendall|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
+        f"convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
     )
     assert convergence(unread, n_subsets=7, rng=np.random.default_rng(0)).signature == (
         f"convergence|to:all-draws|coef:spearman|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
@@ -158,7 +158,10 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
     result = results()[name]
     frame = result.to_frame()
     if name == "convergence":
-        names = ["draws", "rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high"]
+        names = [
+            *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted"),
+            *("human", "human_low", "human_high", "human_predicted", "entropy"),
+        ]
         assert list(frame.columns) == names
         assert len(frame) == len(result.sizes) == 3
         assert tuple(frame["rmse"]) == result.rmse
@@ -210,7 +213,7 @@ def test_results_are_frozen_values(name):
         setattr(result, field, 0)
     assert not hasattr(result, "__dict__")
     assert hash(result) == hash(dataclasses.replace(result))
-    numbers = [v for v in dataclasses.astuple(result) if not isinstance(v, str | tuple)]
+    numbers = [v for v in dataclasses.astuple(result) if not isinstance(v, str | tuple | None)]
     assert all(type(v) in (int, float) for v in numbers), [type(v) for v in numbers]
 
 
