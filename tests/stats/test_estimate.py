@@ -140,7 +140,7 @@ def test_signature_of_convergence():
         f"convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
     )
     assert convergence(unread, n_subsets=7, rng=np.random.default_rng(0)).signature == (
-        f"convergence|to:all-draws|coef:spearman|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
+        f"convergence|to:all-draws|coef:spearman|cl:0.95|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
     )
     assert "|to:exact|" in convergence(DRAWS, exact=[3, 2, 5, 2], rng=0).signature
 
