@@ -278,13 +278,11 @@ def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -
         raise TableError("`ratings` must hold chains of reasoning (method 'chain'), but has none.")
     labels, results = [], []
     for label, rows in slices(table):
-        place = rows.groupby(["run", "draw"], observed=True).ngroup()
-        weights, levels = _weights(rows.assign(item=rows["item"].astype(str) + "\0" + place.astype(str)))
-        names = weights.index.str.rpartition("\0").droplevel(1)
-        moments = pd.DataFrame(
-            {"mean": stats.expectation(weights, levels), "var": stats.variance(weights, levels)}, names
-        )
-        tables = [moments[name].unstack() for name in moments]  # noqa: PD010 - one chain each
+        weights, levels = _weights(rows, ["item", "run", "draw"])
+        moments = {"mean": stats.expectation(weights, levels), "var": stats.variance(weights, levels)}
+        chains = weights.index.to_frame(index=False)[["item"]].assign(**moments)
+        chains["number"] = chains.groupby("item", sort=False).cumcount()
+        tables = [chains.pivot_table(index="item", columns="number", values=name, sort=False) for name in moments]
         results.append(_asked(label, partial(stats.chain_components, *tables, confidence_level=confidence_level)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
@@ -479,12 +477,13 @@ def _asked(label: dict[str, Any], ask: Callable[[], R]) -> R:
         raise ValueError(f"{words(label)}: {said}") from None
 
 
-def _weights(rows: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
-    """How much weight each item has on each level of the scale."""
-    good = rows[(rows["status"] == "ok") & rows["score"].notna()]
-    cells = good.assign(item=good["item"].astype(object))
-    wide = cells.pivot_table(index="item", columns="score", values="weight", aggfunc="sum", fill_value=0.0)
-    wide = wide.reindex(pd.unique(rows["item"].astype(object)), fill_value=0.0)
+def _weights(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tuple[pd.DataFrame, Any]:
+    """How much weight each item (or each of its chains) has on each level of the scale."""
+    named = rows.astype(dict.fromkeys(key, object))
+    good = named[(named["status"] == "ok") & named["score"].notna()]
+    wide = good.pivot_table(index=list(key), columns="score", values="weight", aggfunc="sum", fill_value=0.0)
+    there = named[list(key)].drop_duplicates()
+    wide = wide.reindex(pd.MultiIndex.from_frame(there) if len(key) > 1 else there[key[0]], fill_value=0.0)
     return wide, wide.columns.to_numpy(dtype=float)
 
 
