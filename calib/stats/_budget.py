@@ -329,12 +329,8 @@ def budget_plan(
     118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
     prompts: 1 more for 4 narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548,
     prompts if it is 0.768
-    >>> found.to_frame()[["what", "now", "plan", "step_cost", "narrowing", "limit"]].round(3)
-          what  now  plan  step_cost  narrowing  limit
-    0  prompts    1     6        4.0      0.086  0.288
-    1    draws    1     1        4.0      0.045  0.112
-    2   labels   40   118        8.0      0.049  0.634
-    3    items  400   800        0.4      0.002  0.021
+    >>> [(step.what, round(step.narrowing, 3), round(step.limit, 3)) for step in found.steps]
+    [('prompts', 0.086, 0.288), ('draws', 0.045, 0.112), ('labels', 0.049, 0.634), ('items', 0.002, 0.021)]
     """
     level, scale = _check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     _target(half_width, budget)

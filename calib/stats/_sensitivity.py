@@ -429,12 +429,9 @@ def g_study(
     >>> study = g_study(3 + item + prompt + rng.normal(size=(300, 8, 4)))
     >>> print(study)
     variance of one score: item 44 %, prompt 5 %, item x prompt 0 %, draw 51 % (300 items x 8 prompts)
-    >>> print(study.d_study(prompts=[1, 8], draws=[8, 1]).to_frame().round(3).to_string(index=False))
-     prompts  judges  draws  relative_error  absolute_error  e_rho2   phi
-           1       1    8.0           0.133           0.237   0.866 0.784
-           1       1    1.0           1.005           1.109   0.462 0.437
-           8       1    8.0           0.017           0.030   0.981 0.967
-           8       1    1.0           0.126           0.139   0.873 0.861
+    >>> print(study.d_study(prompts=[1, 8], draws=[8, 1]))
+    1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
+    8 prompts x 1 draw: Phi 0.8614
     """
     _check.choice(method, "method", METHODS)
     level = None if confidence_level is None else _check.probability(confidence_level, "confidence_level")

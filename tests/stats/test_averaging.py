@@ -42,6 +42,7 @@ def test_each_interval_is_that_of_ppi_mean():
     assert_allclose(result.r_alone, [np.corrcoef(y[gold], one[gold])[0, 1] for one in f.T])
     assert_allclose(result.r, np.corrcoef(y[gold], f[gold].mean(axis=1))[0, 1])
     assert result.best == int(np.argmax(np.abs(result.r_alone)))
+    pytest.importorskip("pandas")
     frame = result.to_frame()
     assert list(frame["prompt"]) == ["average", "1", "2", "3", "4"]
     assert frame["half_width"][0] == result.half_width

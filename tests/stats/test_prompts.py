@@ -168,6 +168,7 @@ def test_incomplete_items_are_left_out_and_counted():
     result = prompt_mean(gaps, groups=np.arange(30))
     assert result.n_dropped == 2
     assert_allclose(result.interval, prompt_mean(np.delete(x, [2, 7], axis=0)).interval)
+    pytest.importorskip("pandas")
     assert "dropped" in result.to_frame()["warnings"][0]
     assert "dropped:2" in result.signature
 
