@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -83,10 +83,7 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
-    table = asked(sampled, "sampled")
-    table = table[table["method"] == "sample"]
-    if not len(table):
-        raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
+    table = _of(sampled, _SAMPLED, "sampled")
     target = None if exact is None else ready(exact, "exact")
     people = None if human is None else ready(human, "human")
     source = np.random.default_rng(rng)
@@ -184,7 +181,7 @@ def point_scores(
     """
     people, source = ready(human, "human"), np.random.default_rng(rng)
     labels, results = [], []
-    for label, rows in _readable(ratings):
+    for label, rows in slices(_of(ratings, _EITHER)):
         weights, levels = _weights(rows)
         aim = _column(people, label, ("criterion",), "human").reindex(weights.index)
         drawn = label["method"] == "sample"
@@ -232,7 +229,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     ('logprob', True)
     """
     labels, results = [], []
-    for label, rows in _readable(ratings):
+    for label, rows in slices(_of(ratings, _EITHER)):
         if label["method"] == "sample":
             ask = partial(stats.variance_components, _drawn(rows), confidence_level=confidence_level)
         else:
@@ -272,10 +269,7 @@ def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -
     >>> print(calib.stats.chain_plan(found.between, found.within, tokens_chain=200, tokens_label=3, budget=800))
     3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
     """
-    table = asked(ratings)
-    table = table[table["method"] == "chain"]
-    if not len(table):
-        raise TableError("`ratings` must hold chains of reasoning (method 'chain'), but has none.")
+    table = _of(ratings, {"chain": "chains of reasoning (method 'chain')"})
     labels, results = [], []
     for label, rows in slices(table):
         weights, levels = _weights(rows, ["item", "run", "draw"])
@@ -325,10 +319,8 @@ def distribution_fit(
     >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
     True
     """
-    drawn, told = asked(sampled, "sampled"), asked(exact, "exact")
-    drawn, told = drawn[drawn["method"] == "sample"], told[told["method"] == "logprob"]
-    if not len(drawn):
-        raise TableError("`sampled` must hold ratings of method 'sample', but has none.")
+    drawn, told = _of(sampled, _SAMPLED, "sampled"), asked(exact, "exact")
+    told = told[told["method"] == "logprob"]
     source = np.random.default_rng(rng)
     labels, results = [], []
     for label, rows in slices(drawn):
@@ -391,7 +383,7 @@ def fit_temperature(
     """
     people = ready(human, "human")
     labels, results = [], []
-    for label, rows in _probabilities(ratings):
+    for label, rows in slices(_of(ratings, _TOLD)):
         weights, levels = _weights(rows)
         theirs = _rows_of(people, label, ("criterion",))
         theirs = theirs[theirs["score"].notna()]
@@ -444,27 +436,25 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
     True
     """
     labels, results = [], []
-    for label, rows in _probabilities(ratings):
+    for label, rows in slices(_of(ratings, _TOLD)):
         weights, levels = _weights(rows)
         results.append(_asked(label, partial(stats.temperature_curve, weights, levels, taus=taus)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
-def _probabilities(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    table = asked(ratings)
-    table = table[table["method"] == "logprob"]
-    if not len(table):
-        raise TableError("`ratings` must hold token probabilities (method 'logprob'), but has none.")
-    yield from slices(table)
+_SAMPLED = {"sample": "ratings of method 'sample'"}
+_TOLD = {"logprob": "token probabilities (method 'logprob')"}
+_EITHER = dict.fromkeys(("sample", "logprob"), "draws (method 'sample') or probabilities ('logprob')")
 
 
-def _readable(ratings: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    table = asked(ratings)
-    table = table[table["method"].isin(["sample", "logprob"])]
+def _of(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> pd.DataFrame:
+    """Checked ratings of these methods, which are said in words where there are none."""
+    table = asked(ratings, argument)
+    table = table[table["method"].isin(list(wanted))]
     if not len(table):
-        raise TableError("`ratings` must hold draws (method 'sample') or probabilities ('logprob'), but has none.")
-    yield from slices(table)
+        raise TableError(f"`{argument}` must hold {next(iter(wanted.values()))}, but has none.")
+    return table
 
 
 def _asked(label: dict[str, Any], ask: Callable[[], R]) -> R:

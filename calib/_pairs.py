@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from calib._scores import summarize
-from calib.table import TableError, check_ratings, check_scores
+from calib.table import TableError, check_ratings, check_scores, has_replies
 
 WHO = ("criterion", "rater", "prompt", "method", "temperature")
 DESIGN = ("chosen", "inclusion", "stratum", "design")
@@ -61,7 +61,7 @@ def seen(scores: pd.DataFrame) -> str:
 
 def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     """Checked scores; ratings are summarised on the way, since that is free."""
-    if isinstance(scores, pd.DataFrame) and ("weight" in scores or "draw" in scores):  # no column of scores
+    if isinstance(scores, pd.DataFrame) and has_replies(scores):
         scores = summarize(scores)
     try:
         return check_scores(scores)

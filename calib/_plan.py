@@ -15,10 +15,11 @@ import pandas as pd
 from calib import stats
 from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
 from calib._pairs import DESIGN, asked, ready, slices
-from calib._prompts import cells_of, over_prompts, with_gold
+from calib._prompts import beside, cells_of, over_prompts, with_gold
 from calib._results import Results, words
 from calib.stats import _check
-from calib.table import TableError
+from calib.stats._levels import row_means
+from calib.table import TableError, has_replies
 
 
 def choose_items(
@@ -253,7 +254,7 @@ def plan(
     57 labels, 712 items, 2 prompts x 2 draws (400 items new) for 50: +/- 0.1341 instead of 0.1719; next
     items: 31 more for 1.24 narrow it by 1.3 %
     """
-    drawn = isinstance(pilot, pd.DataFrame) and ("weight" in pilot or "draw" in pilot)
+    drawn = isinstance(pilot, pd.DataFrame) and has_replies(pilot)
     _check_prices(prices, ("label", "judge", "item", *(["prompt"] if drawn else [])))
     if (half_width is None) == (budget is None):
         raise ValueError("`half_width` or `budget` must be given, and only one of them.")
@@ -298,13 +299,12 @@ def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, A
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
         index, x, variance = cells_of(rows, judges=False, exact=exact)
-        cells = _row_means(x) if x.ndim == 3 else x
+        cells = row_means(x) if x.ndim == 3 else x
         # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
-        score = _row_means(cells - _row_means(cells.T) + _row_means(cells.ravel()))
-        y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(index).to_numpy(dtype=float)
+        score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
+        labelled, ends, unmatched = beside(rows, theirs, index, label)
+        y = labelled.to_numpy(dtype=float)
         both = np.isfinite(y) & np.isfinite(score)
-        scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
-        ends = ends_of(scales, label)
         facts = (
             _named(label, partial(_components, label, x, variance))
             | ends
@@ -313,8 +313,7 @@ def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, A
         read = int(np.isfinite(score).sum())
         found = _named(label, partial(stats.budget_plan, n_items=read, **facts, **aim))
         results.append(_told(theirs, found))
-        lost = {"n_unmatched": int((~theirs["item"].astype(object).isin(index)).sum())}
-        labels.append(label | lost | {"n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
+        labels.append(label | {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
     return Results(tuple(labels), tuple(results))
 
 
@@ -351,11 +350,6 @@ def _components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
 def _draws(number: float) -> float:
     """Replies that were read, as a whole number."""
     return number if math.isinf(number) else max(1, round(number))
-
-
-def _row_means(values: Any) -> Any:
-    read = np.isfinite(values).sum(axis=-1)
-    return np.where(read > 0, np.nansum(values, axis=-1) / np.maximum(read, 1), np.nan)
 
 
 _MANY = 10**9

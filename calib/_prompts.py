@@ -14,6 +14,7 @@ from calib import stats
 from calib._analyze import ends_of, groups_of, on_tables, parts_of
 from calib._pairs import WHO, asked, ready, seen
 from calib._results import Results, words
+from calib.stats._levels import row_means
 from calib.table import TableError, check_items
 
 _KEY = tuple(name for name in WHO if name != "prompt")
@@ -77,11 +78,7 @@ def sensitivity(
     owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
-        if rows["prompt"].nunique() < 2:
-            raise TableError(
-                f"{words(label)}: `ratings` must be under two prompts at least, but are under one, "
-                f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
-            )
+        _several(label, rows, "ratings")
         index, x, variance = cells_of(rows, judges=judges, exact=label["method"] == "logprob")
         group = None if owners is None else _known(owners, index)
         options = {"draw_variance": variance, "groups": group, "method": method, "confidence_level": confidence_level}
@@ -130,13 +127,8 @@ def cells_of(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index
         return pd.Index(names[0]), x, None
     variance = np.full_like(x, np.nan)
     variance[(*codes, draw)] = np.maximum(spread, 0.0)
-    return pd.Index(names[0]), _mean_of_runs(x), _mean_of_runs(variance)
-
-
-def _mean_of_runs(values: Any) -> Any:
-    """Probabilities that were asked for more than once estimate the same."""
-    seen_in = np.isfinite(values).sum(axis=-1)
-    return np.where(seen_in > 0, np.nansum(values, axis=-1) / np.maximum(seen_in, 1), np.nan)
+    # probabilities that were asked for more than once estimate the same
+    return pd.Index(names[0]), row_means(x), row_means(variance)
 
 
 def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
@@ -308,14 +300,13 @@ def averaging(
     for label, rows, theirs in with_gold(_judged(scores), people):
         _several(label, rows)
         wide = wide_of(rows)
-        y = theirs.set_index(theirs["item"].astype(object))["score"].reindex(wide.index)
-        scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
-        options = ends_of(scales, label) | {
+        y, ends, unmatched = beside(rows, theirs, wide.index, label)
+        options = ends | {
             "groups": shared_groups(rows, groups, wide.index),
             "min_gold": min_gold,
             "confidence_level": confidence_level,
         }
-        label |= {"n_unmatched": int((~theirs["item"].astype(object).isin(wide.index)).sum())}
+        label |= {"n_unmatched": unmatched}
         results.append(_named(label, partial(stats.averaging, y, wide, names=wide.columns, **options)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
@@ -336,6 +327,15 @@ def with_gold(
             )
         if len(theirs):
             yield label, rows, theirs
+
+
+def beside(
+    rows: pd.DataFrame, theirs: pd.DataFrame, items: pd.Index, label: dict[str, Any]
+) -> tuple[pd.Series, dict[str, Any], int]:
+    """People's score of each item, the ends of the scale, and how many labels are of other items."""
+    mine = theirs["item"].astype(object)
+    scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
+    return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
 
 
 def rank_stability(scores: pd.DataFrame) -> Results:
@@ -412,10 +412,10 @@ def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     return wide_of(part.assign(item=part["group"]))
 
 
-def _several(label: dict[str, Any], rows: pd.DataFrame) -> None:
+def _several(label: dict[str, Any], rows: pd.DataFrame, argument: str = "scores") -> None:
     if rows["prompt"].nunique() < 2:
         raise TableError(
-            f"{words(label)}: `scores` must be under two prompts at least, but are under one, "
+            f"{words(label)}: `{argument}` must be under two prompts at least, but are under one, "
             f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
         )
 

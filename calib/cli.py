@@ -764,7 +764,7 @@ def _pilot(path: Path, own: dict[str, str]) -> pd.DataFrame | None:
     """Ratings that say what prompts or draws do; None for scores, or one draw of one prompt."""
     import calib
 
-    if own or not {"weight", "draw"} & set(calib.table.read_frame(path)):
+    if own or not calib.table.has_replies(calib.table.read_frame(path)):
         return None
     ratings = calib.table.read(path, "ratings")
     judge = ratings[ratings["method"] != "human"]

@@ -174,6 +174,11 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
+def has_replies(frame: pd.DataFrame) -> bool:
+    """Whether a table is of single replies: it has a column that no table of scores has."""
+    return not {"weight", "draw"}.isdisjoint(frame)
+
+
 def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     """A checked copy of a table of ratings, with defaults where columns are absent.
 
@@ -200,7 +205,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         ...
     calib.table.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
     """
-    if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not {"weight", "draw"} & set(frame):
+    if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
     out = _typed(frame, "ratings")
     if "weight" in frame:

@@ -17,7 +17,7 @@ from calib.stats._check import Floats
 from calib.stats._estimate import Interval, Result, short
 from calib.stats._guards import bounds_of
 from calib.stats._interval import posterior_error
-from calib.stats._plan import LEAST, error_with_judge
+from calib.stats._plan import LEAST, error_with_judge, fisher, positive
 from calib.stats._ridge import Rule
 
 _MANY = 10**8  # items, where nothing else sets a limit
@@ -339,7 +339,7 @@ def budget_plan(
     _components(item, item_prompt, draw)
     shop = replace(_shop(prices, (n_gold, n_items, prompts, draws), max_items), unknown=tuple(unknown))
     rule = Rule.on(scale, float(step or 0), same_scale=same_scale)
-    width = _Width(_positive(sd, "sd"), level, rule, _middle(scale, mean))
+    width = _Width(positive(sd, "sd"), level, rule, _middle(scale, mean))
     between = _fisher(rho, n_gold, level)
 
     def task(sd: float, rho: float) -> _Task:
@@ -688,8 +688,7 @@ def _ends(sd: float, rho: float, n: int, level: float) -> list[list[tuple[float,
 def _fisher(rho: float, n: int, level: float) -> Interval:
     if not -1 < rho < 1:
         raise ValueError(f"`rho` must be between -1 and 1, but got {rho!r}.")
-    half = float(special.ndtri((1 + level) / 2)) / math.sqrt(n - 3)
-    return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
+    return fisher(rho, n, level)
 
 
 def _shop(prices: Mapping[str, float], now: Numbers, max_items: int | None) -> _Shop:
@@ -699,7 +698,7 @@ def _shop(prices: Mapping[str, float], now: Numbers, max_items: int | None) -> _
     for name in names[:2]:
         if name not in prices:
             raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")
-    _positive(prices["label"], "prices['label']")
+    positive(prices["label"], "prices['label']")
     for name, price in prices.items():
         if not 0 <= price < math.inf:
             raise ValueError(f"`prices` must be 0 or more, but got {price!r} for {name!r}.")
@@ -716,7 +715,7 @@ def _shop(prices: Mapping[str, float], now: Numbers, max_items: int | None) -> _
 
 
 def _components(item: float, item_prompt: float, draw: float) -> None:
-    _positive(item, "item")
+    positive(item, "item")
     for name, value in (("item_prompt", item_prompt), ("draw", draw)):
         if not 0 <= value < math.inf:
             raise ValueError(f"`{name}` must be 0 or more, but got {value!r}.")
@@ -727,7 +726,7 @@ def _target(half_width: float | None, budget: float | None) -> None:
         raise ValueError("`half_width` or `budget` must be given, and not both.")
     for name, value in (("half_width", half_width), ("budget", budget)):
         if value is not None:
-            _positive(value, name)
+            positive(value, name)
 
 
 def _middle(bounds: tuple[float, float] | None, mean: float | None) -> float:
@@ -743,9 +742,3 @@ def _many(value: ArrayLike, name: str) -> Floats:
     if not np.all(out >= 1):
         raise ValueError(f"`{name}` must be 1 or more, but got {value!r}.")
     return out
-
-
-def _positive(value: float, name: str) -> float:
-    if not 0 < value < math.inf:
-        raise ValueError(f"`{name}` must be above 0, but got {value!r}.")
-    return float(value)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy.stats import hypergeom
 
 from calib.stats import _check
 from calib.stats._agreement import PRODUCT_MOMENTS
@@ -18,7 +18,9 @@ from calib.stats._check import Codes, Floats, Labels
 from calib.stats._draws import variance_components
 from calib.stats._entropy import expected_entropy
 from calib.stats._estimate import Interval, Result, short
+from calib.stats._laws import two_sided
 from calib.stats._leave_out import leave_out
+from calib.stats._levels import row_means
 from calib.stats._ranks import CHUNK, coefficient, settled, weighted_correlation
 from calib.stats._ranks import METHODS as COEFFICIENTS
 
@@ -217,7 +219,7 @@ def convergence(
     _accepted(draws, method, n_subsets)
     level = _check.probability(confidence_level, "confidence_level")
     wanted = _sizes(sizes, draws.shape[1])
-    whole = settled(_row_means(draws))
+    whole = settled(row_means(draws))
     target = whole if exact is None else _check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else _check.array(human, "human", ndim=1)
     owners = np.arange(len(draws)) if groups is None else _check.codes(groups, "groups")
@@ -297,11 +299,6 @@ def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes)
 
 
-def _row_means(draws: Floats) -> Floats:
-    count = np.isfinite(draws).sum(axis=-1)
-    return np.asarray(np.where(count, np.nansum(draws, axis=-1) / np.maximum(count, 1), np.nan))
-
-
 # --- distance from the reference: exact over all subsets --------------------------------------------------------
 
 
@@ -323,19 +320,11 @@ def _noise(draws: Floats, size: int) -> float:
 def _inverse(read: Codes, k: int, size: int) -> Floats:
     """Mean of 1/h, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
     counts, place = np.unique(read, return_inverse=True)
-    m, h = counts[:, None].astype(float), np.arange(1, size + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = _log_choose(m, h) + _log_choose(k - m, size - h) - _log_choose(k, size)
-        chance = np.exp(logs)
+    h = np.arange(1, size + 1)
+    chance = hypergeom.pmf(h, k, counts[:, None], size)
+    with np.errstate(invalid="ignore"):
         inverse = (chance / h).sum(axis=1) / chance.sum(axis=1)
     return np.asarray(inverse[place.reshape(-1)])
-
-
-def _log_choose(n: Any, k: Any) -> Floats:
-    """Log of the binomial coefficient; minus infinity where there is no such choice."""
-    possible = (k >= 0) & (k <= n)
-    logs = special.gammaln(n + 1) - special.gammaln(np.where(possible, k, 0) + 1)
-    return np.asarray(np.where(possible, logs - special.gammaln(np.where(possible, n - k, 0) + 1), -np.inf))
 
 
 def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
@@ -347,7 +336,7 @@ def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     if not mean > 0 or g < 2:
         return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else Interval(math.nan, math.nan)
     error = math.sqrt(g / (g - 1) * float(units @ units)) / there.sum() / mean
-    reach = float(special.stdtrit(g - 1, (1 + level) / 2)) * error
+    reach = two_sided(g - 1, level) * error
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 
 
@@ -415,7 +404,7 @@ def _drawn_means(
             seen = (part >= 0).sum(axis=2)
             yield _from_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
         else:
-            yield _coded(_row_means(shuffled[:, :, :size]))
+            yield _coded(row_means(shuffled[:, :, :size]))
 
 
 def _lattice(draws: Floats) -> tuple[float, float]:
@@ -511,7 +500,7 @@ def _ends(found: _Agreement, method: str, level: float) -> Interval:
     """Symmetric, for product moments on Fisher's scale."""
     if not found.variance > 0 or not abs(found.value) < 1:
         return Interval(math.nan, math.nan)
-    reach = float(special.stdtrit(found.units - 1, (1 + level) / 2)) * math.sqrt(found.variance)
+    reach = two_sided(found.units - 1, level) * math.sqrt(found.variance)
     if method not in PRODUCT_MOMENTS:
         return Interval(max(found.value - reach, -1.0), min(found.value + reach, 1.0))
     centre, half = math.atanh(found.value), reach / (1 - found.value**2)

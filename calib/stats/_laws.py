@@ -169,6 +169,11 @@ def quantile(df: Any, tail: float) -> Any:
     return np.where(finite, -special.stdtrit(np.where(finite, df, 1.0), tail), -special.ndtri(tail))
 
 
+def two_sided(df: float, level: float) -> float:
+    """The t value of an interval that is to hold this often."""
+    return float(quantile(df, (1 - level) / 2))
+
+
 def upper(df: Any, t: Any) -> Any:
     """Probability above a t value."""
     finite = np.isfinite(df)

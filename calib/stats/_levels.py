@@ -317,11 +317,12 @@ def _from_groups(design: Design) -> Parts:
     if design.constant == "zero":
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
     system, group = cells // g, cells % g
-    return _row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
+    return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
 
 
-def _row_means(table: Floats) -> Floats:
-    return ratio(np.nansum(table, axis=1), np.isfinite(table).sum(axis=1))
+def row_means(table: Floats) -> Floats:
+    """Means over the last axis of what is there; NaN where nothing is."""
+    return ratio(np.nansum(table, axis=-1), np.isfinite(table).sum(axis=-1))
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:

@@ -471,7 +471,7 @@ def detectable_difference(
     level = _check.probability(confidence_level, "confidence_level")
     _powerful(power, level)
     _correlated(rho)
-    _positive(sd, "sd")
+    positive(sd, "sd")
     _check.whole(n_gold, "n_gold", least=LEAST)
     _check.whole(n_items, "n_items", least=n_gold)
     return DetectableDifference(
@@ -517,9 +517,9 @@ def _goal(
     _one_of(half_width=half_width, difference=difference)
     _powerful(power, level)
     if half_width is not None:
-        wanted = _positive(half_width, "half_width")
+        wanted = positive(half_width, "half_width")
         return lambda error, df: _half(error, df, level) <= wanted
-    delta = _positive(abs(difference or 0.0), "difference")
+    delta = positive(abs(difference or 0.0), "difference")
     return lambda error, df: _power(delta, error, df, level) >= power
 
 
@@ -568,7 +568,7 @@ def _design(
         return _correlation(labels, scores), float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
     assert rho is not None
     assert sd is not None
-    return _correlated(rho), _positive(sd, "sd"), None, None
+    return _correlated(rho), positive(sd, "sd"), None, None
 
 
 def _items(n_items: int | None, seen: int | None) -> int:
@@ -601,6 +601,11 @@ def _correlation(labels: Floats, scores: Floats) -> float:
 def _fisher(rho: float, n: int, level: float) -> Interval:
     if abs(rho) > 1 - 1e-12:
         return Interval(math.nan, math.nan)  # no scatter seen, so none estimated
+    return fisher(rho, n, level)
+
+
+def fisher(rho: float, n: int, level: float) -> Interval:
+    """Interval of a correlation from n pairs, by Fisher's z."""
     half = float(stats.norm.ppf((1 + level) / 2)) / math.sqrt(n - 3)
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
@@ -696,14 +701,14 @@ def _powerful(power: float, level: float) -> None:
         raise ValueError(f"`power` must be between 1 - `confidence_level` ({1 - level:g}) and 1, but got {power!r}.")
 
 
-def _positive(value: float, name: str) -> float:
+def positive(value: float, name: str) -> float:
     if not 0 < value < math.inf:
         raise ValueError(f"`{name}` must be above 0, but got {value!r}.")
     return float(value)
 
 
 def _costs(label: float, judge: float, item: float) -> None:
-    _positive(label, "cost_label")
+    positive(label, "cost_label")
     for name, value in (("cost_judge", judge), ("cost_item", item)):
         if not 0 <= value < math.inf:
             raise ValueError(f"`{name}` must be 0 or more, but got {value!r}.")
@@ -715,4 +720,4 @@ def _one_of(**options: float | None) -> None:
         raise ValueError(f"`{first}` or `{second}` must be given, and not both.")
     for name, value in options.items():
         if value is not None and name in {"budget", "effective_n"}:
-            _positive(value, name)
+            positive(value, name)

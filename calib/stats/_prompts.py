@@ -14,7 +14,7 @@ from scipy import special
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._laws import quantile
+from calib.stats._laws import two_sided
 from calib.stats._units import unit_sums, units_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PromptMean(Result):
         if self.conditional:
             raise ValueError("`prompts_needed` needs a result of two prompts at least, but this one is of 1.")
         if not half_width >= self._half_width(_MANY):
-            least = _t(self.confidence_level, self.n_groups - 1) * math.sqrt(self.item_variance)
+            least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
             raise ValueError(
                 f"`half_width` must be above {short(least)}, which these items leave with prompts without end, "
                 f"but got {half_width!r}."
@@ -197,10 +197,10 @@ class _Parts(NamedTuple):
 
     def half_width(self, level: float, groups: int) -> float:
         """Each part at its own t quantile; never below that of the items alone."""
-        of_items = _t(level, groups - 1) ** 2
+        of_items = two_sided(groups - 1, level) ** 2
         if self.prompts == 1:
             return math.sqrt(of_items * self.items)
-        between = _t(level, self.prompts - 1) ** 2 * self.spread / self.prompts
+        between = two_sided(self.prompts - 1, level) ** 2 * self.spread / self.prompts
         return math.sqrt(max(between + of_items * self.item_alone, of_items * self.items))
 
 
@@ -344,7 +344,7 @@ def _over_prompts(
     sums, means = deviations(x, unit), x.mean(axis=0)
     n_groups, prompts = sums.shape
     parts = _parts(sums, means)
-    alone = _t(level, n_groups - 1) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
+    alone = two_sided(n_groups - 1, level) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
     flat = np.ptp(x) == 0
     half = math.nan if flat else parts.half_width(level, n_groups)
     estimate, s2 = float(means.mean()), max(parts.spread - parts.noise, 0.0)
@@ -365,7 +365,7 @@ def _over_prompts(
         s2_prompt=math.nan if prompts == 1 else s2,
         s2_prompt_interval=_variance_interval(parts, level),
         clipped=clipped,
-        floor=math.nan if prompts == 1 else _t(level, prompts - 1) * math.sqrt(s2 / prompts),
+        floor=math.nan if prompts == 1 else two_sided(prompts - 1, level) * math.sqrt(s2 / prompts),
         item_variance=parts.item_alone,
         noise_variance=parts.noise,
         n=len(x),
@@ -418,7 +418,7 @@ def _warnings(prompts: int, *, clipped: bool, dropped: int, flat: bool, level: f
         found.append("conditional: there is one prompt, so the interval is over items only, for this prompt alone.")
     elif prompts < _FEW:
         found.append(
-            f"few_prompts: with {prompts} prompts the t quantile is {short(_t(level, prompts - 1))}; "
+            f"few_prompts: with {prompts} prompts the t quantile is {short(two_sided(prompts - 1, level))}; "
             "a few more make the interval much shorter."
         )
     if clipped:
@@ -428,7 +428,3 @@ def _warnings(prompts: int, *, clipped: bool, dropped: int, flat: bool, level: f
     if flat:
         found.append("no_spread: all scores are equal, so no interval can be given.")
     return found
-
-
-def _t(level: float, df: float) -> float:
-    return float(quantile(df, (1 - level) / 2))

@@ -26,7 +26,7 @@ from calib.stats._alpha import (
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._estimate import Interval, Result, bracket, short
 from calib.stats._leave_out import leave_out
-from calib.stats._levels import recoded
+from calib.stats._levels import recoded, row_means
 from calib.stats._ranks import cells_of, row_correlation, settled, weighted_correlation
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
@@ -236,8 +236,7 @@ class _Pair(NamedTuple):
             weights = (own[members] != inside[:, None]).astype(float)
             *changed, table[:, g] = weighted_correlation(self.x[members], self.y[members], weights, self.method)
             table[inside[:-1], g] = changed
-        counts = np.isfinite(table).sum(axis=1)
-        return np.where(counts > 0, np.nansum(table, axis=1) / np.maximum(counts, 1), np.nan)
+        return row_means(table)
 
     def _systems_without(self, own: Codes, k: int) -> Floats:
         """A unit changes only the means of the systems that it touches."""

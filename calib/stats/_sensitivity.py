@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from calib.stats import _check
 from calib.stats._check import Codes, Floats, Labels
 from calib.stats._crossed import FACETS, Cells, cells_of, floors, moments, reml
 from calib.stats._estimate import Interval, Result, short
+from calib.stats._laws import two_sided
 
 METHODS = ("auto", "moments", "reml")
 _SHARES = ("e_rho2", "phi")
@@ -457,7 +457,7 @@ def g_study(
         n_draws=_harmonic(kept.counts),
         n_groups=None if groups is None else len(np.unique(owners)),
         n_dropped=len(there) - len(rows),
-        n_unread=_unread(np.asarray(x, dtype=float)[rows]),
+        n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
         confidence_level=level or math.nan,
         warnings=_cautions(found, kept, level),
     )
@@ -500,13 +500,8 @@ def _left_out(
 ) -> _Spread:
     without = [fitted(cells.take(np.flatnonzero(lots != lot), axis)) for lot in range(int(lots.max()) + 1)]
     g = len(without)
-    spread = {name: (g - 1) / g * float(np.sum((v - v.mean()) ** 2)) for name, v in _columns(without, found)}
+    spread = {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in without], ddof=1)) for name in found}
     return _Spread(spread, g - 1)
-
-
-def _columns(rows: Sequence[dict[str, float]], names: Iterable[str]) -> Iterator[tuple[str, Floats]]:
-    for name in names:
-        yield name, np.array([row[name] for row in rows])
 
 
 def _components(
@@ -535,7 +530,7 @@ def _interval(value: float, floor: float, name: str, sources: Sequence[_Spread],
     if not 0 < total < math.inf or value == 0 or mean_square <= 0:
         return Interval(math.nan, math.nan)
     freedom = total**2 / sum(square**2 / df for square, df in squares)
-    reach = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total) / mean_square
+    reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
     low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, _LARGEST)))
     return Interval(max(low, 0.0), max(high, 0.0))
 
@@ -556,10 +551,6 @@ def _harmonic(counts: Floats) -> float:
     if read.min() == read.max():
         return float(read[0])
     return 1 / float(np.mean(1 / read))
-
-
-def _unread(values: Floats) -> int:
-    return int(np.isnan(values).sum())
 
 
 def _cautions(found: dict[str, float], cells: Cells, level: float | None) -> tuple[str, ...]:
