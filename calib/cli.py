@@ -75,7 +75,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     import sqlite3
 
     from calib.datasets import DatasetError
-    from calib.judge._transport import JudgeError
+    from calib.judge.calls.transport import JudgeError
 
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
@@ -89,7 +89,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
 
 
 def _say(message: str) -> None:
-    from calib._figure import visible
+    from calib.tables.figure import visible
 
     typer.echo(f"calib: {visible(message)}", err=True)
 
@@ -183,7 +183,7 @@ def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFram
 
 
 def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> None:
-    from calib._report import together
+    from calib.report.report import together
 
     _paragraph(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
@@ -427,9 +427,9 @@ def compare(
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
     *judged, people = _scores(own, items, scores, human)
     if len(judged) == 2:
-        results = calib.compare(*judged, people, **options)
+        results = calib.compare(judged[0], judged[1], people, **options)
     else:
-        results = calib.rank_judges(*judged, people, correction=correction or "holm", **options)
+        results = calib.rank_judges(judged[0], people, correction=correction or "holm", **options)
     _show_results(results, out, conclude=True)
 
 
@@ -509,7 +509,7 @@ def converge(
 ) -> None:
     """Means of N draws against the exact expectation, and against people."""
     import calib
-    from calib._results import words
+    from calib.tables.results import words
 
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
     expected, people = _scores(own, None, [exact], human)
@@ -578,7 +578,7 @@ def _paired_systems(scores: pd.DataFrame) -> bool:
 
 def _designs(studies: Results, calls: int, target: float | None, price_prompt: float) -> list[str]:
     """What as many replies, spent otherwise, would give."""
-    from calib._results import words
+    from calib.tables.results import words
 
     said = []
     for label, study in zip(studies.labels, cast("Sequence[GStudy]", studies), strict=True):
@@ -820,7 +820,11 @@ def data(
     """List the public data sets, or write one of them as tables."""
     import calib
 
-    sets = {loader.removeprefix("load_"): getattr(calib, loader) for loader in calib.__all__ if loader[:5] == "load_"}
+    sets = {
+        loader.removeprefix("load_"): getattr(calib.datasets, loader)
+        for loader in dir(calib.datasets)
+        if loader[:5] == "load_"
+    }
     about = calib.datasets.available().assign(name=lambda frame: frame["loader"].str.removeprefix("load_"))
     if name is None:
         for row in about.itertuples():
@@ -926,13 +930,13 @@ def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float
 
 def _text(value: object) -> str:
     """For a terminal: line by line without control characters."""
-    from calib._figure import visible
+    from calib.tables.figure import visible
 
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
 def _show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
-    from calib._report import conclusions, digest
+    from calib.report.report import conclusions, digest
 
     kept, rest = digest(results)
     _print(kept)
@@ -962,7 +966,7 @@ def _warn_once(results: Results) -> None:
 
 def _show_means(results: Results, out: Path | None) -> None:
     """A table of means, a sentence for each that can be pasted into a report, and what they assume."""
-    from calib._report import assumptions
+    from calib.report.report import assumptions
 
     _show_results(results, out, conclude=True)
     for text in ("Assumed:", *(f"- {text}" for text in assumptions(results))):
@@ -981,7 +985,7 @@ def _paragraph(text: str) -> None:
 
 def _show(frame: pd.DataFrame) -> None:
     """The first rows of a table."""
-    from calib._report import informative
+    from calib.report.report import informative
 
     _print(informative(frame)[0].head(_ROWS))
     typer.echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")
@@ -1011,7 +1015,7 @@ def _column(name: object, values: pd.Series) -> tuple[str, Any]:
 
 
 def _number(value: Any) -> str:
-    from calib.stats._estimate import short
+    from calib.core.result import short
 
     return short(value) if isinstance(value, float) else str(value)
 

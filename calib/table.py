@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from calib.core.check import ArgumentError
+
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
@@ -29,6 +31,10 @@ SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 
 class TableError(ValueError):
     """A table breaks a rule of its schema; the message names table, column, row and rule."""
+
+
+class TableArgumentError(TableError, ArgumentError):
+    """An argument does not go with a table: its name, the rule, and what came."""
 
 
 class Column(NamedTuple):
@@ -175,7 +181,13 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_replies(frame: pd.DataFrame) -> bool:
-    """Whether a table is of single replies: it has a column that no table of scores has."""
+    """Whether a table is of single replies: it has a column that no table of scores has.
+
+    Examples
+    --------
+    >>> has_replies(pd.DataFrame({"item": ["a"], "score": [3], "weight": [0.4]}))
+    True
+    """
     return not {"weight", "draw"}.isdisjoint(frame)
 
 
@@ -424,7 +436,7 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     0  007  A summary.
     """
     if table not in CHECKS:
-        raise TableError(f"`table` must be one of {', '.join(CHECKS)}, but got {table!r}.")
+        raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
     texts = [name for name, column in SCHEMAS[table].items() if column.kind in ("text", "label")]
     return CHECKS[table](read_frame(path, texts=texts))
 

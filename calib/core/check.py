@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,53 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Labels = Sequence[Any] | NDArray[Any]
+
+
+class ArgumentError(ValueError):
+    """An argument breaks a rule.
+
+    Attributes
+    ----------
+    argument : str
+        Its name, as the function that was called has it.
+    rule : str
+        What it must be; ``{0}``, ``{1}`` stand for `mentions`.
+    given : str
+        What came instead, with its verb; empty where that says nothing.
+    mentions : tuple of str
+        Other arguments that the rule is about.
+    about : str
+        What the error is of, where a function does many things in a row.
+
+    Examples
+    --------
+    >>> error = ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
+    >>> print(error)
+    `y` must have the length of `f`, but got 2.
+    >>> print(error.renamed({"y": "gold", "f": "scores"}, about="fluency"))
+    fluency: `gold` must have the length of `scores`, but got 2.
+    """
+
+    def __init__(
+        self, argument: str, rule: str, given: str = "", *, mentions: Sequence[str] = (), about: str = ""
+    ) -> None:
+        self.argument, self.rule, self.given = argument, rule, given
+        self.mentions, self.about = tuple(mentions), about
+        super().__init__(self.told())
+
+    def told(self, name: Callable[[str], str] = "`{}`".format) -> str:
+        """The message, with arguments written as `name` does."""
+        text = f"{self.rule}, but {self.given}" if self.given else self.rule
+        # braces of values are no fields
+        for place, mention in enumerate(self.mentions):
+            text = text.replace(f"{{{place}}}", name(mention))
+        return f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}."
+
+    def renamed(self, names: Mapping[str, str], *, about: str = "") -> Self:
+        """The same in the names that a caller used."""
+        mentions = [names.get(mention, mention) for mention in self.mentions]
+        argument = names.get(self.argument, self.argument)
+        return type(self)(argument, self.rule, self.given, mentions=mentions, about=about or self.about)
 
 
 def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
@@ -26,7 +73,7 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
     >>> array([[1.0]], "x", ndim=1)
     Traceback (most recent call last):
         ...
-    ValueError: `x` must have 1 dimension, but got shape (1, 1).
+    calib.core.check.ArgumentError: `x` must have 1 dimension, but got shape (1, 1).
     """
     if isinstance(value, np.ma.MaskedArray):
         value = np.ma.filled(value.astype(float), np.nan)
@@ -35,13 +82,13 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
             value = value.to_numpy(dtype=float, na_value=np.nan)
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"`{name}` must be numeric, but got {_glimpse(value)}.") from None
+        raise ArgumentError(name, "must be numeric", f"got {_glimpse(value)}") from None
     if ndim is not None and out.ndim != ndim:
         plural = "" if ndim == 1 else "s"
-        raise ValueError(f"`{name}` must have {ndim} dimension{plural}, but got shape {out.shape}.")
+        raise ArgumentError(name, f"must have {ndim} dimension{plural}", f"got shape {out.shape}")
     if np.isinf(out).any():
         place = tuple(int(i) for i in np.argwhere(np.isinf(out))[0])
-        raise ValueError(f"`{name}` must be finite or NaN, but got {out[place]} at {place}.")
+        raise ArgumentError(name, "must be finite or NaN", f"got {out[place]} at {place}")
     return out
 
 
@@ -53,13 +100,13 @@ def same_length(**arrays: Any) -> None:
     >>> same_length(x=[1, 2, 3], y=[1, 2])
     Traceback (most recent call last):
         ...
-    ValueError: `y` must have the length of `x` (3), but got 2.
+    calib.core.check.ArgumentError: `y` must have the length of `x` (3), but got 2.
     """
     given = {name: len(value) for name, value in arrays.items() if value is not None}
     first, length = next(iter(given.items()))
     for name, other in given.items():
         if other != length:
-            raise ValueError(f"`{name}` must have the length of `{first}` ({length}), but got {other}.")
+            raise ArgumentError(name, f"must have the length of {{0}} ({length})", f"got {other}", mentions=(first,))
 
 
 def codes(labels: Labels, name: str) -> Codes:
@@ -71,17 +118,17 @@ def codes(labels: Labels, name: str) -> Codes:
     array([0, 1, 0])
     """
     if isinstance(labels, str | bytes):
-        raise ValueError(f"`{name}` must be a sequence of labels, but got the text {labels!r}.")
+        raise ArgumentError(name, "must be a sequence of labels", f"got the text {labels!r}")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     try:
         place = {label: number for number, label in enumerate(dict.fromkeys(values))}
     except TypeError:
         bad = next(i for i, label in enumerate(values) if not isinstance(label, Hashable))
-        raise ValueError(f"`{name}` must have 1 dimension, but got a list at {bad}.") from None
+        raise ArgumentError(name, "must have 1 dimension", f"got a list at {bad}") from None
     for label in place:
         if _is_missing(label):
             first = next(i for i, other in enumerate(values) if _is_missing(other))
-            raise ValueError(f"`{name}` must have no missing label, but got one at {first}.")
+            raise ArgumentError(name, "must have no missing label", f"got one at {first}")
     return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
 
 
@@ -100,10 +147,10 @@ def choice(value: str, name: str, options: Sequence[str]) -> str:
     >>> choice("rho", "method", ("pearson", "spearman"))
     Traceback (most recent call last):
         ...
-    ValueError: `method` must be one of 'pearson', 'spearman', but got 'rho'.
+    calib.core.check.ArgumentError: `method` must be one of 'pearson', 'spearman', but got 'rho'.
     """
     if value not in options:
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, options))}, but got {value!r}.")
+        raise ArgumentError(name, f"must be one of {', '.join(map(repr, options))}", f"got {value!r}")
     return value
 
 
@@ -115,10 +162,10 @@ def probability(value: float, name: str) -> float:
     >>> probability(95, "confidence_level")
     Traceback (most recent call last):
         ...
-    ValueError: `confidence_level` must be between 0 and 1, but got 95.
+    calib.core.check.ArgumentError: `confidence_level` must be between 0 and 1, but got 95.
     """
     if not 0 < value < 1:
-        raise ValueError(f"`{name}` must be between 0 and 1, but got {value!r}.")
+        raise ArgumentError(name, "must be between 0 and 1", f"got {value!r}")
     return float(value)
 
 
@@ -130,10 +177,10 @@ def whole(value: int, name: str, *, least: int) -> int:
     >>> whole(0, "n_resamples", least=1)
     Traceback (most recent call last):
         ...
-    ValueError: `n_resamples` must be a whole number of 1 or more, but got 0.
+    calib.core.check.ArgumentError: `n_resamples` must be a whole number of 1 or more, but got 0.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"`{name}` must be a whole number of {least} or more, but got {value!r}.")
+        raise ArgumentError(name, f"must be a whole number of {least} or more", f"got {value!r}")
     return int(value)
 
 

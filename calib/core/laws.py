@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from calib.stats._estimate import Interval
+from calib.core.result import Interval
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 _HALVINGS = 60  # to the last bit of a tail probability

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._levels import recoded
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import recoded
 
 
 def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
@@ -23,8 +23,8 @@ def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:
     if groups is None:
         return np.arange(used.sum(), dtype=np.intp)
     if len(groups) != len(used):
-        raise ValueError(f"`groups` must have one label per item ({len(used)}), but got {len(groups)}.")
-    return recoded(_check.codes(groups, "groups")[used])
+        raise ArgumentError("groups", f"must have one label per item ({len(used)})", f"got {len(groups)}")
+    return recoded(check.codes(groups, "groups")[used])
 
 
 def unit_sums(rows: NDArray[Any], unit: Codes) -> Floats:

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib import _planted, table
-from calib.judge._extract import read_label
-from calib.judge._prompt import Scale
+from calib import table
+from calib.datasets import planted
+from calib.judge.prompt import Scale
+from calib.judge.replies.extract import read_label
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 Row = dict[str, Any]
@@ -670,7 +671,7 @@ def load_planted() -> Tables:
     >>> sorted(ratings["rater"].unique())
     ['simulated-1', 'simulated-2', 'simulated-3']
     """
-    items, ratings = _planted.planted_rows()
+    items, ratings = planted.planted_rows()
     given = [{**row, "method": "human", "scale": "1|2|3|4|5"} for row in ratings]
     return _tables("planted", items, given, {"items": 312, "ratings": 3744})
 
@@ -978,7 +979,7 @@ def _member(name: str, value: str, options: tuple[str, ...]) -> None:
 
 @cache
 def _registry() -> dict[str, Row]:
-    text = resources.files("calib").joinpath("data", "registry.json").read_text(encoding="utf-8")
+    text = resources.files("calib.datasets").joinpath("registry.json").read_text(encoding="utf-8")
     entries: dict[str, Row] = json.loads(text)
     return entries
 

@@ -50,7 +50,7 @@ class Text(TypedDict):
 
 def planted_texts() -> list[Text]:
     """Return the 24 texts."""
-    file = resources.files("calib").joinpath("data").joinpath("planted.json")
+    file = resources.files("calib.datasets").joinpath("planted.json")
     texts: list[Text] = json.loads(file.read_text(encoding="utf-8"))
     return texts
 

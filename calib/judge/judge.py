@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.judge._extract import PATTERN_VERSION
-from calib.judge._prompt import Prompt
-from calib.judge._reply import to_json
-from calib.judge._transport import Transport, public
+from calib.core.check import ArgumentError
+from calib.judge.calls.transport import Transport, public
+from calib.judge.prompt import Prompt
+from calib.judge.replies.extract import PATTERN_VERSION
+from calib.judge.replies.reply import to_json
 from calib.table import check_items
 
 METHODS = ("auto", "logprob", "sample")
@@ -101,23 +102,23 @@ class Judge:
     def __post_init__(self) -> None:
         """Refuse what no call could be made from."""
         if not self.model:
-            raise ValueError("`model` must be a model string, but got ''.")
+            raise ArgumentError("model", "must be a model string", "got ''")
         if self.method not in METHODS:
-            raise ValueError(f"`method` must be one of {', '.join(METHODS)}, but got {self.method!r}.")
+            raise ArgumentError("method", f"must be one of {', '.join(METHODS)}", f"got {self.method!r}")
         if self.temperature < 0:
-            raise ValueError(f"`temperature` must not be negative, but got {self.temperature!r}.")
+            raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
         for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
             value = getattr(self, name)
             if value is not None and (value < 1 or int(value) != value):
-                raise ValueError(f"`{name}` must be a whole number of at least 1, but got {value!r}.")
+                raise ArgumentError(name, "must be a whole number of at least 1", f"got {value!r}")
         for name in ("timeout", "deadline", "requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise ValueError(f"`{name}` must be more than 0, but got {value!r}.")
+                raise ArgumentError(name, "must be more than 0", f"got {value!r}")
         if not 0 <= self.noise_floor < 1:
-            raise ValueError(f"`noise_floor` must be a probability below 1, but got {self.noise_floor!r}.")
+            raise ArgumentError("noise_floor", "must be a probability below 1", f"got {self.noise_floor!r}")
         if self.price is not None and (len(self.price) != 2 or min(self.price) < 0):
-            raise ValueError(f"`price` must be two numbers, for tokens in and out, but got {self.price!r}.")
+            raise ArgumentError("price", "must be two numbers, for tokens in and out", f"got {self.price!r}")
 
     def __repr__(self) -> str:
         """As it was made, without what is secret in an endpoint."""
@@ -167,9 +168,14 @@ def questions(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[l
     table = check_items(items)
     prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
     if not prompts or not len(table):
-        raise ValueError(f"`items` and `prompt` must not be empty, but got {len(table)} items, {len(prompts)} prompts.")
+        raise ArgumentError(
+            "items",
+            "and {0} must not be empty",
+            f"got {len(table)} items, {len(prompts)} prompts",
+            mentions=("prompt",),
+        )
     if len({p.id for p in prompts}) < len(prompts):
-        raise ValueError("`prompt` must name each prompt once, but two of them send the same.")
+        raise ArgumentError("prompt", "must name each prompt once", "two of them send the same")
     return prompts, table.to_dict(orient="records")
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calib.judge import _variants
-from calib.judge._variants import MOST, STEPS_HEADING, SUMMARY_TASK, Parts, default_task, layout
+from calib.core.check import ArgumentError
+from calib.judge.variants import MOST, STEPS_HEADING, SUMMARY_TASK, Parts, changes_of, default_task, design, layout
 
 REASONING = ("form", "think", "json")
 _SLOT = re.compile(r"\{\{([^{}]+)\}\}")
@@ -44,9 +44,9 @@ class Scale:
         if not isinstance(self.labels, tuple) or not isinstance(self.values, tuple):
             raise TypeError(f"`labels` and `values` must be tuples, but got {self.labels!r} and {self.values!r}.")
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels) or not all(self.labels):
-            raise ValueError(f"`labels` must be two or more different words, but got {self.labels!r}.")
+            raise ArgumentError("labels", "must be two or more different words", f"got {self.labels!r}")
         if len(set(self.values)) != len(self.labels) or any(v - v != 0 for v in self.values):
-            raise ValueError(f"`values` must be one finite number for each label, but got {self.values!r}.")
+            raise ArgumentError("values", "must be one finite number for each label", f"got {self.values!r}")
 
     @classmethod
     def of(cls, *numbers: float, **named: float) -> Scale:
@@ -68,7 +68,7 @@ class Scale:
             pairs = [part.rpartition("=") for part in text.split("|")]
             labels = [(label or value, float(value)) for label, _, value in pairs]
         except ValueError:
-            raise ValueError(f"`scale` must read '1|2|3' or 'no=0|yes=1', but got {text!r}.") from None
+            raise ArgumentError("scale", "must read '1|2|3' or 'no=0|yes=1'", f"got {text!r}") from None
         labels.sort(key=lambda pair: pair[1])
         return cls(tuple(label for label, _ in labels), tuple(value for _, value in labels))
 
@@ -132,9 +132,9 @@ class Prompt:
     def __post_init__(self) -> None:
         """Refuse an unknown kind of reasoning and a template that shows no item."""
         if self.reasoning not in REASONING:
-            raise ValueError(f"`reasoning` must be one of {', '.join(REASONING)}, but got {self.reasoning!r}.")
+            raise ArgumentError("reasoning", f"must be one of {', '.join(REASONING)}", f"got {self.reasoning!r}")
         if not self.inputs:
-            raise ValueError("`template` must name an item's column as {{column}}, but names none.")
+            raise ArgumentError("template", "must name an item's column as {{column}}", "names none")
 
     @classmethod
     def from_criteria(
@@ -178,13 +178,13 @@ class Prompt:
         ('passage', 'question', 'answer')
         """
         if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
-            raise ValueError(f"`inputs` must be a sequence of column names without braces, but got {inputs!r}.")
+            raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")
         if "steps" in inputs:
-            raise ValueError(
-                "`inputs` must not name 'steps', which stands for the evaluation steps; rename the column."
+            raise ArgumentError(
+                "inputs", "must not name 'steps', which stands for the evaluation steps; rename the column"
             )
         if isinstance(steps, str):
-            raise ValueError(f"`steps` must be a sequence of texts, one for each step, but got {steps!r}.")
+            raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
         chosen = Scale() if scale is None else Scale.parse(scale) if isinstance(scale, str) else scale
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
@@ -213,7 +213,7 @@ class Prompt:
     def with_steps(self, steps: Sequence[str]) -> Prompt:
         """The same prompt with these evaluation steps frozen into it."""
         if isinstance(steps, str):
-            raise ValueError(f"`steps` must be a sequence of texts, one for each step, but got {steps!r}.")
+            raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
         return replace(self, steps=tuple(steps))
 
     def variants(self, n: int) -> tuple[Prompt, ...]:
@@ -256,14 +256,16 @@ class Prompt:
         """
         parts = parts_of(self, "variants")
         if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST:
-            raise ValueError(
-                f"`n` must be a whole number from 1 to {MOST}, all the ways there are (`calib.write_variants` has the "
-                f"judge write others), but got {n!r}."
+            raise ArgumentError(
+                "n",
+                (
+                    f"must be a whole number from 1 to {MOST}, all the ways there are (`calib.write_variants` "
+                    "has the judge write others)"
+                ),
+                f"got {n!r}",
             )
-        ways = [_variants.design(k) for k in range(n)]
-        return tuple(
-            replace(self, template=layout(parts, way), changes=self.changes + _variants.changes(way)) for way in ways
-        )
+        ways = [design(k) for k in range(n)]
+        return tuple(replace(self, template=layout(parts, way), changes=self.changes + changes_of(way)) for way in ways)
 
     def render(self, item: Mapping[str, Any]) -> list[dict[str, str]]:
         """The chat messages for one item.
@@ -276,10 +278,10 @@ class Prompt:
         names = self.inputs
         for name in names:
             if name not in item:
-                raise ValueError(f"`items` must have the columns that the prompt shows; {name!r} is missing.")
+                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing")
             if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
-                raise ValueError(
-                    f"`items` must have a text in {name!r} everywhere; item {item.get('item')!r} has none."
+                raise ArgumentError(
+                    "items", f"must have a text in {name!r} everywhere; item {item.get('item')!r} has none"
                 )
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
         given = {name: str(item[name]) for name in names}
@@ -312,9 +314,11 @@ def parts_of(prompt: Prompt, verb: str) -> Parts:
     """
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
-        raise ValueError(
-            f"`{verb}` needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it, "
-            f"but {prompt.id} {what}."
+        raise ArgumentError(
+            verb,
+            "needs a prompt whose parts are known, as {0} and `Prompt.from_criteria` make it",
+            f"{prompt.id} {what}",
+            mentions=("geval_prompt",),
         )
     return prompt.parts
 
@@ -434,8 +438,8 @@ def geval_prompt(
     """
     if criterion not in _CRITERIA:
         known = ", ".join(map(repr, _CRITERIA))
-        raise ValueError(
-            f"`criterion` must be one of {known} (Prompt.from_criteria takes any other), but got {criterion!r}."
+        raise ArgumentError(
+            "criterion", f"must be one of {known} (Prompt.from_criteria takes any other)", f"got {criterion!r}"
         )
     criteria, steps = _CRITERIA[criterion]
     return Prompt.from_criteria(

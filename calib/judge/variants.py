@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from calib.judge._prompt import Scale
+    from calib.judge.prompt import Scale
 
 STEPS_HEADING = "How to proceed:"
 _ASK = {
@@ -90,12 +90,12 @@ def design(k: int) -> Choice:
     return Choice(*levels)
 
 
-def changes(choice: Choice) -> tuple[tuple[str, str], ...]:
+def changes_of(choice: Choice) -> tuple[tuple[str, str], ...]:
     """What a choice changes, in words.
 
     Examples
     --------
-    >>> changes(Choice(scale=3))
+    >>> changes_of(Choice(scale=3))
     (('scale', 'best first'),)
     """
     chosen = zip(FACETS.items(), choice, strict=True)
@@ -242,7 +242,7 @@ def parse_rewording(reply: str, parts: Parts) -> Parts:
 
     Examples
     --------
-    >>> from calib.judge._prompt import Prompt
+    >>> from calib.judge.prompt import Prompt
     >>> parts = Prompt.from_criteria("tone", "It is friendly.", inputs=("letter",)).parts
     >>> parse_rewording('{"task": "Rate the letter.", "criterion": "It sounds kind."}', parts).criteria
     'It sounds kind.'

@@ -15,7 +15,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calib._figure import (
+from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.draws.plots import components, convergence, d_study, gain, plan, prompt_means
+from calib.analysis.means.mean import WORDS
+from calib.core.check import ArgumentError, Floats
+from calib.stats import (
+    Agreement,
+    Comparison,
+    LabelsNeeded,
+    MeanEstimate,
+    Ranking,
+    Reliability,
+    Result,
+    TieCalibration,
+)
+from calib.tables.figure import (
     COLOURS,
     End,
     Mark,
@@ -37,21 +51,7 @@ from calib._figure import (
     title_of,
     visible,
 )
-from calib._plot_draws import components, convergence, d_study, gain, plan, prompt_means
-from calib._results import Results
-from calib.stats import (
-    Agreement,
-    Comparison,
-    LabelsNeeded,
-    MeanEstimate,
-    Ranking,
-    Reliability,
-    Result,
-    TieCalibration,
-)
-from calib.stats._agreement import METHODS, SHARES
-from calib.stats._check import Floats
-from calib.stats._interval import WORDS
+from calib.tables.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -351,7 +351,7 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     """
     label, found = single_pair(result, Agreement)
     if found.level != "group":
-        raise ValueError(f"`result` must be of level 'group', but is of level {found.level!r}.")
+        raise ArgumentError("result", "must be of level 'group'", f"is of level {found.level!r}")
     inside = found.sample.within
     shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
     drawn = axes_of(ax)
@@ -895,7 +895,7 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
     drawn = {height: float(value) for height, value in found.items() if value is not None}
     if not drawn:
         there = ", ".join(repr(place[-1]) for place in list(rows)[:5])
-        raise ValueError(f"`truth` must know some of the rows (such as {there}), but has {list(known)[:5]}.")
+        raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
     for height, value in drawn.items():
         ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
 

@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 
 from calib import plot
-from calib._figure import fit, telling, visible
-from calib._results import Results
 from calib._version import __version__
+from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.means.mean import WORDS
+from calib.core.check import ArgumentError
+from calib.core.result import bracket, short
 from calib.stats import (
     Agreement,
     AltTest,
@@ -38,9 +40,8 @@ from calib.stats import (
     Temperature,
     VarianceComponents,
 )
-from calib.stats._agreement import METHODS, SHARES
-from calib.stats._estimate import bracket, short
-from calib.stats._interval import WORDS
+from calib.tables.figure import fit, telling, visible
+from calib.tables.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,10 +125,10 @@ def report(
     """
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
-        raise ValueError(f"`path` must end in .md or .html, but got {str(path)!r}.")
+        raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
     sections = [_section(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
     if not sections:
-        raise ValueError("`results` must hold something to report, but is empty.")
+        raise ArgumentError("results", "must hold something to report", "is empty")
     text = _markdown(title, sections) if ending == ".md" else _html(title, sections)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -583,7 +584,7 @@ def _picture(draw: Callable[[Axes], Any]) -> Picture:
 def _html(title: str, sections: Sequence[Section]) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    source = resources.files("calib").joinpath("data", "report.html.j2").read_text(encoding="utf-8")
+    source = resources.files("calib.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
     return environment.from_string(source).render(title=title, sections=sections, version=__version__)

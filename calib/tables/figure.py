@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from calib._results import Results
+from calib.core.check import ArgumentError
 from calib.stats import Interval, Result
+from calib.tables.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,14 +143,16 @@ class End(NamedTuple):
 def single_pair(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
     pairs = checked_pairs([given], kind)
     if len(pairs) > 1:
-        raise ValueError(f"`result` must hold one result, but has {len(pairs)}; `select` gives one of them.")
+        raise ArgumentError(
+            "result", "must hold one result", f"has {len(pairs)}; {{0}} gives one of them", mentions=("select",)
+        )
     return pairs[0]
 
 
 def checked_pairs(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
     pairs = [pair for one in given for pair in labelled_pairs(one)]
     if not pairs:
-        raise ValueError("`results` must hold one result at least, but is empty.")
+        raise ArgumentError("results", "must hold one result at least", "is empty")
     for _, result in pairs:
         if not isinstance(result, kind):
             raise TypeError(f"`results` must hold {kind.__name__} results, but got {type(result).__name__}.")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from calib._scores import summarize
 from calib.table import TableError, check_ratings, check_scores, has_replies
+from calib.tables.scores import summarize
 
 WHO = ("criterion", "rater", "prompt", "method", "temperature")
 DESIGN = ("chosen", "inclusion", "stratum", "design")

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import pandas as pd
 
+from calib.core.result import short
 from calib.stats import Result
-from calib.stats._estimate import short
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.table import SCHEMAS, SCORE_KEY, TableError, check_items, check_ratings, check_scores, parse_scale
+from calib.core.check import ArgumentError
+from calib.table import (
+    SCHEMAS,
+    SCORE_KEY,
+    TableArgumentError,
+    TableError,
+    check_items,
+    check_ratings,
+    check_scores,
+    parse_scale,
+)
 
 
 def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
@@ -56,7 +66,7 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
     if pool not in (None, "rater", "prompt"):
-        raise ValueError(f"`pool` must be None, 'rater' or 'prompt', but got {pool!r}.")
+        raise ArgumentError("pool", "must be None, 'rater' or 'prompt'", f"got {pool!r}")
     table = check_ratings(ratings)
     table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
     if pool:
@@ -74,7 +84,7 @@ def _one_scale(table: pd.DataFrame, pool: str) -> None:
         ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
         if len(ends) > 1:
             named = " and ".join(sorted(ends.values()))
-            raise TableError(f"`pool` {pool!r} needs one scale per criterion, but {criterion!r} is on {named}.")
+            raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", f"{criterion!r} is on {named}")
 
 
 def _pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -265,7 +275,7 @@ def scores_from(
     for argument, name in taken.items():
         if name not in frame:
             there = ", ".join(repr(str(c)) for c in frame.columns)
-            raise TableError(f"`{argument}` must be a column of the frame, but got {name!r}; there are {there}.")
+            raise TableArgumentError(argument, "must be a column of the frame", f"got {name!r}; there are {there}")
     out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
     for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
         out[column] = default if given is None else frame.get(given, given)

@@ -21,12 +21,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from calib.stats._gold import Gold
-from calib.stats._interval import _stratified
-from calib.stats._laws import Score, Student
-from calib.stats._moments import Moments, moments_of
-from calib.stats._proportion import jeffreys, post_stratified
-from calib.stats._ridge import Parts, Rule, Sample, clustered, ridge
+from calib.analysis.means.gold import Gold
+from calib.analysis.means.mean import _stratified
+from calib.analysis.means.moments import Moments, moments_of
+from calib.analysis.means.proportion import jeffreys, post_stratified
+from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
+from calib.core.laws import Score, Student
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

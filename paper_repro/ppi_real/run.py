@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 import calib
+from calib.analysis.means.moments import Moments
+from calib.analysis.means.ridge import Sample, clustered, ridge
 from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
-from calib.stats._moments import Moments
-from calib.stats._ridge import Sample, clustered, ridge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ppi_coverage.run import TAIL, Labelled, classical, labelled, of_counts, ours, rule_of, tuned, with_judge

@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from calib.analysis.prompts.crossed import Cells, cells_of, moments
 from calib.stats import g_study
-from calib.stats._crossed import Cells, cells_of, moments
 
 FOLDER = Path(__file__).parent
 Floats = NDArray[np.float64]

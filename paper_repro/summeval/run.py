@@ -11,7 +11,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 import calib
-from calib.judge._extract import read_label
+from calib.judge.replies.extract import read_label
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calib.stats import _check
+from calib.core import check
 
 
 def message(function, *args, **options):
@@ -19,7 +19,7 @@ def message(function, *args, **options):
     "value", [[1, 2], (1, 2), np.array([1, 2]), np.array([1, 2], dtype=np.float32), np.array([1, 2], dtype=object)]
 )
 def test_numbers_are_read_as_floats(value):
-    out = _check.array(value, "x", ndim=1)
+    out = check.array(value, "x", ndim=1)
     assert out.dtype == np.float64
     assert out.tolist() == [1.0, 2.0]
 
@@ -34,12 +34,12 @@ def test_numbers_are_read_as_floats(value):
     ],
 )
 def test_missing_values_become_nan(value):
-    assert np.array_equal(_check.array(value, "x"), [1, np.nan, 3], equal_nan=True)
+    assert np.array_equal(check.array(value, "x"), [1, np.nan, 3], equal_nan=True)
 
 
 def test_reading_does_not_change_the_input():
     masked = np.ma.array([1.0, 99.0], mask=[False, True])
-    _check.array(masked, "x")
+    check.array(masked, "x")
     assert masked.data.tolist() == [1.0, 99.0]
     assert masked.mask.tolist() == [False, True]
 
@@ -54,38 +54,38 @@ def test_reading_does_not_change_the_input():
     ],
 )
 def test_message_for_what_is_not_numeric(value, glimpse):
-    assert message(_check.array, value, "x") == f"`x` must be numeric, but got {glimpse}."
+    assert message(check.array, value, "x") == f"`x` must be numeric, but got {glimpse}."
 
 
 def test_message_for_dimensions():
-    assert message(_check.array, [[1.0, 2.0]], "x", ndim=1) == "`x` must have 1 dimension, but got shape (1, 2)."
-    assert message(_check.array, [1.0, 2.0, 3.0], "x", ndim=2) == "`x` must have 2 dimensions, but got shape (3,)."
+    assert message(check.array, [[1.0, 2.0]], "x", ndim=1) == "`x` must have 1 dimension, but got shape (1, 2)."
+    assert message(check.array, [1.0, 2.0, 3.0], "x", ndim=2) == "`x` must have 2 dimensions, but got shape (3,)."
 
 
 def test_message_for_infinity():
-    assert message(_check.array, [1, -np.inf], "x") == "`x` must be finite or NaN, but got -inf at (1,)."
-    assert message(_check.array, [[1, 2], [np.inf, 3]], "x") == "`x` must be finite or NaN, but got inf at (1, 0)."
+    assert message(check.array, [1, -np.inf], "x") == "`x` must be finite or NaN, but got -inf at (1,)."
+    assert message(check.array, [[1, 2], [np.inf, 3]], "x") == "`x` must be finite or NaN, but got inf at (1, 0)."
 
 
 # --- lengths, options, levels -----------------------------------------------------------------------------------
 
 
 def test_same_length():
-    _check.same_length(x=[1, 2], y=(3, 4), groups=None, systems=["a", "b"])
-    assert message(_check.same_length, x=[1, 2, 3], y=None, groups=["a"]) == (
+    check.same_length(x=[1, 2], y=(3, 4), groups=None, systems=["a", "b"])
+    assert message(check.same_length, x=[1, 2, 3], y=None, groups=["a"]) == (
         "`groups` must have the length of `x` (3), but got 1."
     )
 
 
 def test_choice():
-    assert _check.choice("a", "method", ("a", "b")) == "a"
-    assert message(_check.choice, "A", "method", ("a", "b")) == "`method` must be one of 'a', 'b', but got 'A'."
+    assert check.choice("a", "method", ("a", "b")) == "a"
+    assert message(check.choice, "A", "method", ("a", "b")) == "`method` must be one of 'a', 'b', but got 'A'."
 
 
 @pytest.mark.parametrize("value", [0, 1, 95, -0.5, float("nan")])
 def test_probability(value):
-    assert _check.probability(0.5, "confidence_level") == 0.5
-    assert message(_check.probability, value, "confidence_level") == (
+    assert check.probability(0.5, "confidence_level") == 0.5
+    assert message(check.probability, value, "confidence_level") == (
         f"`confidence_level` must be between 0 and 1, but got {value!r}."
     )
 
@@ -111,7 +111,7 @@ def test_probability(value):
     ],
 )
 def test_codes_follow_the_order_of_appearance(labels, codes):
-    out = _check.codes(labels, "groups")
+    out = check.codes(labels, "groups")
     assert out.tolist() == codes
     assert np.issubdtype(out.dtype, np.integer)
 
@@ -129,12 +129,12 @@ def test_codes_follow_the_order_of_appearance(labels, codes):
     ],
 )
 def test_message_for_a_missing_label(labels):
-    assert message(_check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
+    assert message(check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
 
 
 def test_nan_among_words_in_a_list_is_a_missing_label():
     # numpy would make the word 'nan' of it
-    assert message(_check.codes, ["a", float("nan")], "groups") == (
+    assert message(check.codes, ["a", float("nan")], "groups") == (
         "`groups` must have no missing label, but got one at 1."
     )
 
@@ -143,15 +143,15 @@ def test_nan_among_words_in_a_list_is_a_missing_label():
     ("labels", "place"), [(np.array([["a"], ["b"]]), 0), ([["a"], ["b"]], 0), (["a", "b", ["c", "d"]], 2)]
 )
 def test_labels_have_one_dimension(labels, place):
-    assert message(_check.codes, labels, "groups") == f"`groups` must have 1 dimension, but got a list at {place}."
+    assert message(check.codes, labels, "groups") == f"`groups` must have 1 dimension, but got a list at {place}."
 
 
 def test_a_text_is_not_a_sequence_of_labels():
-    assert message(_check.codes, "ab", "groups") == "`groups` must be a sequence of labels, but got the text 'ab'."
+    assert message(check.codes, "ab", "groups") == "`groups` must be a sequence of labels, but got the text 'ab'."
 
 
 def test_a_label_of_pandas_that_is_missing():
     pandas = pytest.importorskip("pandas")
     for labels in (["a", pandas.NA], ["a", pandas.NaT], pandas.Series(["a", None], dtype="string")):
-        assert message(_check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
-    assert _check.codes(pandas.Series(["b", "a", "b"], index=[7, 8, 9]), "groups").tolist() == [0, 1, 0]
+        assert message(check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
+    assert check.codes(pandas.Series(["b", "a", "b"], index=[7, 8, 9]), "groups").tolist() == [0, 1, 0]

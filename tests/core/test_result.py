@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calib import __version__
+from calib.core.result import bracket, short, write_signature
 from calib.stats import Interval, agreement, convergence, mean_interval, ppi_difference, ppi_mean
-from calib.stats._estimate import bracket, short, write_signature
 
 NAN = math.nan
 X, Y = [1, 2, 3, 1, 3, 2, 2, 2], [1, 2, 3, 1, 2, 3, 1, 4]

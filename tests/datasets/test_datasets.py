@@ -160,7 +160,7 @@ def test_the_registry_names_each_file_by_commit_and_hash():
 
 
 def test_each_set_has_a_card():
-    cards = Path(__file__).parents[1] / "datasets"
+    cards = Path(__file__).parents[2] / "datasets"
     assert {path.stem for path in cards.glob("*.md")} == {"README", *datasets._registry()}
 
 

@@ -9,7 +9,7 @@ from statistics import mean
 
 import pytest
 
-from calib._planted import CRITERIA, SEVERITIES, Text, inversions, ladder, planted_rows, planted_texts
+from calib.datasets.planted import CRITERIA, SEVERITIES, Text, inversions, ladder, planted_rows, planted_texts
 
 TEXTS = planted_texts()
 ITEMS, RATINGS = planted_rows()

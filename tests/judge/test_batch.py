@@ -8,8 +8,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _offline
-from calib.judge._prompt import Prompt, Scale
+from calib.judge import offline
+from calib.judge.prompt import Prompt, Scale
 from calib.table import TableError
 
 FORM = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -20,7 +20,7 @@ ITEMS = pd.DataFrame({"item": [f"i{k}" for k in range(6)], "output": [f"Text {k}
 
 def answered(line: dict) -> dict:
     """A line of batch output: what the offline judge says to a line of batch input."""
-    body = asyncio.run(_offline.complete(line["body"]))
+    body = asyncio.run(offline.complete(line["body"]))
     return {"id": "b", "custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
 
 
@@ -47,7 +47,7 @@ def test_a_batch_gives_the_ratings_that_calls_give(tmp_path, method, prompt):
     asked = calib.to_batch(ITEMS, prompt, judge(method=method, draws=3), tmp_path / "in.jsonl")
     out = write(tmp_path / "out.jsonl", [answered(line) for line in reversed(lines_of(asked))])
     got = calib.from_jsonl(out, ITEMS, prompt, judge(method=method, draws=3))
-    called = calib.rate(ITEMS, prompt, judge(method=method, draws=3), complete=_offline.complete, progress=False)
+    called = calib.rate(ITEMS, prompt, judge(method=method, draws=3), complete=offline.complete, progress=False)
     order = ["item", "draw", "score"]
     assert_frame_equal(
         got.sort_values(order, ignore_index=True).drop(columns="run").astype(object),

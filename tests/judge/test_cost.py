@@ -15,10 +15,11 @@ from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _cost, _offline
-from calib.judge._cost import DryRun, about, price
-from calib.judge._prompt import Prompt, Scale
-from calib.judge._transport import JudgeError, LogprobsError, _quiet_litellm
+from calib.judge import offline
+from calib.judge.calls import cost
+from calib.judge.calls.cost import DryRun, about, price
+from calib.judge.calls.transport import JudgeError, LogprobsError, _quiet_litellm
+from calib.judge.prompt import Prompt, Scale
 
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 THINK = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="think", steps=())
@@ -44,7 +45,7 @@ class Paid:
         self.calls += 1
         await asyncio.sleep(tokens_in % 5 / 1000)
         body = request if self.logprobs else {name: v for name, v in request.items() if "logprobs" not in name}
-        reply = await _offline.complete(body)
+        reply = await offline.complete(body)
         used = {"usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}}
         return reply | (used if self.usage else {})
 
@@ -79,8 +80,8 @@ def test_prices_are_those_of_litellms_list(monkeypatch):
 
 
 def test_the_whole_list_is_found(monkeypatch):
-    listed = _cost._prices()
-    monkeypatch.setattr(_cost, "_prices", lambda: listed)  # it is read from the disk each time
+    listed = cost._prices()
+    monkeypatch.setattr(cost, "_prices", lambda: listed)  # it is read from the disk each time
     chats = {name: one for name, one in listed.items() if one.get("mode") == "chat" and "input_cost_per_token" in one}
     assert len(chats) > 1000
     for name, one in chats.items():
@@ -297,7 +298,7 @@ def test_the_price_on_the_list_is_used():
 
 
 def test_attempts_that_fail_are_not_counted_as_spent(monkeypatch):
-    monkeypatch.setattr("calib.judge._pace._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("calib.judge.calls.pace._FIRST_WAIT", 0.001)
     server, seen = Paid(), []
 
     async def shaky(request: dict) -> dict:

@@ -14,10 +14,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import calib
-from calib.judge import _extract
-from calib.judge._extract import Row, read_label
-from calib.judge._prompt import Scale
-from calib.judge._reply import Choice, decode
+from calib.judge.prompt import Scale
+from calib.judge.replies import extract as extraction
+from calib.judge.replies.extract import Row, read_label
+from calib.judge.replies.reply import Choice, decode
 
 FIVE, TEN, YES_NO = Scale(), Scale.of(*range(11)), Scale.of(no=0, yes=1)
 HUNDRED, HALVES, SIGNED = Scale.of(*range(101)), Scale.of(1, 1.5, 2), Scale.of(-1, 0, 1)
@@ -65,11 +65,11 @@ def in_json(*score: Token, close: Iterable[Token] = ("}",), reason: Iterable[str
 
 
 def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
-    return _extract.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
+    return extraction.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
 
 
 def has_logprobs(reply: dict) -> bool:
-    return _extract.has_logprobs(decode(reply).choices[0])
+    return extraction.has_logprobs(decode(reply).choices[0])
 
 
 def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[Row]:
@@ -80,7 +80,7 @@ def continued(reply: dict, goes_on: Callable[[str], dict], scale: Scale = TEN, a
     """The rows when every beginning that is left open is continued, as often as it takes."""
     choice, more = decode(reply).choices[0], dict[str, Choice]()
     while True:
-        reading = _extract.extract(choice, scale, answer, logprobs=True, continued=more)
+        reading = extraction.extract(choice, scale, answer, logprobs=True, continued=more)
         new = [one for one in reading.open if one.prefix not in more]
         if not new:
             return reading.rows
@@ -665,7 +665,7 @@ def test_the_noise_floor_is_off_and_counts_what_it_hides():
     choice = decode(stream(("4", {"4": 0.9, "1": 0.04, "5": 0.03, "2": 0.02, "x": 0.01}))).choices[0]
 
     def read(**options: float) -> list[Row]:
-        return _extract.extract(choice, FIVE, "label", logprobs=True, **options).rows
+        return extraction.extract(choice, FIVE, "label", logprobs=True, **options).rows
 
     assert shares(read()) == about({4.0: 0.9, 1.0: 0.04, 5.0: 0.03, 2.0: 0.02})
     assert read() == read(floor=0.0) == read(floor=0.02 - 1e-5)
@@ -859,11 +859,11 @@ def test_huge_candidates_are_read_in_time(piece):
 
 
 def test_what_is_remembered_is_bounded():
-    grammar = _extract._grammar(FIVE, "label")
-    for k in range(_extract._MEMORY + 100):
+    grammar = extraction._grammar(FIVE, "label")
+    for k in range(extraction._MEMORY + 100):
         grammar.meaning(f"token {k}")
     grammar.meaning("x" * 1000)
-    assert len(grammar.meanings) <= _extract._MEMORY + 1
+    assert len(grammar.meanings) <= extraction._MEMORY + 1
     assert max(map(len, grammar.meanings)) < 100
 
 
@@ -964,7 +964,7 @@ def test_the_rows_account_for_all_the_mass(top):
 def test_the_expectation_lies_between_its_bounds(first, second, floor):
     tokens = [(max(top, key=top.get), top) for top in (first, second)]
     choice = decode(stream(*tokens)).choices[0]
-    scores = summary(_extract.extract(choice, TEN, "label", logprobs=True, floor=floor).rows)
+    scores = summary(extraction.extract(choice, TEN, "label", logprobs=True, floor=floor).rows)
     assume(math.isfinite(scores["score"]))
     assert scores["low"] - 1e-9 <= scores["score"] <= scores["high"] + 1e-9
 

@@ -13,7 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _pace
+from calib.judge.calls import pace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import Running, message_key, serve
@@ -104,8 +104,8 @@ def clean(tmp_path_factory):
 @pytest.fixture
 def hurry(monkeypatch):
     """Some items fail ten times and more where two of three attempts fail: without half a minute between them."""
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.02)
-    monkeypatch.setattr(_pace, "_LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.02)
+    monkeypatch.setattr(pace, "_LONGEST_WAIT", 0.1)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _pace
-from calib.judge._store import Store
+from calib.judge.calls import pace
+from calib.judge.calls.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import serve, text_hash
@@ -355,7 +355,7 @@ class Ears:
 @pytest.fixture
 def ears(caplog, capfd, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.01)
     return Ears(caplog, capfd, tmp_path)
 
 

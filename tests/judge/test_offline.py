@@ -12,10 +12,10 @@ import pytest
 from scipy.stats import chisquare
 
 import calib
-from calib.judge._extract import extract
-from calib.judge._offline import complete
-from calib.judge._prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
-from calib.judge._reply import decode, to_json
+from calib.judge.offline import complete
+from calib.judge.prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge.replies.extract import extract
+from calib.judge.replies.reply import decode, to_json
 
 ITEMS, _ = calib.load_planted()
 FEW = ITEMS.iloc[[0, 5, 9]]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calib.judge import _pace
-from calib.judge._pace import Pace
-from calib.judge._transport import JudgeError, RejectedError, UnavailableError
+from calib.judge.calls import pace as pacing
+from calib.judge.calls.pace import Pace
+from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 
 
 class Clockwork(asyncio.SelectorEventLoop):
@@ -37,7 +37,7 @@ def played(main: Callable[[], Coroutine]) -> object:
     """Run to the end on a play clock."""
     loop = Clockwork()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_pace, "monotonic", loop.time)
+        patch.setattr(pacing, "monotonic", loop.time)
         try:
             return loop.run_until_complete(main())
         finally:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calib.judge import _prompt
-from calib.judge._prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge import prompt
+from calib.judge.prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
 
 TEMPLATE = "Steps: {{steps}}\n{{source}}\n{{output}}\nLabels: 1, 2"
 BARE = Prompt("quality", TEMPLATE, steps=("Read.", "Rate."))
@@ -100,7 +100,7 @@ def test_the_id_changes_with_what_is_sent(name):
 
 def test_the_id_changes_with_the_system_message(monkeypatch):
     before = BARE.id
-    monkeypatch.setattr(_prompt, "_SYSTEM", "Another one.")
+    monkeypatch.setattr(prompt, "_SYSTEM", "Another one.")
     assert BARE.id != before
 
 

@@ -15,12 +15,13 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _offline, _pace, _run
-from calib.judge._extract import Reading, Row
-from calib.judge._prompt import Prompt, Scale, geval_prompt
-from calib.judge._reply import decode
-from calib.judge._store import Store
-from calib.judge._transport import JudgeError, LogprobsError
+from calib.judge import offline
+from calib.judge.calls import pace, run
+from calib.judge.calls.store import Store
+from calib.judge.calls.transport import JudgeError, LogprobsError
+from calib.judge.prompt import Prompt, Scale, geval_prompt
+from calib.judge.replies.extract import Reading, Row
+from calib.judge.replies.reply import decode
 from calib.table import TableError
 
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -53,7 +54,7 @@ class Server:
         if len(self.requests) == self.fail_at:
             raise self.error
         body = request if self.logprobs else {k: v for k, v in request.items() if "logprobs" not in k}
-        reply = await _offline.complete(body)
+        reply = await offline.complete(body)
         self.served += 1
         return reply
 
@@ -69,7 +70,7 @@ def rated(complete: object, *, n: int = 12, prompt: object = PROMPT, store: obje
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.002)
+    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def test_two_runs_on_one_store_at_once(store):
 
 def test_another_reading_costs_nothing(store, monkeypatch):
     before = rated(Server(), store=store)
-    monkeypatch.setattr(_run, "extract", lambda *_, **__: Reading([Row(2.0, 1.0, "ok")], []))
+    monkeypatch.setattr(run, "extract", lambda *_, **__: Reading([Row(2.0, 1.0, "ok")], []))
     server = Server()
     after = rated(server, store=store)
     assert server.calls == 0
@@ -248,12 +249,12 @@ def test_what_is_no_completion_is_not_kept(store, junk):
 
 
 def plain(request: dict) -> dict:
-    return asyncio.run(_offline.complete(request))
+    return asyncio.run(offline.complete(request))
 
 
 def test_every_kind_of_callable_gives_the_same_ratings():
     async def in_bytes(request: dict) -> bytes:
-        return json.dumps(await _offline.complete(request)).encode()
+        return json.dumps(await offline.complete(request)).encode()
 
     def sync(request: dict) -> dict:
         return answers[json.dumps(request)]
@@ -265,7 +266,7 @@ def test_every_kind_of_callable_gives_the_same_ratings():
         in_bytes,
         sync,
         lambda request: json.dumps(sync(request)).encode(),
-        _offline.complete,
+        offline.complete,
     ):
         assert_frame_equal(rated(complete, method="logprob").drop(columns="run"), first.drop(columns="run"))
 
@@ -352,7 +353,7 @@ def test_auto_samples_where_token_probabilities_are_refused():
     async def complete(request: dict) -> dict:
         if "logprobs" in request:
             raise LogprobsError("not here")
-        return await _offline.complete(request)
+        return await offline.complete(request)
 
     with pytest.warns(UserWarning, match="gives no token probabilities"):
         ratings = rated(complete, method="auto")

@@ -16,9 +16,9 @@ from scipy.stats import chi2
 from tiny_model import serve
 
 import calib
-from calib.judge._extract import extract
-from calib.judge._prompt import Prompt, Scale
-from calib.judge._reply import decode
+from calib.judge.prompt import Prompt, Scale
+from calib.judge.replies.extract import extract
+from calib.judge.replies.reply import decode
 from calib.table import parse_scale
 
 for package in ("xllamacpp", "gguf"):
@@ -207,7 +207,7 @@ def test_several_choices_in_one_request_are_several_draws(drawn, store):
 
 
 def test_draws_asked_for_one_by_one(five, told, monkeypatch):
-    monkeypatch.setattr("calib.judge._run._CHOICES", ())
+    monkeypatch.setattr("calib.judge.calls.run._CHOICES", ())
     assert p_values(rated(five, method="sample", draws=100), told)[0].min() > 0.001
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mock_server import Options, Replies
 from test_extract import AGREE, BASE, FIVE, HUNDRED, STREAMS, TEN, VERDICT, YES_NO, in_json, said, stream
 
-from calib.judge._extract import extract
-from calib.judge._reply import Choice, Reply, answer_start, decode, offset, to_json, unmarked
+from calib.judge.replies.extract import extract
+from calib.judge.replies.reply import Choice, Reply, answer_start, decode, offset, to_json, unmarked
 
 
 def choice_of(body: bytes | dict) -> Choice:

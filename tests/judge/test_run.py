@@ -25,10 +25,10 @@ from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _pace, _run
-from calib.judge._prompt import Prompt, Scale
-from calib.judge._store import Store
-from calib.judge._transport import JudgeError, RejectedError, Transport, UnavailableError
+from calib.judge.calls import pace, run
+from calib.judge.calls.store import Store
+from calib.judge.calls.transport import JudgeError, RejectedError, Transport, UnavailableError
+from calib.judge.prompt import Prompt, Scale
 
 FORM, THINK, JSON = (
     Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning=reasoning, steps=())
@@ -69,7 +69,7 @@ def quick(monkeypatch):
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_BASE_URL")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.002)
+    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -226,12 +226,12 @@ def test_calls_go_out_no_faster_than_the_judge_may(limit):
 
 
 def test_each_of_several_choices_counts_as_tokens(monkeypatch):
-    async def call(self: _pace.Pace, attempt: object, tokens: int) -> object:
+    async def call(self: pace.Pace, attempt: object, tokens: int) -> object:
         counted.append(tokens)
         return await plain(self, attempt, tokens)
 
-    plain, counted = _pace.Pace.call, []
-    monkeypatch.setattr(_pace.Pace, "call", call)
+    plain, counted = pace.Pace.call, []
+    monkeypatch.setattr(pace.Pace, "call", call)
     with serve(mode="digit") as server:
         rated(server=server, n=2, method="sample", draws=17, max_tokens=50)
     _, *calls = counted  # the first one is the probe
@@ -457,7 +457,7 @@ class Short:
 
 def test_too_few_choices_are_reported_and_the_rest_is_asked_for_singly(store, monkeypatch):
     short = Short()
-    monkeypatch.setattr("calib.judge._rate.wrap", lambda *_: Transport("short", None, short, choices=True))
+    monkeypatch.setattr("calib.judge.calls.rate.wrap", lambda *_: Transport("short", None, short, choices=True))
     note = r"^4 replies had fewer choices than were asked for; the rest came singly\.$"
     with pytest.warns(UserWarning, match=note):
         ratings = rated(short, n=4, draws=10, store=store)
@@ -727,8 +727,8 @@ def test_with_a_store_there_is_no_other_file(folder, store):
 SCRIPT = """
 import sys, time, hashlib
 import pandas as pd
-import calib, calib.judge._rate
-from calib.judge._prompt import Prompt
+import calib, calib.judge.calls.rate
+from calib.judge.prompt import Prompt
 url, store, start, n = sys.argv[1:]
 prompt = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 items = pd.DataFrame({"item": [f"i{k}" for k in range(int(n))], "output": [f"Text {k}." for k in range(int(n))]})
@@ -783,7 +783,7 @@ def test_the_bar_shows_how_far_it_is_what_it_costs_and_how_replies_read(capsys, 
         usage = {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
         return said("no idea" if number_of(request) % 4 == 0 else "4") | usage
 
-    monkeypatch.setattr(_run, "_SHOW_EVERY", 0.005)
+    monkeypatch.setattr(run, "_SHOW_EVERY", 0.005)
     rated(complete, n=40, progress=True, price=(10.0, 100.0), concurrency=2)
     out, err = capsys.readouterr()
     assert not out

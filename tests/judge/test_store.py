@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calib.judge._reply import decode
-from calib.judge._store import Store
+from calib.judge.calls.store import Store
+from calib.judge.replies.reply import decode
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
 TEXT = st.text(st.characters(exclude_categories=()))  # half characters too
@@ -228,7 +228,7 @@ def test_many_may_open_a_new_file_at_once(tmp_path):
 def test_what_was_committed_outlives_a_killed_process(tmp_path):
     path = tmp_path / "replies.sqlite"
     code = (
-        "import os, sys; from calib.judge._store import Store; store = Store(sys.argv[1])\n"
+        "import os, sys; from calib.judge.calls.store import Store; store = Store(sys.argv[1])\n"
         "body = b'{\"choices\": [{}]}'\n"
         "for i in range(5): store.put([str(i)], {}, body)\n"
         "store.commit(); store.put(['late'], {}, body); os._exit(9)"

@@ -20,9 +20,9 @@ from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge import _offline, _pace
-from calib.judge._prompt import Prompt
-from calib.judge._transport import (
+from calib.judge import offline
+from calib.judge.calls import pace
+from calib.judge.calls.transport import (
     OPENAI,
     JudgeError,
     LogprobsError,
@@ -35,6 +35,7 @@ from calib.judge._transport import (
     redact,
     wrap,
 )
+from calib.judge.prompt import Prompt
 
 TOP = {"4": 0.7, "5": 0.2, "3": 0.05, "x": 0.03}
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -98,7 +99,7 @@ def environment(monkeypatch):
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(_pace, "_FIRST_WAIT", 0.002)
+    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -539,7 +540,7 @@ def test_it_neither_fetches_prices_nor_repeats_calls_nor_warns(litellm, server, 
 
 def test_the_offline_judge_is_its_own_transport():
     transport = connect("offline", None)
-    assert (transport.name, transport.endpoint, transport.complete) == ("offline", None, _offline.complete)
+    assert (transport.name, transport.endpoint, transport.complete) == ("offline", None, offline.complete)
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])

@@ -794,7 +794,7 @@ def test_a_failed_call_ends_with_1(run, files, tmp_path, monkeypatch):
     async def fail(request):
         raise OSError("the line is dead")
 
-    monkeypatch.setattr("calib.judge._offline.complete", fail)
+    monkeypatch.setattr("calib.judge.offline.complete", fail)
     code, _, err = run(
         "rate", files["items"], "--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv"
     )

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, report
-from calib._report import conclusions
+from calib.report.report import conclusions
 from calib.stats import (
     CalibWarning,
     Interval,

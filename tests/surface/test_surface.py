@@ -12,27 +12,17 @@ import pytest
 import calib
 
 PACKAGE = Path(calib.__file__).parent
-# higher numbers may import lower ones; equal numbers may not, unless they are of one package
-LAYERS = {
-    "calib.cli": 10,
-    "calib._report": 9,
-    "calib.plot": 8,
-    "calib._plot_draws": 7,
-    "calib._figure": 3,
-    "calib.datasets": 7,
-    "calib._plan": 6,
-    "calib._prompts": 5,
-    "calib._agree": 4,
-    "calib._analyze": 4,
-    "calib.judge": 4,
-    "calib._planted": 4,
-    "calib._draws": 4,
-    "calib._pairs": 3,
-    "calib._results": 2,
-    "calib._scores": 2,
-    "calib.stats": 1,
-    "calib.table": 1,
-    "calib._version": 0,
+TOPICS = ("agreement", "distributions", "draws", "means", "prompts", "planning")
+RESERVED = ("verbs", "plots", "words", "commands")
+# what a module of each kind may import besides its own kind; a name is the module or package, up to the dot
+STATISTICS = {
+    # a topic may use the statistic files of those named here
+    "agreement": (),
+    "distributions": ("agreement",),
+    "draws": ("agreement", "distributions"),
+    "means": (),
+    "prompts": ("means",),
+    "planning": ("means", "prompts"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 DOWNLOADS = {
@@ -67,7 +57,7 @@ def test_each_name_resolves(name):
 
 def test_dir_is_all_and_another_name_is_an_attribute_error():
     assert sorted(dir(calib)) == sorted(calib.__all__)
-    with pytest.raises(AttributeError, match="module 'calib' has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match=r"calib.* attribute .?nonsense"):
         calib.nonsense  # noqa: B018
 
 
@@ -86,7 +76,7 @@ def test_import_calib_loads_nothing_heavy():
 
 
 def test_import_calib_stats_loads_no_table_and_no_model():
-    loaded = loaded_by("import calib.stats")
+    loaded = loaded_by("import calib.stats; calib.stats.ppi_mean, calib.stats.agreement")
     assert "scipy" in loaded
     assert not loaded & set(HEAVY)
 
@@ -108,6 +98,9 @@ def modules() -> dict[str, ast.Module]:
     return parsed
 
 
+MODULES = modules()
+
+
 def imports(tree: ast.Module) -> set[tuple[str, bool]]:
     """Each imported module, and whether it is loaded when the module is."""
     found = set()
@@ -117,8 +110,9 @@ def imports(tree: ast.Module) -> set[tuple[str, bool]]:
             found.update((alias.name, at_load) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            names = [f"calib.{alias.name}" for alias in node.names] if node.module == "calib" else [node.module]
-            found.update((name, at_load) for name in names)
+            for alias in node.names:  # `from package import module` names the module
+                inner = f"{node.module}.{alias.name}"
+                found.add((inner if inner in MODULES else node.module, at_load))
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         types_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for child in ast.iter_child_nodes(node):
@@ -128,38 +122,90 @@ def imports(tree: ast.Module) -> set[tuple[str, bool]]:
     return found
 
 
-def home(name: str) -> str:
-    """The layer's name of a module, or of a public name that is imported from `calib`."""
-    name = calib._HOMES.get(name.removeprefix("calib."), name)
-    return next((layer for layer in LAYERS if name == layer or name.startswith(layer + ".")), name)
+OURS = [name for name in MODULES if name not in ("calib", "calib.stats", "calib.plot")]
+# lower numbers are imported by higher ones; modules of one number see each other only inside one package
+ORDER = {
+    "calib._version": 0,
+    "calib.core": 1,
+    "statistics": 2,
+    "calib.stats": 3,
+    "calib.table": 3,
+    "calib.tables": 4,
+    "calib.judge": 5,
+    "calib.datasets": 6,
+    "verbs": 5,
+    "plots": 5,
+    "calib.plot": 6,
+    "words": 7,
+    "calib.report": 8,
+    "calib.console": 9,
+    "commands": 10,
+    "calib.cli": 11,
+}
 
 
-OURS = [name for name in modules() if name != "calib"]
+def kind(name: str) -> str:
+    """Which rule a module goes by: the reserved file name within a topic, else its package."""
+    last = name.rsplit(".", maxsplit=1)[-1]
+    if last in RESERVED:
+        return last
+    if name.startswith("calib.analysis"):
+        return "statistics"
+    return ".".join(name.split(".")[:2])
+
+
+def topic(name: str) -> str:
+    return name.split(".")[2] if name.startswith("calib.analysis.") else ""
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_imports_go_down_only(name):
-    mine = home(name)
-    for imported, _ in imports(modules()[name]):
+    for imported, _at_load in imports(MODULES[name]):
         if imported == "calib":
-            assert mine == "calib.cli", f"{name} imports calib itself, which resolves to any layer"
-        elif imported.startswith("calib.") and home(imported) != mine:
-            assert LAYERS[home(imported)] < LAYERS[mine], f"{name} imports {imported}"
+            assert kind(name) in ("commands", "calib.cli", "calib.console"), f"{name} imports calib itself"
+        elif imported.startswith("calib.") and kind(imported) != kind(name):
+            assert ORDER[kind(imported)] < ORDER[kind(name)], f"{name} imports {imported}"
+        elif kind(name) == "statistics" and imported.startswith("calib.") and topic(imported) != topic(name):
+            assert topic(imported) in STATISTICS[topic(name)], f"{name} imports {imported}"
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if name.startswith("calib.stats")])
-def test_the_statistics_need_numpy_and_scipy_alone(name):
-    for imported, at_load in imports(modules()[name]):
+@pytest.mark.parametrize("name", OURS)
+def test_only_reserved_file_names_see_tables_and_pictures(name):
+    """In `core` and in a topic: arrays, numpy, scipy, and statsmodels or scikit-learn inside a function."""
+    if kind(name) not in ("statistics", "calib.core"):
+        return
+    for imported, at_load in imports(MODULES[name]):
         top = imported.split(".")[0]
-        ours = imported.startswith("calib.stats") or imported == "calib._version"
+        ours = kind(imported) in ("statistics", "calib.core", "calib._version")
         free = top in sys.stdlib_module_names or top in ("numpy", "scipy") or ours
-        assert free or (top in ("pandas", "statsmodels") and not at_load), f"{name} imports {imported}"
+        late = ("pandas", "statsmodels", "sklearn", "threadpoolctl")
+        assert free or (top in late and not at_load), f"{name} imports {imported}"
+
+
+def test_no_module_imports_itself_in_a_circle():
+    after = {
+        name: {other for other, at_load in imports(tree) if at_load and other in OURS} for name, tree in MODULES.items()
+    }
+    while True:
+        free = [name for name, needs in after.items() if not needs]
+        if not free:
+            break
+        after = {name: needs - set(free) for name, needs in after.items() if name not in free}
+    assert not after, f"in a circle: {sorted(after)}"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_no_private_name_is_imported(name):
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("calib"):
+            private = [alias.name for alias in node.names if alias.name[0] == "_" and alias.name[:2] != "__"]
+            assert not private, f"{name} imports {private} from {node.module}"
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_heavy_imports_stand_inside_functions(name):
     late = {"litellm", "matplotlib", "statsmodels"} - ({"matplotlib"} if name == "calib.plot" else set())
-    assert not {imported.split(".")[0] for imported, at_load in imports(modules()[name]) if at_load} & late
+    assert not {imported.split(".")[0] for imported, at_load in imports(MODULES[name]) if at_load} & late
 
 
 # --- docstrings -------------------------------------------------------------------------------------------------
@@ -168,7 +214,7 @@ def test_heavy_imports_stand_inside_functions(name):
 def public_functions() -> dict[str, object]:
     """Every function that `calib` or one of its public modules shows."""
     spaces = [(calib, calib.__all__)]
-    for name in calib._MODULES:
+    for name in ("datasets", "plot", "stats", "table"):
         try:
             module = import_module(f"calib.{name}")
         except ModuleNotFoundError:

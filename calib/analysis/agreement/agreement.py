@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._levels import (
+from calib.analysis.agreement.coefficients import PAIR_SUMS, levels_of, weighted_correlation
+from calib.analysis.agreement.levels import (
     Design,
     LeftOut,
     average,
@@ -24,7 +22,10 @@ from calib.stats._levels import (
     system_means,
     within,
 )
-from calib.stats._ranks import PAIR_SUMS, levels_of, ratio, weighted_correlation
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import ratio
+from calib.core.result import Interval, Result, bracket, short
 
 METHODS = {
     "spearman": "Spearman rho",
@@ -286,12 +287,12 @@ def agreement(
     >>> two.estimate, two.n_groups
     (0.75, 2)
     """
-    _check.choice(method, "method", tuple(METHODS))
-    _check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
-    _check.choice(constant, "constant", ("skip", "zero"))
-    _check.choice(missing, "missing", ("drop", "zero"))
-    level_wanted = _check.probability(confidence_level, "confidence_level")
-    _check.whole(n_resamples, "n_resamples", least=1)
+    check.choice(method, "method", tuple(METHODS))
+    check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
+    check.choice(constant, "constant", ("skip", "zero"))
+    check.choice(missing, "missing", ("drop", "zero"))
+    level_wanted = check.probability(confidence_level, "confidence_level")
+    check.whole(n_resamples, "n_resamples", least=1)
     rules = {"level": level, "method": method, "constant": constant}
     whole, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
     design = condensed(whole)
@@ -339,9 +340,9 @@ def check_method(design: Design) -> None:
     """Refuse a method at a level where it has no meaning."""
     if design.method == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ValueError(f"`method` 'spa' must go with level 'system' and `groups`, but got {given}.")
+        raise ArgumentError("method", "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
     if design.method in NOT_OF_MEANS and design.level == "system":
-        raise ValueError(f"`method` {design.method!r} compares single scores, but got level 'system', that of means.")
+        raise ArgumentError("method", f"{design.method!r} compares single scores", "got level 'system', that of means")
 
 
 def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
@@ -374,7 +375,7 @@ def _average_other(correlations: Floats, constant: str) -> float:
 
 
 def _n_missing(x: ArrayLike, y: ArrayLike) -> int:
-    return int((np.isnan(_check.array(x, "x")) | np.isnan(_check.array(y, "y"))).sum())
+    return int((np.isnan(check.array(x, "x")) | np.isnan(check.array(y, "y"))).sum())
 
 
 def _under_other_missing(
@@ -386,7 +387,7 @@ def _under_other_missing(
     missing: str,
     found: float,
 ) -> float:
-    if not np.isnan(_check.array(x, "x")).any():
+    if not np.isnan(check.array(x, "x")).any():
         return found
     other = "drop" if missing == "zero" else "zero"
     return estimate(condensed(design_of(x, y, groups=groups, systems=systems, missing=other, **rules)[0]))
@@ -498,7 +499,7 @@ def _bootstrapped(
     spread, undefined = percentile_spread(resampled(design, BOOTSTRAPS[interval][0], n_resamples, rng), interval)
     warned += undefined
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return spread, warned
 
 
@@ -521,11 +522,11 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if name in BOOTSTRAPS[interval][0] and codes is None:
-            raise ValueError(f"`{name}` must be given for {interval!r}, but got None.")
+            raise ArgumentError(name, f"must be given for {interval!r}", "got None")
     if interval != "boot-items":
         return ()
     if design.level != "item":
-        raise ValueError(f"`{argument}` 'boot-items' must go with level 'item', but got {design.level!r}.")
+        raise ArgumentError(argument, "'boot-items' must go with level 'item'", f"got {design.level!r}")
     repeated = [
         name
         for name, codes, k in (("groups", design.group, design.n_groups), ("systems", design.system, design.n_systems))

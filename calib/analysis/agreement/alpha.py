@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._levels import multiplicities, recoded
+from calib.analysis.agreement.levels import multiplicities
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import recoded
+from calib.core.result import Interval, Result, bracket, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 NO_INTERVAL = Interval(float("nan"), float("nan"))
@@ -142,15 +143,15 @@ def krippendorff_alpha(
     (0.926, 4, 1)
     """
     table = rating_table(ratings, groups=groups)
-    _check.choice(metric, "metric", METRICS)
-    _check.choice(interval, "interval", ("jackknife", "bootstrap"))
-    level = _check.probability(confidence_level, "confidence_level")
+    check.choice(metric, "metric", METRICS)
+    check.choice(interval, "interval", ("jackknife", "bootstrap"))
+    level = check.probability(confidence_level, "confidence_level")
     if metric == "ratio" and (table < 0).any():
-        raise ValueError(f"`ratings` must not be negative for metric 'ratio', but got {np.nanmin(table):g}.")
-    _check.whole(n_resamples, "n_resamples", least=1)
+        raise ArgumentError("ratings", "must not be negative for metric 'ratio'", f"got {np.nanmin(table):g}")
+    check.whole(n_resamples, "n_resamples", least=1)
     paired = np.isfinite(table).sum(axis=1) > 1
     used = table[paired]
-    group = None if groups is None else recoded(_check.codes(groups, "groups")[paired])
+    group = None if groups is None else recoded(check.codes(groups, "groups")[paired])
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums if group is None else _sum_within(sums, group)
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
@@ -388,7 +389,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     {'ICC(1)': 0.17, 'ICC(C,1)': 0.71, 'ICC(C,k)': 0.91, 'ICC(A,1)': 0.29, 'ICC(A,k)': 0.62}
     """
     table = rating_table(ratings)
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
     squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
@@ -469,10 +470,10 @@ def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, l
 
 
 def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
-    table = _check.array(ratings, "ratings", ndim=2)
+    table = check.array(ratings, "ratings", ndim=2)
     if table.shape[1] < 2:
-        raise ValueError(f"`ratings` must have at least 2 columns, one for each rater, but got {table.shape[1]}.")
-    _check.same_length(ratings=table, **others)
+        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
+    check.same_length(ratings=table, **others)
     return table
 
 

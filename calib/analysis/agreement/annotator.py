@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.stats import _check
-from calib.stats._agreement import agreement
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Result, short
+from calib.analysis.agreement.agreement import agreement
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Result, short
 
 SCORES = ("auto", "accuracy", "rmse")
 
@@ -169,20 +169,20 @@ def alternative_annotator_test(
     the test says nothing for this judge.
     """
     scores, table, names = _coded(judge, ratings)
-    _check.same_length(ratings=table, judge=scores, groups=groups)
+    check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
-        raise ValueError(f"`ratings` must have at least 3 columns, one for each annotator, but got {table.shape[1]}.")
-    _check.choice(score, "score", SCORES)
+        raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
+    check.choice(score, "score", SCORES)
     if names and score == "rmse":
-        raise ValueError("`score` must be 'accuracy' for names, but got 'rmse'.")
+        raise ArgumentError("score", "must be 'accuracy' for names", "got 'rmse'")
     kind = score if score != "auto" else "accuracy" if names else "rmse"
     if not 0 <= epsilon < 1:
-        raise ValueError(f"`epsilon` must be at least 0 and below 1, but got {epsilon!r}.")
-    group = None if groups is None else _check.codes(groups, "groups")
+        raise ArgumentError("epsilon", "must be at least 0 and below 1", f"got {epsilon!r}")
+    group = None if groups is None else check.codes(groups, "groups")
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     table, group = table[keep], None if group is None else group[keep]
     benches = [_bench(table, j, kind) for j in range(table.shape[1])]
-    how: dict[str, Any] = {"epsilon": float(epsilon), "q": _check.probability(q, "q"), "group": group}
+    how: dict[str, Any] = {"epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
     found = _outcome(scores[keep], benches, **how)
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
@@ -214,16 +214,16 @@ def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[s
     given = {"judge": np.asarray(judge, dtype=object), "ratings": np.asarray(ratings, dtype=object)}
     names = sorted({label for values in given.values() for label in values.flat if isinstance(label, str)})
     if not names:
-        return _check.array(judge, "judge", ndim=1), _check.array(ratings, "ratings", ndim=2), []
+        return check.array(judge, "judge", ndim=1), check.array(ratings, "ratings", ndim=2), []
     place = {name: float(code) for code, name in enumerate(names)}
     coded = {}
     for what, values in given.items():
         number = next((v for v in values.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
-            raise ValueError(f"`{what}` must be all names or all numbers, as the other, but got {number!r}.")
+            raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
         codes = [place[label] if isinstance(label, str) else np.nan for label in values.flat]
         coded[what] = np.array(codes, dtype=float).reshape(values.shape)
-    return _check.array(coded["judge"], "judge", ndim=1), _check.array(coded["ratings"], "ratings", ndim=2), names
+    return check.array(coded["judge"], "judge", ndim=1), check.array(coded["ratings"], "ratings", ndim=2), names
 
 
 def _said(label: float | str) -> str:
@@ -284,7 +284,7 @@ def _p_value(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float
     k = len(parts)
     if k < 2:
         what = "items" if group is None else "groups"
-        raise ValueError(f"`ratings` must have at least 2 {what} in each column, but column {j} has {k} to compare.")
+        raise ArgumentError("ratings", f"must have at least 2 {what} in each column", f"column {j} has {k} to compare")
     std_error = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / len(loss)
     if std_error < 1e-12:
         return 0.0 if mean < epsilon else 1.0

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from calib.stats._check import Codes, Floats
+from calib.core.check import Codes, Floats
+from calib.core.numeric import ratio
 
 # the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
 # pairs not tied in x, in y, in either
@@ -94,12 +95,6 @@ def _chunks(rows: Floats, width: int, most: int = CHUNK) -> Iterator[Floats]:
     step = max(1, most // max(width, 1))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
-
-
-def ratio(top: Any, bottom: Any) -> Floats:
-    """A quotient that is NaN where its denominator is not above 0."""
-    top, bottom = np.broadcast_arrays(np.asarray(top, dtype=float), np.asarray(bottom, dtype=float))
-    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
 
 def levels_of(values: Floats) -> Codes:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
-from calib.stats import _check
-from calib.stats._agreement import (
+from calib.analysis.agreement.agreement import (
     BOOTSTRAPS,
     METHODS,
     NO_SPREAD,
@@ -27,10 +26,22 @@ from calib.stats._agreement import (
     tie_rates,
     warnings_of_bootstrap,
 )
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._levels import Design, LeftOut, design_of, draws, estimate, exchanged, left_out, under, within
-from calib.stats._ranks import SHARES
+from calib.analysis.agreement.coefficients import SHARES
+from calib.analysis.agreement.levels import (
+    Design,
+    LeftOut,
+    design_of,
+    draws,
+    estimate,
+    exchanged,
+    left_out,
+    under,
+    within,
+)
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import adjusted
+from calib.core.result import Interval, Result, bracket, short
 
 TESTS = (
     "jackknife", "boot-both", "boot-groups", "boot-systems", "boot-items", "perm-cells", "perm-axes", "williams"
@@ -240,15 +251,15 @@ def compare(
     >>> print(result.conclusion)
     close agrees with the human scores more than far does (about new items, each independent of the others).
     """
-    _check.choice(test, "test", ("auto", *TESTS))
+    check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
-    _check.choice(method, "method", tuple(METHODS))
-    _check.choice(constant, "constant", ("skip", "zero"))
-    _check.choice(missing, "missing", ("drop", "zero"))
-    level_wanted = _check.probability(confidence_level, "confidence_level")
-    _check.whole(n_resamples, "n_resamples", least=1)
+    check.choice(method, "method", tuple(METHODS))
+    check.choice(constant, "constant", ("skip", "zero"))
+    check.choice(missing, "missing", ("drop", "zero"))
+    level_wanted = check.probability(confidence_level, "confidence_level")
+    check.whole(n_resamples, "n_resamples", least=1)
     if isinstance(names, str) or len(names) != 2:
-        raise ValueError(f"`names` must be two, but got {names!r}.")
+        raise ArgumentError("names", "must be two", f"got {names!r}")
     rules = {"level": level, "method": method, "constant": constant}
     one, two, n_missing = _both(x1, x2, y, groups, systems, missing, rules)
     one, two, n_skipped = _common(one, two)
@@ -260,7 +271,7 @@ def compare(
     spread, interval, p_value, undefined = _tested(one, two, (first, second), test, level_wanted, n_resamples, source)
     warned += undefined
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return Comparison(
         estimate=difference,
         std_error=spread.std_error,
@@ -301,8 +312,8 @@ def _both(
     rules: dict[str, str],
 ) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored."""
-    a, b, c = (_check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
-    _check.same_length(x1=a, x2=b, y=c, groups=groups, systems=systems)
+    a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
+    check.same_length(x1=a, x2=b, y=c, groups=groups, systems=systems)
     n_missing = int((~np.isfinite(a + b + c)).sum())
     if missing == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
@@ -343,13 +354,14 @@ def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
         return warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
-            raise ValueError(f"`{name}` must be given for 'perm-axes', but got None.")
+            raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
     if test != "williams":
         return ()
     if (design.level, design.method) != ("item", "pearson"):
-        raise ValueError(
-            f"`test` 'williams' must go with level 'item' and method 'pearson', "
-            f"but got {design.level!r} and {design.method!r}."
+        raise ArgumentError(
+            "test",
+            "'williams' must go with level 'item' and method 'pearson'",
+            f"got {design.level!r} and {design.method!r}",
         )
     return ("Williams's test takes items as independent, but groups or systems repeat",) if design.repeats else ()
 
@@ -470,7 +482,7 @@ def _permutation(
 ) -> float:
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.method == "spa":
-        raise ValueError(f"`test` {test!r} must go with another method than 'spa'.")
+        raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
     alike = one.method in ("kappa", *SHARES)  # what asks for the human's very scale is exchanged as it is
     first, second = (one, two) if alike else (_standardised(one), _standardised(two))
     seen, used, step = 0, 0, max(1, 4_000_000 // max(one.n, 1))
@@ -656,14 +668,14 @@ def rank_judges(
     >>> result.clusters
     (1, 1, 2)
     """
-    _check.choice(correction, "correction", CORRECTIONS)
+    check.choice(correction, "correction", CORRECTIONS)
     if not isinstance(judges, Mapping):
-        raise ValueError(f"`judges` must be a mapping of names to scores, but got {type(judges).__name__}.")
+        raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
     if len(judges) < 2:
-        raise ValueError(f"`judges` must hold two judges or more, but got {len(judges)}.")
+        raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
     rules |= {"constant": constant, "missing": missing, "confidence_level": confidence_level}
-    target, columns = _check.array(y, "y", ndim=1), _columns(judges, y)
+    target, columns = check.array(y, "y", ndim=1), _columns(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
     shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
@@ -697,16 +709,19 @@ def rank_judges(
 
 def _columns(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, Floats]:
     """The judges by name as text, each with a score at least."""
-    columns = {str(name): _check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
+    columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
     if len(columns) < len(judges):
-        raise ValueError(f"`judges` must have names that differ as text, but got {', '.join(map(repr, judges))}.")
+        raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
     for name, x in columns.items():
         if len(x) != len(np.asarray(y)):
-            raise ValueError(
-                f"`judges[{name!r}]` must have the length of `y` ({len(np.asarray(y))}), but got {len(x)}."
+            raise ArgumentError(
+                f"judges[{name!r}]",
+                f"must have the length of {{0}} ({len(np.asarray(y))})",
+                f"got {len(x)}",
+                mentions=("y",),
             )
         if not np.isfinite(x).any():
-            raise ValueError(f"`judges[{name!r}]` must have a score, but all are missing.")
+            raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     return columns
 
 
@@ -714,29 +729,8 @@ def _thin(n_missing: int, n: int) -> tuple[str, ...]:
     if n_missing <= _MANY_LACK * n:
         return ()
     text = f"{n_missing} of {n} items are left out because some judge has no score there: compare judges two by two"
-    _check.warn(text)
+    check.warn(text)
     return (text,)
-
-
-def adjusted(p_values: ArrayLike, correction: str) -> Floats:
-    """P-values for many tests; NaN stays NaN and is not counted.
-
-    Examples
-    --------
-    >>> adjusted([0.01, 0.04, 0.03], "holm"), adjusted([0.01, 0.04, 0.03], "bh")
-    (array([0.03, 0.06, 0.06]), array([0.03, 0.04, 0.04]))
-    """
-    p = np.asarray(p_values, dtype=float)
-    out, known = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    m = len(order)
-    if correction == "holm":
-        out[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
-    elif correction == "bh":
-        out[order] = np.minimum.accumulate((p[order] * m / np.arange(1, m + 1))[::-1])[::-1]
-    else:
-        out[order] = p[order]
-    return np.asarray(np.minimum(out, 1.0))
 
 
 def _square(upper: ArrayLike, k: int) -> Floats:

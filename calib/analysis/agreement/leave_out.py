@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib.stats._check import Codes, Floats
-from calib.stats._ranks import (
+from calib.analysis.agreement.coefficients import (
     CHUNK,
     PAIR_SUMS,
     PRODUCTS,
@@ -17,9 +16,10 @@ from calib.stats._ranks import (
     levels_of,
     midranks,
     pair_rows,
-    ratio,
     weighted_correlation,
 )
+from calib.core.check import Codes, Floats
+from calib.core.numeric import ratio
 
 
 def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
@@ -33,7 +33,7 @@ def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
     ----------
     x, y : ndarray, shape (n,)
     units : ndarray of int, shape (n,)
-        0..k-1, as `calib.stats._check.codes` gives them.
+        0..k-1, as `calib.core.check.codes` gives them.
     method : str
 
     Returns

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._leave_out import leave_out
-from calib.stats._ranks import (
+from calib.analysis.agreement.coefficients import (
     CHUNK,
     cells_of,
     coefficient,
     column_correlation,
     exchanged_pairs,
     levels_of,
-    ratio,
     replaced_correlation,
     row_correlation,
     settled,
     weighted_correlation,
 )
-from calib.stats._soft import soft_accuracy, soft_leave_out
+from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import ratio, recoded, row_means
 
 LEVELS = ("item", "group", "system")
 _FEW = 2000  # cells of a contingency table that stand for the items
@@ -88,24 +88,19 @@ def design_of(
     missing: str = "drop",
 ) -> tuple[Design, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
-    first, second = _check.array(x, "x", ndim=1), _check.array(y, "y", ndim=1)
-    _check.same_length(x=first, y=second, groups=groups, systems=systems)
-    _check.choice(level, "level", LEVELS)
+    first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
+    check.same_length(x=first, y=second, groups=groups, systems=systems)
+    check.choice(level, "level", LEVELS)
     for name, labels in (("group", groups), ("system", systems)):
         if level == name and labels is None:
-            raise ValueError(f"`{name}s` must be given for level {name!r}, but got None.")
-    group = None if groups is None else _check.codes(groups, "groups")
-    system = None if systems is None else _check.codes(systems, "systems")
+            raise ArgumentError(f"{name}s", f"must be given for level {name!r}", "got None")
+    group = None if groups is None else check.codes(groups, "groups")
+    system = None if systems is None else check.codes(systems, "systems")
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
     design = Design(first, second, group, system, level, method, constant)
     return design if keep.all() else design.only(keep), keep
-
-
-def recoded(codes: Codes) -> Codes:
-    """Codes without gaps."""
-    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
 
 def condensed(design: Design) -> Design:
@@ -318,11 +313,6 @@ def _from_groups(design: Design) -> Parts:
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
     system, group = cells // g, cells % g
     return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
-
-
-def row_means(table: Floats) -> Floats:
-    """Means over the last axis of what is there; NaN where nothing is."""
-    return ratio(np.nansum(table, axis=-1), np.isfinite(table).sum(axis=-1))
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calib.stats import _check
-from calib.stats._agreement import agreement
-from calib.stats._alpha import (
+from calib.analysis.agreement.agreement import agreement
+from calib.analysis.agreement.alpha import (
     ICC,
     NO_INTERVAL,
     Alpha,
@@ -23,11 +22,12 @@ from calib.stats._alpha import (
     rating_sums,
     rating_table,
 )
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._leave_out import leave_out
-from calib.stats._levels import recoded, row_means
-from calib.stats._ranks import cells_of, row_correlation, settled, weighted_correlation
+from calib.analysis.agreement.coefficients import cells_of, row_correlation, settled, weighted_correlation
+from calib.analysis.agreement.leave_out import leave_out
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import recoded, row_means
+from calib.core.result import Interval, Result, bracket, short
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
 
@@ -161,10 +161,12 @@ def human_ceiling(
     (0.923, 0.956, 0.034)
     """
     table = rating_table(ratings, judge=judge, groups=groups, systems=systems)
-    scores = None if judge is None else _check.array(judge, "judge", ndim=1)
-    cl = _check.probability(confidence_level, "confidence_level")
+    scores = None if judge is None else check.array(judge, "judge", ndim=1)
+    cl = check.probability(confidence_level, "confidence_level")
     if method == "spa":
-        raise ValueError("`method` must not be 'spa', which compares whole samples of systems, not one score of each.")
+        raise ArgumentError(
+            "method", "must not be 'spa', which compares whole samples of systems, not one score of each"
+        )
     keep = np.isfinite(table).sum(axis=1) > 1
     if scores is not None:
         keep &= np.isfinite(scores)
@@ -308,8 +310,8 @@ class _Design(NamedTuple):
 
 
 def _design(groups: Labels | None, systems: Labels | None, keep: NDArray[np.bool_]) -> _Design:
-    group = None if groups is None else recoded(_check.codes(groups, "groups")[keep])
-    system = None if systems is None else recoded(_check.codes(systems, "systems")[keep])
+    group = None if groups is None else recoded(check.codes(groups, "groups")[keep])
+    system = None if systems is None else recoded(check.codes(systems, "systems")[keep])
     return _Design(group, system, int(keep.sum()))
 
 
@@ -484,9 +486,9 @@ def disattenuated(
     (0.794, 0.936, 0.821)
     """
     table = rating_table(ratings, judge=judge, groups=groups, systems=systems)
-    scores = _check.array(judge, "judge", ndim=1)
-    least = _check.probability(min_reliability, "min_reliability")
-    cl = _check.probability(confidence_level, "confidence_level")
+    scores = check.array(judge, "judge", ndim=1)
+    least = check.probability(min_reliability, "min_reliability")
+    cl = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).all(axis=1) & np.isfinite(scores)
     design = _design(groups, systems, keep)
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
@@ -636,7 +638,7 @@ def reliability(
     """
     design: dict[str, Any] = {"groups": groups, "systems": systems, "confidence_level": confidence_level}
     cl: dict[str, Any] = {"confidence_level": confidence_level}
-    least: dict[str, Any] = {"min_reliability": _check.probability(min_reliability, "min_reliability")}
+    least: dict[str, Any] = {"min_reliability": check.probability(min_reliability, "min_reliability")}
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, **cl),
         icc=icc(ratings, **cl),

@@ -14,8 +14,8 @@ from itertools import product
 
 import numpy as np
 
-from calib.stats._check import Floats
-from calib.stats._ranks import ratio
+from calib.core.check import Floats
+from calib.core.numeric import ratio
 
 _FLIPS = 1000
 _ALL = 10  # groups up to which all signs are gone through

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Result, short
-from calib.stats._levels import Design, design_of, members_of, table_of
-from calib.stats._ranks import ratio
+from calib.analysis.agreement.levels import Design, design_of, members_of, table_of
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import ratio
+from calib.core.result import Result, short
 
 _MOST = 20_000_000  # pairs
 
@@ -108,7 +108,7 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     _check_size(design)
     distance, tied, concordant, weight, share = _pairs(design)
     if not len(distance):
-        raise ValueError(f"`x` must hold two scored items in some group, but has no pair among {design.n} items.")
+        raise ArgumentError("x", "must hold two scored items in some group", f"has no pair among {design.n} items")
     epsilons, accuracies = _accuracies(distance, tied * weight, concordant * weight)
     # what differs by rounding alone is the same accuracy, and the smallest epsilon is taken
     best = int(np.flatnonzero(accuracies >= accuracies.max() - 1e-12)[0])
@@ -130,7 +130,9 @@ def _check_size(design: Design) -> None:
     sizes = np.array([design.n]) if design.group is None else np.bincount(design.group)
     pairs = int((sizes * (sizes - 1)).sum()) // 2
     if pairs > _MOST:
-        raise ValueError(f"`x` must have at most {_MOST:,} pairs (within `groups`), but has {pairs:,}.")
+        raise ArgumentError(
+            "x", f"must have at most {_MOST:,} pairs (within {{0}})", f"has {pairs:,}", mentions=("groups",)
+        )
 
 
 def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import WHO, Pair, labels_in, pairs_of, ready, seen, slices
-from calib._results import Results
-from calib.table import TableError
+from calib.core.check import ArgumentError
+from calib.table import TableArgumentError, TableError
+from calib.tables.pairs import WHO, Pair, labels_in, pairs_of, ready, seen, slices
+from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
 
@@ -97,10 +98,12 @@ def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[
         return (rules,)
     if convention not in stats.CONVENTIONS:
         known = ", ".join(map(repr, stats.CONVENTIONS))
-        raise ValueError(f"`convention` must be one of {known}, but got {convention!r}.")
+        raise ArgumentError("convention", f"must be one of {known}", f"got {convention!r}")
     for name, value in rules.items():
         if value != _DEFAULTS[name]:
-            raise ValueError(f"`{name}` is set by `convention` {convention!r}, but got {value!r} beside it.")
+            raise ArgumentError(
+                name, f"is set by {{0}} {convention!r}", f"got {value!r} beside it", mentions=("convention",)
+            )
     return stats.CONVENTIONS[convention]
 
 
@@ -109,7 +112,7 @@ def _agreement(pair: Pair, rules: dict[str, str], options: dict[str, Any]) -> st
     both = pair.both
     design = _design(both, rules["level"])
     if rules["missing"] not in ("drop", "zero"):
-        raise ValueError(f"`missing` must be one of 'drop', 'zero', but got {rules['missing']!r}.")
+        raise ArgumentError("missing", "must be one of 'drop', 'zero'", f"got {rules['missing']!r}")
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
@@ -285,8 +288,11 @@ def _judges(
             yield (names[str(a.label)], names[str(b.label)]), a.label, a.label["against"], frame.assign(**there)
     if not matched:
         held = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
-        raise TableError(
-            f"`scores_a` and `scores_b` must hold two judges of one criterion, but have {held[0]} and {held[1]}."
+        raise TableArgumentError(
+            "scores_a",
+            "and {0} must hold two judges of one criterion",
+            f"have {held[0]} and {held[1]}",
+            mentions=("scores_b",),
         )
 
 
@@ -434,7 +440,9 @@ def _panels(
     for criterion, rows in people.groupby("criterion", observed=True, sort=False):
         table, names = _raters(rows)
         if len(names) < least:
-            raise TableError(f"`human` must have {least} raters of {criterion!r} or more, but has {', '.join(names)}.")
+            raise TableArgumentError(
+                "human", f"must have {least} raters of {criterion!r} or more", f"has {', '.join(names)}"
+            )
         label = {"criterion": criterion, "n_raters": len(names)}
         if judges is None:
             found = True
@@ -452,7 +460,9 @@ def _panels(
             )
     if not found:
         held = "nothing" if judges is None else seen(judges)
-        raise TableError(f"`human` and `scores` must share a criterion, but have {seen(people)} and {held}.")
+        raise TableArgumentError(
+            "human", "and {0} must share a criterion", f"have {seen(people)} and {held}", mentions=("scores",)
+        )
 
 
 def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

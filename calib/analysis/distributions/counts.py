@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats
-from calib.stats._distribution import expectation
+from calib.analysis.distributions.distribution import expectation
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
 
 
 def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
@@ -18,20 +18,22 @@ def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
     >>> places_of([3, np.nan, 1], [3, 2, 1])
     array([ 2, -1,  0])
     """
-    labels, values = _check.array(y, name), np.sort(_check.array(levels, "levels", ndim=1))
+    labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
     if len(values) < 2 or not (np.diff(values) > 0).all():
-        raise ValueError(f"`levels` must be two or more distinct numbers, but got {list(map(float, values))}.")
+        raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")
     place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
     off = ~np.isnan(labels) & (values[place] != labels)
     if off.any():
-        raise ValueError(f"`{name}` must hold nothing but `levels` and NaN, but got {float(labels[off][0])}.")
+        raise ArgumentError(
+            name, "must hold nothing but {0} and NaN", f"got {float(labels[off][0])}", mentions=("levels",)
+        )
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
 
 
 def ascending(p: Floats, levels: ArrayLike) -> Floats:
     """The columns of `p` in ascending order of their levels."""
     expectation(p, levels)  # whose checks of `p` and `levels` are the ones that are wanted
-    return p[:, np.argsort(_check.array(levels, "levels", ndim=1))]
+    return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
 
 
 def tallied(places: Codes, k: int) -> Floats:
@@ -48,7 +50,7 @@ def tallied(places: Codes, k: int) -> Floats:
 
 def counts_of(counts: ArrayLike) -> Floats:
     """Numbers of draws of each level, in the last axis."""
-    draws = _check.array(counts, "counts")
+    draws = check.array(counts, "counts")
     if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
-        raise ValueError(f"`counts` must hold numbers of draws that are not negative, but got {counts!r}.")
+        raise ArgumentError("counts", "must hold numbers of draws that are not negative", f"got {counts!r}")
     return draws

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Floats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
 
 _DUST = 1e-12
 
@@ -192,7 +192,7 @@ def temper(p: ArrayLike, tau: float) -> Floats:
     """
     share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
     if not tau >= 0:
-        raise ValueError(f"`tau` must not be negative, but got {tau!r}.")
+        raise ArgumentError("tau", "must not be negative", f"got {tau!r}")
     with np.errstate(divide="ignore", over="ignore"):
         power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
         np.divide(power, tau, out=power, where=(power < 0) & (share > 0))
@@ -240,11 +240,11 @@ def expectation_bounds(
     (3.44, 3.6522)
     """
     weight, values = _weights(p, levels)
-    spare = _check.array(unseen, "unseen")
-    most = spare if cap is None else _check.array(cap, "cap")
+    spare = check.array(unseen, "unseen")
+    most = spare if cap is None else check.array(cap, "cap")
     for name, value in {"unseen": spare, "cap": most}.items():
         if (value < 0).any():
-            raise ValueError(f"`{name}` must not be negative, but got {float(value.min())}.")
+            raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
     low = _extreme(weight, values, spare, most)
     return low, -_extreme(weight, -values, spare, most)
 
@@ -264,18 +264,22 @@ def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floa
 
 
 def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
-    weight, values = _check.array(p, "p"), _check.array(levels, "levels")
+    weight, values = check.array(p, "p"), check.array(levels, "levels")
     if weight.ndim == 0 or not weight.shape[-1] or (weight < 0).any():
-        raise ValueError(f"`p` must hold weights of one level or more that are not negative, but got {p!r}.")
+        raise ArgumentError("p", "must hold weights of one level or more that are not negative", f"got {p!r}")
     if values.ndim == 0 or values.shape[-1] != weight.shape[-1]:
-        raise ValueError(
-            f"`levels` must have one value for each of the {weight.shape[-1]} entries of `p`, "
-            f"but got shape {values.shape}."
+        raise ArgumentError(
+            "levels",
+            f"must have one value for each of the {weight.shape[-1]} entries of {{0}}",
+            f"got shape {values.shape}",
+            mentions=("p",),
         )
     try:
         weight, values = np.broadcast_arrays(weight, values)
     except ValueError:
-        raise ValueError(f"`levels` must fit `p` of shape {weight.shape}, but got shape {values.shape}.") from None
+        raise ArgumentError(
+            "levels", f"must fit {{0}} of shape {weight.shape}", f"got shape {values.shape}", mentions=("p",)
+        ) from None
     return weight, values
 
 

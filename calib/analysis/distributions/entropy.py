@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats
-from calib.stats._counts import counts_of
-from calib.stats._distribution import entropy
-from calib.stats._ranks import ratio
+from calib.analysis.distributions.counts import counts_of
+from calib.analysis.distributions.distribution import entropy
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.numeric import ratio
 
 CORRECTIONS = ("miller-madow", "none")
 
@@ -50,7 +50,7 @@ def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> F
     """
     drawn = counts_of(counts)
     plug_in = entropy(drawn)
-    if _check.choice(correction, "correction", CORRECTIONS) == "none":
+    if check.choice(correction, "correction", CORRECTIONS) == "none":
         return plug_in
     return np.asarray(plug_in + ratio((drawn > 0).sum(axis=-1) - 1, 2 * drawn.sum(axis=-1)))[()]
 
@@ -90,12 +90,12 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
     (array([0.    , 0.4621, 0.6931]), array([0.    , 0.3466, 0.5411]))
     """
     drawn, sizes = counts_of(counts), np.asarray(n)
-    _check.choice(correction, "correction", CORRECTIONS)
+    check.choice(correction, "correction", CORRECTIONS)
     wrong = [size for size in sizes.ravel().tolist() if not (size >= 1 and size == int(size))]
     if wrong:
-        raise ValueError(f"`n` must be whole numbers of 1 or more, but got {wrong[0]!r}.")
+        raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
-        raise ValueError(f"`counts` must be whole numbers without replacement, but got {float(drawn.max())}.")
+        raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
     kinds, place = _kinds(drawn, replace)
     means = [_entropy_of(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
     if correction == "miller-madow":

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._counts import ascending, places_of, tallied
-from calib.stats._distribution import entropy, temper
-from calib.stats._entropy import expected_entropy, sampled_entropy
-from calib.stats._estimate import Result, short
-from calib.stats._temperature import draws_temperature
+from calib.analysis.distributions.counts import ascending, places_of, tallied
+from calib.analysis.distributions.distribution import entropy, temper
+from calib.analysis.distributions.entropy import expected_entropy, sampled_entropy
+from calib.analysis.distributions.temperature import draws_temperature
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Result, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,17 +150,17 @@ def distribution_fit(
     total variation 0.09907 between 2000 draws of 100 items and their probabilities,
     0.1056 from sampling alone; chi-square p = 0.781, draws at tau 1.012 (p = 0.75 for 1)
     """
-    draws = _check.array(samples, "samples", ndim=2)
-    share = temper(_check.array(p, "p", ndim=2), 1.0)
-    _check.same_length(samples=draws, p=share)
-    _check.whole(n_resamples, "n_resamples", least=1)
+    draws = check.array(samples, "samples", ndim=2)
+    share = temper(check.array(p, "p", ndim=2), 1.0)
+    check.same_length(samples=draws, p=share)
+    check.whole(n_resamples, "n_resamples", least=1)
     share = ascending(share, levels)
     counts = tallied(places_of(draws, levels, "samples"), share.shape[1])
     lost = int(counts[share == 0].sum())
     counts = np.where(share == 0, 0.0, counts)
     keep = (counts.sum(axis=1) > 0) & np.isfinite(share).all(axis=1)
     if not keep.any():
-        raise ValueError("`samples` and `p` must have an item with draws on levels that have mass.")
+        raise ArgumentError("samples", "and {0} must have an item with draws on levels that have mass", mentions=("p",))
     counts, share = counts[keep], share[keep]
     total = counts.sum(axis=1)
     found = _distances(counts, share)
@@ -237,5 +237,5 @@ def _impossible(lost: int, used: int) -> tuple[str, ...]:
         f"impossible_draws: {lost} of {lost + used} draws are of levels with probability 0, so they do not come from "
         "these probabilities; they are left out of every number"
     )
-    _check.warn(text)
+    check.warn(text)
     return (text,)

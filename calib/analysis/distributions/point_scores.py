@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._counts import tallied
-from calib.stats._distribution import expectation, median, temper
-from calib.stats._estimate import Result, short
-from calib.stats._levels import average
-from calib.stats._ranks import METHODS, coefficient, levels_of, settled
+from calib.analysis.agreement.coefficients import METHODS, coefficient, levels_of, settled
+from calib.analysis.agreement.levels import average
+from calib.analysis.distributions.counts import tallied
+from calib.analysis.distributions.distribution import expectation, median, temper
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Result, short
 
 READINGS = ("mean", "median", "mode", "draw")
 _COMPARED = ("pearson", "spearman", "kendall_a", "kendall", "kendall_c", "gamma", "pairs")
@@ -63,8 +63,8 @@ class PointScores(Result):
 
     def value(self, reading: str, method: str) -> float:
         """One coefficient of one reading."""
-        _check.choice(method, "method", self.methods)
-        place = READINGS.index(_check.choice(reading, "reading", READINGS))
+        check.choice(method, "method", self.methods)
+        place = READINGS.index(check.choice(reading, "reading", READINGS))
         return self.readings[place].estimates[self.methods.index(method)]
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -131,16 +131,18 @@ def point_scores(
     spearman with people, 300 items: mean 0.9118 (2 % ties), median 0.8673 (23 % ties),
     mode 0.7749 (22 % ties), draw 0.6001 (22 % ties)
     """
-    table, people = _check.array(scores, "scores", ndim=2), _check.array(human, "human", ndim=1)
-    _check.same_length(scores=table, human=people)
+    table, people = check.array(scores, "scores", ndim=2), check.array(human, "human", ndim=1)
+    check.same_length(scores=table, human=people)
     for method in methods:
-        _check.choice(method, "methods", METHODS)
+        check.choice(method, "methods", METHODS)
     if not len(methods):
-        raise ValueError("`methods` must name one coefficient at least.")
+        raise ArgumentError("methods", "must name one coefficient at least")
     values, weights = _weighed(table, levels)
     keep = np.isfinite(people) & (weights.sum(axis=1) > 0)
     if keep.sum() < 2:
-        raise ValueError(f"`scores` and `human` must both be there for two items at least, but are for {keep.sum()}.")
+        raise ArgumentError(
+            "scores", "and {0} must both be there for two items at least", f"are for {keep.sum()}", mentions=("human",)
+        )
     weights, people = weights[keep], people[keep]
     draws = table[keep] if levels is None else _drawn(weights, values, np.random.default_rng(rng))
     columns = {
@@ -165,13 +167,18 @@ def point_scores(
 def _weighed(table: Floats, levels: ArrayLike | None) -> tuple[Floats, Floats]:
     """Levels, and the weight of each for each item; draws are counted."""
     if levels is not None:
-        values = _check.array(levels, "levels", ndim=1)
+        values = check.array(levels, "levels", ndim=1)
         if values.shape != table.shape[1:]:
-            raise ValueError(
-                f"`levels` must have one value for each column of `scores` ({table.shape[1]}), but got {len(values)}."
+            raise ArgumentError(
+                "levels",
+                f"must have one value for each column of {{0}} ({table.shape[1]})",
+                f"got {len(values)}",
+                mentions=("scores",),
             )
         if (table < 0).any():
-            raise ValueError(f"`scores` must not be negative with `levels`, but got {float(np.nanmin(table))}.")
+            raise ArgumentError(
+                "scores", "must not be negative with {0}", f"got {float(np.nanmin(table))}", mentions=("levels",)
+            )
         return values, np.nan_to_num(table)
     values = np.unique(table[np.isfinite(table)])
     place = np.where(np.isfinite(table), np.searchsorted(values, table), -1)
@@ -210,5 +217,5 @@ def _unequal(readings: tuple[Reading, ...], ties_human: float, methods: Sequence
         f"{100 * few.ties:.0f} %, people {100 * ties_human:.0f} %; {' and '.join(names)} favor the one that ties "
         "more, so read Spearman or pairwise accuracy beside"
     )
-    _check.warn(text)
+    check.warn(text)
     return (text,)

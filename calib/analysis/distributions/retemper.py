@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats._check import Floats
-from calib.stats._counts import counts_of
-from calib.stats._distribution import entropy, expectation, temper
-from calib.stats._estimate import Result, short
+from calib.analysis.distributions.counts import counts_of
+from calib.analysis.distributions.distribution import entropy, expectation, temper
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Result, short
 
 _TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 
@@ -81,7 +81,7 @@ def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] 
     scores = np.atleast_1d(expectation(p, levels))
     n = int(np.isfinite(scores).sum())
     if not n:
-        raise ValueError("`p` must have mass for some item.")
+        raise ArgumentError("p", "must have mass for some item")
     tempered = [temper(p, tau) for tau in taus]
     return TemperatureCurve(
         taus=tuple(map(float, taus)),
@@ -131,9 +131,9 @@ def retemper(counts: ArrayLike, *, source: float, target: float, pseudocount: fl
     """
     draws = counts_of(counts)
     if not 0 < source < np.inf:
-        raise ValueError(f"`source` must be above 0 and finite, but got {source!r}.")
+        raise ArgumentError("source", "must be above 0 and finite", f"got {source!r}")
     for name, value in {"target": target, "pseudocount": pseudocount}.items():
         if not value >= 0:
-            raise ValueError(f"`{name}` must not be negative, but got {value!r}.")
+            raise ArgumentError(name, "must not be negative", f"got {value!r}")
     drawn = draws.sum(axis=-1, keepdims=True) > 0
     return temper(np.where(drawn, draws + pseudocount, np.nan), target / source)

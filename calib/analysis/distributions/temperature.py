@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._counts import ascending, places_of
-from calib.stats._distribution import expectation, temper
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._laws import quantile
-from calib.stats._units import units_of
+from calib.analysis.distributions.counts import ascending, places_of
+from calib.analysis.distributions.distribution import expectation, temper
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import quantile
+from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import units_of
 
 _DUST = 1e-20
 _FEW_GROUPS = 10
@@ -62,9 +62,11 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     array([0.    , 0.3333])
     """
     share, places = temper(p, 1.0), places_of(y, levels)
-    values = _check.array(levels, "levels", ndim=1)
+    values = check.array(levels, "levels", ndim=1)
     if share.shape[-1] != len(values):
-        raise ValueError(f"`levels` must have one value for each of {share.shape[-1]} entries, but got {len(values)}.")
+        raise ArgumentError(
+            "levels", f"must have one value for each of {share.shape[-1]} entries", f"got {len(values)}"
+        )
     below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
     reached = places[..., None] <= np.arange(len(values) - 1)
     score = np.mean((below - reached) ** 2, axis=-1)
@@ -231,9 +233,9 @@ def fit_temperature(
     >>> print(fit_temperature(p, y, [1, 2, 3, 4]))
     tau = 1.924, 95 % CI [1.544, 2.516], from 400 human labels: RPS 0.1909 -> 0.1842 (base rates 0.2016)
     """
-    _check.probability(confidence_level, "confidence_level")
+    check.probability(confidence_level, "confidence_level")
     shares, labels, unit, n_missing = _used(p, y, levels, groups, floor)
-    values = np.sort(_check.array(levels, "levels", ndim=1))
+    values = np.sort(check.array(levels, "levels", ndim=1))
     place = places_of(labels, values)
     log_p = _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
@@ -244,7 +246,7 @@ def fit_temperature(
     found = {"tau": _inverse(power)} | _scores(shares, _inverse(power), place, possible, values) | counts
     warned = _warnings(found, n_groups)
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return Temperature(
         std_error=std_error,
         interval=interval,
@@ -275,11 +277,11 @@ def _used(
     p: ArrayLike, y: ArrayLike, levels: ArrayLike, groups: Labels | None, floor: float
 ) -> tuple[Floats, Floats, Codes, int]:
     """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
-    weights, labels = _check.array(p, "p", ndim=2), _check.array(y, "y", ndim=1)
-    _check.same_length(p=weights, y=labels, groups=groups)
+    weights, labels = check.array(p, "p", ndim=2), check.array(y, "y", ndim=1)
+    check.same_length(p=weights, y=labels, groups=groups)
     weights = ascending(weights, levels)
     if not 0 <= floor < 1:
-        raise ValueError(f"`floor` must be at least 0 and below 1, but got {floor!r}.")
+        raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     shares = temper(temper(weights, 1.0) + floor, 1.0)
     keep = np.isfinite(labels) & np.isfinite(shares).all(axis=1)
     return shares[keep], labels[keep], units_of(groups, keep), int((~keep).sum())
@@ -295,9 +297,14 @@ def _enough(data: _Labelled) -> int:
     """The number of groups, once two of them at least can speak about temperature."""
     telling = np.bincount(data.group, _moments(1.0, data)[2]) > _DUST
     if telling.sum() < 2:
-        raise ValueError(
-            "`p` and `y` must have two independent labels at least of items with two possible levels of unlike "
-            f"probability, or temperature changes nothing, but got {int(telling.sum())}."
+        raise ArgumentError(
+            "p",
+            (
+                "and {0} must have two independent labels at least of items with two possible levels of "
+                "unlike probability, or temperature changes nothing"
+            ),
+            f"got {int(telling.sum())}",
+            mentions=("y",),
         )
     return len(telling)
 

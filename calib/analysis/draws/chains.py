@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._one_way import (
+from calib.analysis.draws.one_way import (
     CLIPPED,
     NONE,
     fitted,
@@ -25,8 +22,11 @@ from calib.stats._one_way import (
     read_draws,
     share,
 )
-from calib.stats._ranks import ratio
-from calib.stats._spearman_brown import TOLERANCE, rounded_up
+from calib.analysis.draws.spearman_brown import TOLERANCE, rounded_up
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import ratio
+from calib.core.result import Interval, Result, bracket, short
 
 _MOST = 1_000_000  # chains that a plan looks through
 
@@ -154,10 +154,12 @@ def chain_components(
     >>> round(result.between, 3), round(result.within, 3), round(result.share, 3)
     (0.093, 0.2, 0.682)
     """
-    first, second = _check.array(means, "means", ndim=2), not_negative(variances, "variances", 2)
-    level = _check.probability(confidence_level, "confidence_level")
+    first, second = check.array(means, "means", ndim=2), not_negative(variances, "variances", 2)
+    level = check.probability(confidence_level, "confidence_level")
     if first.shape != second.shape:
-        raise ValueError(f"`variances` must have the shape of `means` {first.shape}, but got {second.shape}.")
+        raise ArgumentError(
+            "variances", f"must have the shape of {{0}} {first.shape}", f"got {second.shape}", mentions=("means",)
+        )
     there = np.isfinite(first) & np.isfinite(second)
     read = read_draws(np.where(there, first, np.nan), "means", groups)
     noise = np.where(there, second, 0.0).sum(axis=1)[read.used]
@@ -169,7 +171,7 @@ def chain_components(
     clipped = float(chains.ratio[0]) < 0
     warned = (CLIPPED.format("item"),) if clipped else ()
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return ChainComponents(
         item=item,
         between=between,
@@ -282,13 +284,13 @@ def chain_plan(
     """
     for name, value in {"between": between, "within": within}.items():
         if not 0 <= value < math.inf:
-            raise ValueError(f"`{name}` must be a variance, 0 or more, but got {value!r}.")
+            raise ArgumentError(name, "must be a variance, 0 or more", f"got {value!r}")
     if (std_error is None) == (budget is None):
-        raise ValueError("`std_error` or `budget` must be given, and not both.")
+        raise ArgumentError("std_error", "or {0} must be given, and not both", mentions=("budget",))
     given = {"tokens_chain": tokens_chain, "tokens_label": tokens_label, "std_error": std_error, "budget": budget}
     for name, wanted in given.items():
         if wanted is not None and not 0 < wanted < math.inf:
-            raise ValueError(f"`{name}` must be above 0, but got {wanted!r}.")
+            raise ArgumentError(name, "must be above 0", f"got {wanted!r}")
     drawn = 0.0 if logprobs else within
     if budget is not None:
         chains, draws = _affordable(budget, tokens_chain, tokens_label, several=drawn > 0)
@@ -320,7 +322,7 @@ def _enough_chains(between: float, within: float, variance: float) -> tuple[Floa
 def _affordable(budget: float, chain: float, label: float, *, several: bool) -> tuple[Floats, Floats]:
     """Every number of chains that the budget allows, each with all the labels it allows."""
     if budget < chain + label:
-        raise ValueError(f"`budget` must pay for a chain and a label ({chain + label:g}), but got {budget!r}.")
+        raise ArgumentError("budget", f"must pay for a chain and a label ({chain + label:g})", f"got {budget!r}")
     chains = _range(1, int(_down(budget / (chain + label))))
     return chains, np.maximum(1, _down((budget / chains - chain) / label)) if several else np.ones(len(chains))
 

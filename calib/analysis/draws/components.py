@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._one_way import (
+from calib.analysis.draws.one_way import (
     CLIPPED,
     NONE,
     Fit,
@@ -27,8 +24,11 @@ from calib.stats._one_way import (
     share,
     sums_of,
 )
-from calib.stats._spearman_brown import attenuation, spearman_brown
-from calib.stats._units import units_of
+from calib.analysis.draws.spearman_brown import attenuation, spearman_brown
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +178,9 @@ def variance_components(
     >>> print(variance_components([[3, 4, 3], [1, 1, 2], [5, 5, 4], [2, 3, 2], [4, 4, 4]]))
     r = 0.16, 95 % CI [0.02822, 1.138]; a single draw has reliability 0.8621 (5 items, 3 draws each)
     """
-    draws = _check.array(samples, "samples", ndim=2)
-    _check.choice(method, "method", ("moments", "reml"))
-    level = _check.probability(confidence_level, "confidence_level")
+    draws = check.array(samples, "samples", ndim=2)
+    check.choice(method, "method", ("moments", "reml"))
+    level = check.probability(confidence_level, "confidence_level")
     read = read_draws(draws, "samples", groups)
     return _result(
         *fitted(moments if method == "moments" else reml, read.rows, read.unit),
@@ -235,12 +235,14 @@ def exact_components(
     >>> round(result.r, 3), round(result.icc, 3)
     (0.251, 0.8)
     """
-    means, spread = _check.array(expectation, "expectation", ndim=1), not_negative(variance, "variance", 1)
-    _check.same_length(expectation=means, variance=spread)
-    level = _check.probability(confidence_level, "confidence_level")
+    means, spread = check.array(expectation, "expectation", ndim=1), not_negative(variance, "variance", 1)
+    check.same_length(expectation=means, variance=spread)
+    level = check.probability(confidence_level, "confidence_level")
     used = np.isfinite(means) & np.isfinite(spread)
     if used.sum() < 2:
-        raise ValueError(f"`expectation` and `variance` must be known for two items at least, but got {used.sum()}.")
+        raise ArgumentError(
+            "expectation", "and {0} must be known for two items at least", f"got {used.sum()}", mentions=("variance",)
+        )
     unit = units_of(groups, used)
     return _result(
         *fitted(exact, sums_of(np.ones(len(unit), dtype=np.intp), means[used], spread[used]), unit),
@@ -269,7 +271,7 @@ def _result(
     warned: tuple[str, ...] = (CLIPPED.format("between"),) if ratio < 0 else ()
     warned += ("no_noise: all draws of each item are equal: no interval.",) if within == 0 else ()
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return VarianceComponents(
         within=within,
         between=between,

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.stats import _check
-from calib.stats._agreement import PRODUCT_MOMENTS
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._draws import variance_components
-from calib.stats._entropy import expected_entropy
-from calib.stats._estimate import Interval, Result, short
-from calib.stats._laws import two_sided
-from calib.stats._leave_out import leave_out
-from calib.stats._levels import row_means
-from calib.stats._ranks import CHUNK, coefficient, settled, weighted_correlation
-from calib.stats._ranks import METHODS as COEFFICIENTS
+from calib.analysis.agreement.agreement import PRODUCT_MOMENTS
+from calib.analysis.agreement.coefficients import CHUNK, coefficient, settled, weighted_correlation
+from calib.analysis.agreement.coefficients import METHODS as COEFFICIENTS
+from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.distributions.entropy import expected_entropy
+from calib.analysis.draws.components import variance_components
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import two_sided
+from calib.core.numeric import row_means
+from calib.core.result import Interval, Result, short
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
 _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
@@ -215,22 +215,22 @@ def convergence(
     >>> [round(v, 2) for v in result.rmse], [round(v, 2) for v in result.rmse_predicted]
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
-    draws = _check.array(samples, "samples", ndim=2)
+    draws = check.array(samples, "samples", ndim=2)
     _accepted(draws, method, n_subsets)
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     wanted = _sizes(sizes, draws.shape[1])
     whole = settled(row_means(draws))
-    target = whole if exact is None else _check.array(exact, "exact", ndim=1)
-    people = np.full(len(draws), np.nan) if human is None else _check.array(human, "human", ndim=1)
-    owners = np.arange(len(draws)) if groups is None else _check.codes(groups, "groups")
-    _check.same_length(samples=draws, exact=target, human=people, groups=owners)
+    target = whole if exact is None else check.array(exact, "exact", ndim=1)
+    people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
+    owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
+    check.same_length(samples=draws, exact=target, human=people, groups=owners)
     if exact is not None:  # what has no reference says nothing about the distance from it
         known = np.isfinite(target)
         draws, whole, target, people = (part[known] for part in (draws, whole, target, people))
         owners = owners[known]
         _accepted(draws, method, n_subsets, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
-        warnings.simplefilter("ignore", _check.CalibWarning)
+        warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
     errors = [_error(draws, whole, target, n) for n in wanted]
     spans = [_root_interval(q, owners, level) for q in errors]
@@ -284,8 +284,8 @@ def _mean(values: Floats) -> float:
 def _accepted(draws: Floats, method: str, n_subsets: int, given: str = "`samples`") -> None:
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
-    _check.choice(method, "method", COEFFICIENTS)
-    _check.whole(n_subsets, "n_subsets", least=1)
+    check.choice(method, "method", COEFFICIENTS)
+    check.whole(n_subsets, "n_subsets", least=1)
     if np.isfinite(draws).any(axis=1).sum() < 2:
         raise ValueError(f"{given} must have a readable draw for two items at least.")
 
@@ -295,7 +295,7 @@ def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
         return tuple(dict.fromkeys([n for n in SIZES if n < k] + [k])) if k <= SIZES[-1] else SIZES
     wrong = [n for n in sizes if not 1 <= int(n) <= k or int(n) != n]
     if wrong or not len(sizes):
-        raise ValueError(f"`sizes` must be whole numbers from 1 to {k} (the draws there are), but got {list(sizes)}.")
+        raise ArgumentError("sizes", f"must be whole numbers from 1 to {k} (the draws there are)", f"got {list(sizes)}")
     return tuple(int(n) for n in sizes)
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval
-from calib.stats._laws import quantile
-from calib.stats._units import unit_sums, units_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import quantile
+from calib.core.result import Interval
+from calib.core.units import unit_sums, units_of
 
 NONE = Interval(math.nan, math.nan)
 CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `{}` was set to 0."
@@ -53,7 +53,7 @@ def read_draws(draws: Floats, name: str, groups: Labels | None) -> Read:
     count = read.sum(axis=1)
     used = count > 0
     if used.sum() < 2 or count.max() < 2:
-        raise ValueError(f"`{name}` must have values for two items, and two for one of them, but has fewer.")
+        raise ArgumentError(name, "must have values for two items, and two for one of them", "has fewer")
     unit = units_of(groups, used)
     draws, read, count = draws[used], read[used], count[used]
     # from one of its draws, not from its mean: equal draws then have no noise to the last bit
@@ -72,9 +72,9 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
 
 
 def not_negative(value: ArrayLike, name: str, ndim: int) -> Floats:
-    out = _check.array(value, name, ndim=ndim)
+    out = check.array(value, name, ndim=ndim)
     if (out < -_TOLERANCE).any():  # a difference of two moments may be a hair below 0
-        raise ValueError(f"`{name}` must not be negative, but got {np.nanmin(out):g}.")
+        raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
     return np.maximum(out, 0.0)
 
 

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib._figure import (
+from calib.analysis.agreement.agreement import METHODS
+from calib.core.check import ArgumentError, Floats
+from calib.stats import (
+    BudgetPlan,
+    Convergence,
+    GStudy,
+    PromptMean,
+    VarianceComponents,
+    attenuation,
+    precision_gain,
+)
+from calib.tables.figure import (
     COLOURS,
     Mark,
     Style,
@@ -28,18 +39,7 @@ from calib._figure import (
     telling,
     title_of,
 )
-from calib._results import Results
-from calib.stats import (
-    BudgetPlan,
-    Convergence,
-    GStudy,
-    PromptMean,
-    VarianceComponents,
-    attenuation,
-    precision_gain,
-)
-from calib.stats._agreement import METHODS
-from calib.stats._check import Floats
+from calib.tables.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,12 +90,14 @@ def convergence(
     'RMSE from the mean of all draws (score points)'
     """
     if show not in ("error", "human"):
-        raise ValueError(f"`show` must be 'error' or 'human', but got {show!r}.")
+        raise ArgumentError("show", "must be 'error' or 'human'", f"got {show!r}")
     if cost is not None and not 0 < cost < math.inf:
-        raise ValueError(f"`cost` must be a finite number above 0, but got {cost!r}.")
+        raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
     pairs = checked_pairs([results], Convergence)
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
-        raise ValueError("`show` 'human' needs results that were computed with `human`, but these were not.")
+        raise ArgumentError(
+            "show", "'human' needs results that were computed with {0}", "these were not", mentions=("human",)
+        )
     drawn = axes_of(ax)
     facts = [label for label, _ in pairs]
     names = telling(facts)
@@ -395,10 +397,10 @@ def d_study(
     ('prompts', 'draws under each prompt')
     """
     if coefficient not in _WORTH:
-        raise ValueError(f"`coefficient` must be 'phi' or 'e_rho2', but got {coefficient!r}.")
+        raise ArgumentError("coefficient", "must be 'phi' or 'e_rho2'", f"got {coefficient!r}")
     for name, most in {"most_prompts": most_prompts, "most_draws": most_draws}.items():
         if not (isinstance(most, int) and most >= 2):
-            raise ValueError(f"`{name}` must be a whole number, 2 or more, but got {most!r}.")
+            raise ArgumentError(name, "must be a whole number, 2 or more", f"got {most!r}")
     label, study = single_pair(result, GStudy)
     prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
     worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T

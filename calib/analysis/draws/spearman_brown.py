@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Floats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
 
 TOLERANCE = 1e-9  # what is taken for rounding error
 
@@ -45,7 +45,7 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     """
     one, draws = np.asarray(icc, dtype=float), _above(n, "n", 0)
     if ((one < 0) | (one > 1)).any():
-        raise ValueError(f"`icc` must be from 0 to 1, but got {icc!r}.")
+        raise ArgumentError("icc", "must be from 0 to 1", f"got {icc!r}")
     return np.asarray(one / (one + (1 - one) / draws))[()]
 
 
@@ -146,24 +146,24 @@ def draws_needed(r: float, target: float) -> int:
     >>> [draws_needed(r, 0.95) for r in (0.04, 0.5, 1.5, 5.71, 20)]
     [1, 5, 14, 53, 186]
     """
-    share = _check.probability(target, "target")
+    share = check.probability(target, "target")
     noise = float(_ratio(r))
     if not math.isfinite(noise):
-        raise ValueError(f"`r` must be finite, but got {r!r}: no number of draws is enough.")
+        raise ArgumentError("r", "must be finite", f"got {r!r}: no number of draws is enough")
     return max(1, int(rounded_up(noise * share**2 / (1 - share**2))))
 
 
 def _ratio(r: ArrayLike) -> Floats:
     value = np.asarray(r, dtype=float)
     if (value < 0).any():
-        raise ValueError(f"`r` must not be negative, but got {r!r}.")
+        raise ArgumentError("r", "must not be negative", f"got {r!r}")
     return value
 
 
 def _above(n: ArrayLike, name: str, least: float) -> Floats:
     value = np.asarray(n, dtype=float)
     if not ((value >= least) & (value > 0)).all():
-        raise ValueError(f"`{name}` must be {'above 0' if least == 0 else f'at least {least:g}'}, but got {n!r}.")
+        raise ArgumentError(name, f"must be {'above 0' if least == 0 else f'at least {least:g}'}", f"got {n!r}")
     return value
 
 

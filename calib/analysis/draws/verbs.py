@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import asked, ready, seen, slices
-from calib._results import Results, words
-from calib.stats import _check
-from calib.table import TableError
+from calib.core import check
+from calib.table import TableArgumentError
+from calib.tables.pairs import asked, ready, seen, slices
+from calib.tables.results import Results, words
 
 R = TypeVar("R", bound=stats.Result)
 
@@ -130,7 +130,9 @@ def _owners(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd
             if owners.notna().all():
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
-        raise TableError(f"`groups` must be a column of `exact` or `human` without gaps, but got {groups!r}.")
+        raise TableArgumentError(
+            "groups", "must be a column of {0} or {1} without gaps", f"got {groups!r}", mentions=("exact", "human")
+        )
     return None
 
 
@@ -195,7 +197,7 @@ def point_scores(
         results.append(result)
     _unlike_entropies(labels)
     if warned := [result for result in results if result.warnings]:
-        _check.warn(f"{warned[0].warnings[0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
+        check.warn(f"{warned[0].warnings[0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
     return Results(tuple(labels), tuple(results))
 
 
@@ -326,8 +328,8 @@ def distribution_fit(
     for label, rows in slices(drawn):
         same = _rows_of(told, label, ("criterion", "rater", "prompt"))
         if not len(same):
-            raise TableError(
-                f"`exact` must have token probabilities of prompt {label['prompt']!r}, but has {seen(told)}."
+            raise TableArgumentError(
+                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {seen(told)}"
             )
         (weights, levels), draws = _weights(same), _drawn(rows)
         kept = draws[draws.index.isin(weights.index)]
@@ -388,7 +390,7 @@ def fit_temperature(
         theirs = _rows_of(people, label, ("criterion",))
         theirs = theirs[theirs["score"].notna()]
         if not len(theirs):
-            raise TableError(f"`human` must have labels of {label['criterion']!r}, but has {seen(people)}.")
+            raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {seen(people)}")
         known = theirs[theirs["item"].isin(weights.index)]
         odd = known.loc[~known["score"].isin(levels), "score"]
         if len(odd):
@@ -398,7 +400,7 @@ def fit_temperature(
             )
         names = known["item"].astype(object)
         if groups not in (None, "group") and groups not in known:
-            raise TableError(f"`groups` must be a column of `human`, but got {groups!r}.")
+            raise TableArgumentError("groups", "must be a column of {0}", f"got {groups!r}", mentions=("human",))
         owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
         ask = partial(stats.fit_temperature, weights.reindex(names), known["score"], levels, groups=owner.tolist())
         results.append(_asked(label, partial(ask, floor=floor, confidence_level=confidence_level)))
@@ -453,7 +455,7 @@ def _of(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratin
     table = asked(ratings, argument)
     table = table[table["method"].isin(list(wanted))]
     if not len(table):
-        raise TableError(f"`{argument}` must hold {next(iter(wanted.values()))}, but has none.")
+        raise TableArgumentError(argument, f"must hold {next(iter(wanted.values()))}", "has none")
     return table
 
 
@@ -486,7 +488,7 @@ def _unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
     for key, found in tempered.items():
         if len(found) > 1:
             several = " and ".join(f"{value:g}" for value in sorted(found))
-            _check.warn(
+            check.warn(
                 f"entropies at temperatures {several} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
                 f"near 0 nearly every draw is the mode, however unsure the judge is."
             )
@@ -499,7 +501,9 @@ def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> p
     found = _column(exact, label, ("criterion", "rater", "prompt"), "exact")
     trouble = _unlike(_rows_of(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
     if trouble:
-        raise TableError(f"`exact` must estimate what the samples do, but {trouble}. `unlike=True` compares anyway.")
+        raise TableArgumentError(
+            "exact", "must estimate what the samples do", f"{trouble}. `unlike=True` compares anyway"
+        )
     return found
 
 
@@ -536,9 +540,9 @@ def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...],
     rows = _rows_of(scores, label, names)
     if not len(rows):
         wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableError(f"`{argument}` must have scores of {wanted}, but has {seen(scores)}.")
+        raise TableArgumentError(argument, f"must have scores of {wanted}", f"has {seen(scores)}")
     if rows["item"].duplicated().any():
-        raise TableError(
-            f"`{argument}` must have one score per item of {label['criterion']!r}; pool or select the raters."
+        raise TableArgumentError(
+            argument, f"must have one score per item of {label['criterion']!r}; pool or select the raters"
         )
     return rows.set_index(rows["item"].astype(object))["score"]

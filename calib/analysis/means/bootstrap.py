@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._gold import gold_of
+from calib.analysis.means.gold import gold_of
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, Result, bracket, short
 
 _LUMPS = 30  # different values, below which a statistic jumps
 _BATCH = 1 << 20  # resampled scores at once
@@ -140,20 +140,20 @@ def ppi_bootstrap(
     >>> round(result.estimate, 2), [round(end, 2) for end in result.interval]
     (2.06, [1.95, 2.17])
     """
-    count = _check.whole(n_resamples, "n_resamples", least=100)
-    level = _check.probability(confidence_level, "confidence_level")
+    count = check.whole(n_resamples, "n_resamples", least=100)
+    level = check.probability(confidence_level, "confidence_level")
     sample = _sample(y, f, f_unlabeled, X, X_unlabeled)
     n, rest = len(sample.y), len(sample.rest)
     value = _vectorised(statistic)
     draw = np.random.default_rng(rng)
     label, own, judge = (float(value(*part)) for part in sample.parts())
     if not np.isfinite([label, own, judge]).all():
-        raise ValueError(f"`statistic` must be a finite number of the data, but got {label}, {own} and {judge}.")
+        raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
     labels, judged = _resampled(value, sample, count, draw)
     kept = np.isfinite(labels + judged)
     if kept.sum() < count / 2:
-        raise ValueError(
-            f"`statistic` must be defined on most resamples, but is not on {count - kept.sum()} of {count}."
+        raise ArgumentError(
+            "statistic", "must be defined on most resamples", f"is not on {count - kept.sum()} of {count}"
         )
     labels, judged = labels[kept], judged[kept]
     spread = float(judged.var(ddof=1))
@@ -235,16 +235,18 @@ def _sample(
 ) -> _Sample:
     data = gold_of(y, f, f_unlabeled)
     if len(data.y) < 10:
-        raise ValueError(f"`y` must have 10 gold labels at least for a bootstrap, but got {len(data.y)}.")
+        raise ArgumentError("y", "must have 10 gold labels at least for a bootstrap", f"got {len(data.y)}")
     if data.n_rest < 2:
-        raise ValueError(f"`f_unlabeled` must have two scores at least, but got {data.n_rest}.")
+        raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {data.n_rest}")
     if (x is None) != (x_unlabeled is None):
-        raise ValueError("`X_unlabeled` must be given exactly when `X` is, but only one of them came.")
+        raise ArgumentError(
+            "X_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=("X",)
+        )
     if x is None or x_unlabeled is None:
         return _Sample(data.y, data.f, data.loose(), None, None)
     given, given_rest = np.asarray(x), np.asarray(x_unlabeled)
-    _check.same_length(y=data.y, X=given)
-    _check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
+    check.same_length(y=data.y, X=given)
+    check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
     return _Sample(data.y, data.f, data.loose(), given, given_rest)
 
 
@@ -258,7 +260,9 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         found = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
         if found.shape != scores.shape[:-1]:
-            raise ValueError(f"`statistic` must give {scores.shape[:-1]} numbers with axis=-1, but gave {found.shape}.")
+            raise ArgumentError(
+                "statistic", f"must give {scores.shape[:-1]} numbers with axis=-1", f"gave {found.shape}"
+            )
         return found
 
     def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:

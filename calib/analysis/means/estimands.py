@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.stats import _check
-from calib.stats._check import Labels
-from calib.stats._estimate import Interval
-from calib.stats._interval import MeanEstimate, ppi_mean
-from calib.stats._laws import ALTERNATIVES
-from calib.stats._moments import Moments, flat, moments_of
+from calib.analysis.means.mean import MeanEstimate, ppi_mean
+from calib.analysis.means.moments import Moments, flat, moments_of
+from calib.core import check
+from calib.core.check import ArgumentError, Labels
+from calib.core.laws import ALTERNATIVES
+from calib.core.result import Interval
 
 _DOUBLINGS = 40
 
@@ -76,7 +76,7 @@ def ppi_proportion(
     (0.698, [0.495, 0.869])
     """
     cut = above if judge_above is None else judge_above
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     result = ppi_mean(
         np.where(np.isnan(labels), np.nan, labels >= above),
         np.where(np.isnan(scores), np.nan, scores >= cut),
@@ -101,12 +101,14 @@ def ppi_proportion(
 def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moments:
     if isinstance(scores, Moments):
         if not scores.binary:
-            raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a share: cut the scores at {cut:g} first.")
+            raise ArgumentError(
+                "f_unlabeled", f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
+            )
         return scores
     values = flat(scores, "f_unlabeled")
     if values.dtype.kind == "f" and np.isnan(values.sum()):  # a missing score would pass for a no
         place = int(np.argmax(np.isnan(values)))
-        raise ValueError(f"`f_unlabeled` must have a judge score for each item, but got nan at {place}.")
+        raise ArgumentError("f_unlabeled", "must have a judge score for each item", f"got nan at {place}")
     return np.asarray(values >= cut)
 
 
@@ -158,16 +160,16 @@ def ppi_win_rate(
     >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
     (0.694, [0.509, 0.832])
     """
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
     odd = ~(np.isin(labels, wanted) | np.isnan(labels))
     if odd.any():
         place, words = int(np.argmax(odd)), ", ".join(f"{value:g}" for value in wanted)
-        raise ValueError(f"`y` must be one of {words}, but got {labels[place]:g} at {place}.")
+        raise ArgumentError("y", f"must be one of {words}", f"got {labels[place]:g} at {place}")
     rest = f_unlabeled if isinstance(f_unlabeled, Moments | None) else moments_of(f_unlabeled, "f_unlabeled")
     for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
         if part is not None and (part.low < 0 or part.high > 1):
-            raise ValueError(f"`{name}` must be within [0, 1], but goes from {part.low:g} to {part.high:g}.")
+            raise ArgumentError(name, "must be within [0, 1]", f"goes from {part.low:g} to {part.high:g}")
     result = ppi_mean(
         labels,
         scores,
@@ -244,11 +246,11 @@ def ppi_ratio(
     >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
     (1.43, [1.257, 1.641])
     """
-    side = _check.choice(alternative, "alternative", ALTERNATIVES)
-    level = _check.probability(confidence_level, "confidence_level")
+    side = check.choice(alternative, "alternative", ALTERNATIVES)
+    level = check.probability(confidence_level, "confidence_level")
     columns = {"y_top": y_top, "y_bottom": y_bottom, "f_top": f_top, "f_bottom": f_bottom}
-    y_a, y_b, f_a, f_b = arrays = [_check.array(value, name, ndim=1) for name, value in columns.items()]
-    _check.same_length(**dict(zip(columns, arrays, strict=True)), groups=groups)
+    y_a, y_b, f_a, f_b = arrays = [check.array(value, name, ndim=1) for name, value in columns.items()]
+    check.same_length(**dict(zip(columns, arrays, strict=True)), groups=groups)
 
     def at(theta: float, alternative: str = "two-sided") -> MeanEstimate:
         return ppi_mean(
@@ -258,7 +260,7 @@ def ppi_ratio(
     both = ~np.isnan(y_a + y_b)
     bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
     if bottom == 0:
-        raise ValueError("`y_bottom` must have a mean that is not 0 to divide by.")
+        raise ArgumentError("y_bottom", "must have a mean that is not 0 to divide by")
     estimate = _root_of(lambda theta: at(theta).estimate / bottom, float(np.mean(y_a[both]) / np.mean(y_b[both])))
     here = at(estimate)
     error = here.std_error / abs(bottom)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._moments import Moments, flat, moments_of, refuse_missing
+from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Gold:
     def loose(self) -> NDArray[Any]:
         """The judge scores of the rest one by one, which moments do not have."""
         if self.scores_rest is None:
-            raise ValueError("`f_unlabeled` must be an array for this method or design, but came as moments.")
+            raise ArgumentError("f_unlabeled", "must be an array for this method or design", "came as moments")
         return self.scores_rest
 
     def rest_above(self, cut: float) -> int:
@@ -77,7 +77,9 @@ class Gold:
         if self.scores_rest is not None:
             return int(np.count_nonzero(self.scores_rest >= cut))
         if self.n_rest and not self.rest.binary:
-            raise ValueError(f"`f_unlabeled` must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}.")
+            raise ArgumentError(
+                "f_unlabeled", f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
+            )
         return round(float(self.rest.mean) * self.n_rest)
 
 
@@ -93,28 +95,34 @@ def gold_of(
     folds: Labels | None = None,
 ) -> Gold:
     """Check everything once; both input forms become the same."""
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
-    _check.same_length(y=labels, f=scores, groups=groups[0], strata=strata[0], weights=weights[0], folds=folds)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    check.same_length(y=labels, f=scores, groups=groups[0], strata=strata[0], weights=weights[0], folds=folds)
     refuse_missing(scores, "f")
     if f_unlabeled is None:
         if folds is not None:
-            raise ValueError("`folds` must come with `f_unlabeled`, a column for each fold, but came without.")
+            raise ArgumentError(
+                "folds", "must come with {0}, a column for each fold", "came without", mentions=("f_unlabeled",)
+            )
         return _from_one_table(labels, scores, groups, strata, weights, inclusion)
     if np.isnan(labels).any():
         place = int(np.argmax(np.isnan(labels)))
-        raise ValueError(f"`y` must have a label everywhere when `f_unlabeled` is given, but got NaN at {place}.")
+        raise ArgumentError(
+            "y", "must have a label everywhere when {0} is given", f"got NaN at {place}", mentions=("f_unlabeled",)
+        )
     if folds is not None:
         f_unlabeled = _over_folds(f_unlabeled, folds)
     loose = None if isinstance(f_unlabeled, Moments) else flat(f_unlabeled, "f_unlabeled")
     rest = f_unlabeled if isinstance(f_unlabeled, Moments) else moments_of(f_unlabeled, "f_unlabeled")
     if np.ndim(rest.n):
-        raise ValueError(f"`f_unlabeled` must be the moments of one set, but holds {len(rest.n)} systems.")
+        raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
     for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
         if (pair[0] is None) != (pair[1] is None):
-            raise ValueError(f"`{name}_unlabeled` must be given exactly when `{name}` is, but only one of them came.")
+            raise ArgumentError(
+                f"{name}_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=(name,)
+            )
         if pair[1] is not None:
             _need_scores(loose, f"{name}_unlabeled")
-            _check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
+            check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
     group, group_rest = _codes_of(groups, "groups", unit=True)
     stratum, stratum_rest = _codes_of(strata, "strata")
     weight, weight_rest = _positive(weights[0], "weights"), _positive(weights[1], "weights_unlabeled")
@@ -124,7 +132,7 @@ def gold_of(
 
 def _need_scores(loose: NDArray[Any] | None, name: str) -> None:
     if loose is None:
-        raise ValueError(f"`{name}` must come with an array `f_unlabeled`, but that came as moments.")
+        raise ArgumentError(name, "must come with an array {0}", "that came as moments", mentions=("f_unlabeled",))
 
 
 def _from_one_table(
@@ -132,7 +140,7 @@ def _from_one_table(
 ) -> Gold:
     for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
         if pair[1] is not None:
-            raise ValueError(f"`{name}_unlabeled` must come with `f_unlabeled`, but came alone.")
+            raise ArgumentError(f"{name}_unlabeled", "must come with {0}", "came alone", mentions=("f_unlabeled",))
     blank = np.isnan(labels)
     given = ~blank
     rest = scores[blank]
@@ -140,8 +148,8 @@ def _from_one_table(
     def split(values: NDArray[Any] | None) -> tuple[Any, Any]:
         return (None, None) if values is None else (values[given], values[blank])
 
-    known = None if groups[0] is None else shared(_check.codes(groups[0], "groups"))
-    parts = None if strata[0] is None else _check.codes(strata[0], "strata")
+    known = None if groups[0] is None else shared(check.codes(groups[0], "groups"))
+    parts = None if strata[0] is None else check.codes(strata[0], "strata")
     drawn = None if inclusion is None else _inclusion(inclusion, len(labels))
     group, group_rest = split(known)
     stratum, stratum_rest = split(parts)
@@ -174,9 +182,9 @@ def _codes_of(
     """One numbering for both, so that a group may have labelled and unlabelled items."""
     if pair[0] is None or pair[1] is None:
         return None, None
-    _check.codes(pair[0], name)
-    _check.codes(pair[1], f"{name}_unlabeled")
-    both = _check.codes([*pair[0], *pair[1]], name)
+    check.codes(pair[0], name)
+    check.codes(pair[1], f"{name}_unlabeled")
+    both = check.codes([*pair[0], *pair[1]], name)
     if unit and shared(both) is None:
         return None, None
     return both[: len(pair[0])], both[len(pair[0]) :]
@@ -185,36 +193,38 @@ def _codes_of(
 def _positive(values: ArrayLike | None, name: str) -> Floats | None:
     if values is None:
         return None
-    weights = _check.array(values, name, ndim=1)
+    weights = check.array(values, name, ndim=1)
     bad = ~(weights >= 0)
     if bad.any():
         place = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must be 0 or more, but got {weights[place]:g} at {place}.")
+        raise ArgumentError(name, "must be 0 or more", f"got {weights[place]:g} at {place}")
     if len(weights) and not weights.any():
-        raise ValueError(f"`{name}` must have one above 0, but all are 0.")
+        raise ArgumentError(name, "must have one above 0", "all are 0")
     return weights
 
 
 def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
     if values is None:
         return None
-    drawn = _check.array(values, "inclusion", ndim=1)
+    drawn = check.array(values, "inclusion", ndim=1)
     if len(drawn) != length:
-        raise ValueError(f"`inclusion` must have the length of `y` ({length}), but got {len(drawn)}.")
+        raise ArgumentError(
+            "inclusion", f"must have the length of {{0}} ({length})", f"got {len(drawn)}", mentions=("y",)
+        )
     bad = ~((drawn > 0) & (drawn <= 1))
     if bad.any():
         place = int(np.argmax(bad))
-        raise ValueError(f"`inclusion` must be above 0 and at most 1, but got {drawn[place]:g} at {place}.")
+        raise ArgumentError("inclusion", "must be above 0 and at most 1", f"got {drawn[place]:g} at {place}")
     return drawn
 
 
 def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
     """The rest as the judges of all folds see it, each weighed by the gold items that it did not learn from."""
-    values = _check.array(f_unlabeled, "f_unlabeled", ndim=2)
-    _check.codes(folds, "folds")
+    values = check.array(f_unlabeled, "f_unlabeled", ndim=2)
+    check.codes(folds, "folds")
     # column k belongs to fold k in sorted order
     fold = np.unique(np.asarray(folds), return_inverse=True)[1]
     sizes = np.bincount(fold)
     if values.shape[1] != len(sizes):
-        raise ValueError(f"`f_unlabeled` must have a column for each fold ({len(sizes)}), but has {values.shape[1]}.")
+        raise ArgumentError("f_unlabeled", f"must have a column for each fold ({len(sizes)})", f"has {values.shape[1]}")
     return np.asarray(values @ (sizes / sizes.sum()))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.stats import _check
-from calib.stats._check import Floats, Labels
-from calib.stats._gold import Gold
-from calib.stats._laws import ALTERNATIVES
-from calib.stats._published import GROUPED, centred
-from calib.stats._ridge import kish
+from calib.analysis.means.gold import Gold
+from calib.analysis.means.published import GROUPED, centred
+from calib.analysis.means.ridge import kish
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.laws import ALTERNATIVES
 
 TARGETS = ("population", "benchmark")
 CUT = 0.5  # a judge's probability from which on it says yes
@@ -50,21 +50,21 @@ def asked_for(
     target: str = "population",
 ) -> Asked:
     """Check the options against the data, and find the warnings that they call for."""
-    ends, level = bounds_of(bounds, step), _check.probability(confidence_level, "confidence_level")
+    ends, level = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(data.y, ends, "y")
     yes_or_no = _yes_or_no(data, ends, step, binary)
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
-    finite = _check.choice(target, "target", TARGETS) == "benchmark"
+    finite = check.choice(target, "target", TARGETS) == "benchmark"
     _enough(data, method, min_gold, finite=finite)
     _fits(data, method, finite)
     inside = ends is not None and _within(data, ends)
     plain = yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted
     if binary and not plain:
-        raise ValueError("`binary` needs a judge within the ends of the scale, and no groups, strata or weights.")
+        raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and not plain:
-        raise ValueError(
-            "`conservative` is for labels and a judge that say yes or no, without groups, strata or weights."
+        raise ArgumentError(
+            "conservative", "is for labels and a judge that say yes or no, without groups, strata or weights"
         )
     size = 0.0 if ends is None else ends[1] - ends[0]
     return Asked(
@@ -75,7 +75,7 @@ def asked_for(
         conservative=conservative,
         finite=finite,
         method=method,
-        alternative=_check.choice(alternative, "alternative", ALTERNATIVES),
+        alternative=check.choice(alternative, "alternative", ALTERNATIVES),
         null=np.nan if null is None else float(null),
         level=level,
         warnings=_cautions(data, ends, method, yes_or_no=yes_or_no),
@@ -85,16 +85,16 @@ def asked_for(
 def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[float, float] | None:
     if bounds is None:
         if step is not None:
-            raise ValueError(f"`step` must come with `bounds`, but came alone ({step!r}).")
+            raise ArgumentError("step", "must come with {0}", f"came alone ({step!r})", mentions=("bounds",))
         return None
     try:
         low, high = (float(end) for end in bounds)
     except (TypeError, ValueError):
-        raise ValueError(f"`bounds` must be two numbers, but got {bounds!r}.") from None
+        raise ArgumentError("bounds", "must be two numbers", f"got {bounds!r}") from None
     if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"`bounds` must be two finite numbers, the smaller first, but got {bounds!r}.")
+        raise ArgumentError("bounds", "must be two finite numbers, the smaller first", f"got {bounds!r}")
     if step is not None and not 0 < step <= high - low:
-        raise ValueError(f"`step` must be above 0 and at most {high - low:g}, but got {step!r}.")
+        raise ArgumentError("step", f"must be above 0 and at most {high - low:g}", f"got {step!r}")
     return low, high
 
 
@@ -104,8 +104,11 @@ def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
     off = (y < bounds[0]) | (y > bounds[1])
     if off.any():
         place = int(np.argmax(off))
-        raise ValueError(
-            f"`{name}` must lie within `bounds` ({bounds[0]:g} to {bounds[1]:g}), but got {y[place]:g} at {place}."
+        raise ArgumentError(
+            name,
+            f"must lie within {{0}} ({bounds[0]:g} to {bounds[1]:g})",
+            f"got {y[place]:g} at {place}",
+            mentions=("bounds",),
         )
 
 
@@ -120,7 +123,9 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     low, high = bounds or (0.0, 1.0)
     two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
     if binary and not two:
-        raise ValueError(f"`y` must be {low:g} or {high:g} where `binary` is True, but has other values.")
+        raise ArgumentError(
+            "y", f"must be {low:g} or {high:g} where {{0}} is True", "has other values", mentions=("binary",)
+        )
     if binary is not None:
         return binary
     if bounds is not None and step is not None:
@@ -130,19 +135,24 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
 
 
 def _enough(data: Gold, method: str, min_gold: int, *, finite: bool) -> None:
-    least = _check.whole(min_gold, "min_gold", least=2)
+    least = check.whole(min_gold, "min_gold", least=2)
     n = len(data.y)
     if method != "judge_only" and data.n_groups < 2:
-        raise ValueError(f"`y` must have labels in two groups (or two items) at least, but got {data.n_groups}.")
+        raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
     if data.weighted and (worth := kish(data.label_weight)) < 2:
-        raise ValueError(f"`weights` must leave two labels at least, but these weigh as {worth:.3g}.")
+        raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
     if method in {"auto", "regression"} and n < least and not (finite and not data.n_rest):
-        raise ValueError(
-            f"`y` must have {least} gold labels at least, but got {n}: with fewer no interval was found that holds as "
-            f"often as it says. Label more, or set `min_gold` and read the result with care."
+        raise ArgumentError(
+            "y",
+            f"must have {least} gold labels at least",
+            (
+                f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
+                "or set {0} and read the result with care"
+            ),
+            mentions=("min_gold",),
         )
     if method == "regression" and n < 4:
-        raise ValueError(f"`y` must have 4 gold labels at least for method 'regression', but got {n}.")
+        raise ArgumentError("y", "must have 4 gold labels at least for method 'regression'", f"got {n}")
 
 
 def _fits(data: Gold, method: str, finite: bool) -> None:
@@ -158,7 +168,7 @@ def _fits(data: Gold, method: str, finite: bool) -> None:
         if there
     ]
     if "strata" in given and len(given) > 1:
-        raise ValueError(f"`strata` cannot be combined with `{next(n for n in given if n != 'strata')}`.")
+        raise ArgumentError("strata", f"cannot be combined with `{next(n for n in given if n != 'strata')}`")
     if method not in {"auto", "classical", "judge_only"}:
         refused = [n for n in given if n != "groups" or method not in GROUPED]
         refused += ["target='benchmark'"] if finite else []

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check, _proportion
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._gold import Gold, gold_of, shared
-from calib.stats._guards import CUT, Asked, asked_for, bounds_of, on_scale, overlap, tuned
-from calib.stats._laws import Law, Numeric, Score, Student, interval_of, p_value_of
-from calib.stats._moments import Moments, moments_of
-from calib.stats._published import METHODS, published
-from calib.stats._ridge import Parts, Rule, Sample, clustered, ridge
+from calib.analysis.means.gold import Gold, gold_of, shared
+from calib.analysis.means.guards import CUT, Asked, asked_for, bounds_of, on_scale, overlap, tuned
+from calib.analysis.means.moments import Moments, moments_of
+from calib.analysis.means.proportion import post_stratified
+from calib.analysis.means.published import METHODS, published
+from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import Law, Numeric, Score, Student, interval_of, p_value_of
+from calib.core.result import Interval, Result, bracket, short
 
 _ALL_METHODS = ("auto", "regression", *METHODS, "judge_only")
 WORDS = {
@@ -226,14 +227,14 @@ def mean_interval(
     >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
     human mean = 4, 95 % CI [2.751, 4.682], from 5 human labels (people alone)
     """
-    labels = _check.array(y, "y", ndim=1)
+    labels = check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
-    known = None if groups is None else _check.codes(groups, "groups")
-    _check.same_length(y=labels, groups=known)
-    labels, known = labels[keep], None if known is None else shared(_check.codes(known[keep], "groups"))
+    known = None if groups is None else check.codes(groups, "groups")
+    check.same_length(y=labels, groups=known)
+    labels, known = labels[keep], None if known is None else shared(check.codes(known[keep], "groups"))
     data = Gold(labels, np.zeros_like(labels), moments_of([], "y"), np.empty(0), known)
     data = data if known is None else replace(data, group_rest=np.empty(0, dtype=np.intp))
-    how = _check.choice(method, "method", ("auto", "classical"))
+    how = check.choice(method, "method", ("auto", "classical"))
     asked = asked_for(
         data,
         bounds=bounds,
@@ -390,15 +391,17 @@ def ppi_mean(
         binary=binary,
         conservative=conservative,
         target=target,
-        method=_check.choice(method, "method", _ALL_METHODS),
+        method=check.choice(method, "method", _ALL_METHODS),
         alternative=alternative,
         null=null,
         min_gold=min_gold,
         confidence_level=confidence_level,
     )
-    _check.same_length(y=data.y if f_unlabeled is not None else np.asarray(y), items=items)
+    check.same_length(y=data.y if f_unlabeled is not None else np.asarray(y), items=items)
     if items_unlabeled is not None and len(items_unlabeled) != data.n_rest:
-        raise ValueError(f"`items_unlabeled` must have the length of `f_unlabeled`, but got {len(items_unlabeled)}.")
+        raise ArgumentError(
+            "items_unlabeled", "must have the length of {0}", f"got {len(items_unlabeled)}", mentions=("f_unlabeled",)
+        )
     said = tuned(tuned_on_gold) + overlap(items, items_unlabeled)
     return _estimate(data, replace(asked, warnings=said + asked.warnings), "mean")
 
@@ -460,9 +463,9 @@ def ppi_difference(
     human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI)
     [warnings: few_labels, weak_judge]
     """
-    first, second = _check.array(y_a, "y_a", ndim=1), _check.array(y_b, "y_b", ndim=1)
-    judge_a, judge_b = _check.array(f_a, "f_a", ndim=1), _check.array(f_b, "f_b", ndim=1)
-    _check.same_length(y_a=first, y_b=second, f_a=judge_a, f_b=judge_b)
+    first, second = check.array(y_a, "y_a", ndim=1), check.array(y_b, "y_b", ndim=1)
+    judge_a, judge_b = check.array(f_a, "f_a", ndim=1), check.array(f_b, "f_b", ndim=1)
+    check.same_length(y_a=first, y_b=second, f_a=judge_a, f_b=judge_b)
     ends = bounds_of(bounds, step)
     for labels, name in ((first, "y_a"), (second, "y_b")):
         on_scale(labels, ends, name)
@@ -474,7 +477,7 @@ def ppi_difference(
         step=step,
         binary=False,
         target=target,
-        method=_check.choice(method, "method", _ALL_METHODS),
+        method=check.choice(method, "method", _ALL_METHODS),
         alternative=alternative,
         null=null,
         min_gold=min_gold,
@@ -589,7 +592,7 @@ def _stratified(data: Gold, rule: Rule, finite: bool) -> Parts:
     sets = 1 + int(max(data.stratum.max(initial=-1), data.stratum_rest.max(initial=-1)))
     labels = np.bincount(data.stratum, minlength=sets)
     if labels.min() < 2:
-        raise ValueError(f"`strata` must have two labels each at least, but one has {labels.min()}: merge it.")
+        raise ArgumentError("strata", "must have two labels each at least", f"one has {labels.min()}: merge it")
     rest = Moments.from_chunks([(data.loose(), data.stratum_rest)], n_systems=sets)
     each = ridge(data.y, data.f, data.stratum, rest, rule, strata=True, finite=finite)
     share = (each.n + each.rest) / data.n
@@ -617,10 +620,10 @@ def _proportions(data: Gold, asked: Asked) -> _Found:
     )  # fmt: skip
 
     def ends(tail: float) -> tuple[float, float]:
-        found = _proportion.post_stratified(*counts, 1 - 2 * tail, conservative=asked.conservative, finite=asked.finite)
+        found = post_stratified(*counts, 1 - 2 * tail, conservative=asked.conservative, finite=asked.finite)
         return low + (high - low) * float(found[1]), low + (high - low) * float(found[2])
 
-    point = float(_proportion.post_stratified(*counts, asked.level, finite=asked.finite)[0])
+    point = float(post_stratified(*counts, asked.level, finite=asked.finite)[0])
     error = (high - low) * float(posterior_error(*counts, finite=asked.finite))
     method = "mover-clopper-pearson" if asked.conservative else "mover-jeffreys"
     name = method if data.n_rest else _ALONE[method]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.stats import _check
-from calib.stats._check import Floats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
 
 _BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
 
@@ -71,14 +71,14 @@ class Moments:
         if n_systems is None:
             parts = (moments_of(chunk, "chunks") for chunk in chunks)
             return reduce(Moments.merge, parts, _nothing(()))
-        count = _check.whole(n_systems, "n_systems", least=1)
+        count = check.whole(n_systems, "n_systems", least=1)
         parts = (_by_system(scores, systems, count) for scores, systems in chunks)
         return reduce(Moments.merge, parts, _nothing((count,)))
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both sets together."""
         if np.shape(self.n) != np.shape(other.n):
-            raise ValueError(f"`other` must hold {np.shape(self.n)} systems, but holds {np.shape(other.n)}.")
+            raise ArgumentError("other", f"must hold {np.shape(self.n)} systems", f"holds {np.shape(other.n)}")
         n = self.n + other.n
         share = np.divide(other.n, n, out=np.zeros_like(n, dtype=float), where=n > 0)
         gap = other.mean - self.mean
@@ -136,9 +136,9 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
 def flat(scores: ArrayLike, name: str) -> NDArray[Any]:
     """A numeric array of one dimension, not copied if it is one already."""
     if isinstance(scores, np.ma.MaskedArray):
-        return _check.array(scores, name, ndim=1)
+        return check.array(scores, name, ndim=1)
     values = np.asarray(scores)
-    return values if values.dtype.kind in "fiub" and values.ndim == 1 else _check.array(scores, name, ndim=1)
+    return values if values.dtype.kind in "fiub" and values.ndim == 1 else check.array(scores, name, ndim=1)
 
 
 def refuse_missing(values: Floats, name: str) -> None:
@@ -147,7 +147,7 @@ def refuse_missing(values: Floats, name: str) -> None:
     if bad.any():
         place = int(np.argmax(bad))
         came = "NaN" if np.isnan(values[place]) else values[place]
-        raise ValueError(f"`{name}` must have a judge score for each item, but got {came} at {place}.")
+        raise ArgumentError(name, "must have a judge score for each item", f"got {came} at {place}")
 
 
 def _squares(block: Floats, mean: float) -> float:
@@ -156,9 +156,9 @@ def _squares(block: Floats, mean: float) -> float:
 
 
 def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
-    values, codes = _check.array(scores, "chunks", ndim=1), np.asarray(systems)
+    values, codes = check.array(scores, "chunks", ndim=1), np.asarray(systems)
     refuse_missing(values, "chunks")
-    _check.same_length(scores=values, systems=codes)
+    check.same_length(scores=values, systems=codes)
     if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < count)):
         raise ValueError(f"systems must be whole numbers from 0 to `n_systems` - 1 ({count - 1}), but are not all.")
     n = np.bincount(codes, minlength=count)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
 
 _DRAWS = 9_999  # of the tables with the observed margins
 
@@ -305,22 +305,20 @@ def rogan_gladen(
     (0.1667, [0.0564, 0.2627])
     """
     judged, labels, scores = _binary(f, "f"), _binary(y_gold, "y_gold"), _binary(f_gold, "f_gold")
-    _check.same_length(y_gold=labels, f_gold=scores, systems=systems)
-    level = _check.probability(confidence_level, "confidence_level")
+    check.same_length(y_gold=labels, f_gold=scores, systems=systems)
+    level = check.probability(confidence_level, "confidence_level")
     yes = labels == 1
     if not len(judged):
-        raise ValueError("`f` must hold one item at least, but is empty.")
+        raise ArgumentError("f", "must hold one item at least", "is empty")
     if yes.all() or not yes.any():
-        raise ValueError(f"`y_gold` must hold human yes and human no, but got {int(yes.sum())} yes in {len(yes)}.")
+        raise ArgumentError("y_gold", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
     rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, level=level)
-    p_value, found = (
-        (float("nan"), []) if systems is None else _transport(scores, yes, _check.codes(systems, "systems"))
-    )
+    p_value, found = (float("nan"), []) if systems is None else _transport(scores, yes, check.codes(systems, "systems"))
     found += _doubts(parts, rates, counts)
     for text in found:
-        _check.warn(text)
+        check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)),
         std_error=float(parts.std_error),
@@ -338,11 +336,11 @@ def rogan_gladen(
 
 
 def _binary(value: ArrayLike, name: str) -> Floats:
-    values = _check.array(value, name, ndim=1)
+    values = check.array(value, name, ndim=1)
     bad = ~((values == 0) | (values == 1))
     if bad.any():
         place = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must be 0 or 1 everywhere, but got {values[place]:g} at {place}.")
+        raise ArgumentError(name, "must be 0 or 1 everywhere", f"got {values[place]:g} at {place}")
     return values
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calib.stats._check import Codes, Floats
-from calib.stats._gold import Gold
-from calib.stats._laws import Student
+from calib.analysis.means.gold import Gold
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.laws import Student
 
 # divisor of the variances (n - ddof); "z" where the normal quantile is used
 _MANNERS = {
@@ -39,7 +39,7 @@ def _enough_unlabelled(data: Gold, method: str) -> None:
             f"method {method!r} needs items without a label, but every item has one: use 'auto' or 'classical'."
         )
     if data.n_rest < 2 or (data.group_rest is not None and len(np.unique(data.group_rest)) < 2):
-        raise ValueError(f"`f_unlabeled` must have two items (or groups) at least for method {method!r}, but got 1.")
+        raise ArgumentError("f_unlabeled", f"must have two items (or groups) at least for method {method!r}", "got 1")
 
 
 def _lambda(data: Gold, method: str) -> Floats:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._gold import gold_of
-from calib.stats._guards import on_scale
-from calib.stats._laws import ALTERNATIVES
-from calib.stats._proportion import post_stratified
+from calib.analysis.means.gold import gold_of
+from calib.analysis.means.guards import on_scale
+from calib.analysis.means.proportion import post_stratified
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.laws import ALTERNATIVES
+from calib.core.result import Interval, Result, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +140,15 @@ def ppi_quantile(
     """
     data = gold_of(y, f, f_unlabeled)
     on_scale(data.y, bounds, "y")
-    share, level = _check.probability(q, "q"), _check.probability(confidence_level, "confidence_level")
-    side = _check.choice(alternative, "alternative", ALTERNATIVES)
-    how = _check.choice(method, "method", ("auto", "ppi_py"))
+    share, level = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
+    side = check.choice(alternative, "alternative", ALTERNATIVES)
+    how = check.choice(method, "method", ("auto", "ppi_py"))
     n, rest = len(data.y), data.n_rest
-    least = _check.whole(min_gold, "min_gold", least=2) if how == "auto" else 2
+    least = check.whole(min_gold, "min_gold", least=2) if how == "auto" else 2
     if n < least:
-        raise ValueError(f"`y` must have {least} gold labels at least, but got {n}: label more, or set `min_gold`.")
+        raise ArgumentError(
+            "y", f"must have {least} gold labels at least", f"got {n}: label more, or set {{0}}", mentions=("min_gold",)
+        )
     ladder = _ladder(data.y, data.f, rest, data.loose() if rest else np.empty(0))
     levels = _levels(data.y, bounds, step)
     tail = (1 - level) / 2 if side == "two-sided" else 1 - level
@@ -188,7 +190,9 @@ def _levels(y: Floats, bounds: tuple[float, float] | None, step: float | None) -
     """The values of an ordinal scale, or nothing."""
     if step is not None:
         if bounds is None or not 0 < step <= bounds[1] - bounds[0]:
-            raise ValueError(f"`step` must be above 0 and come with `bounds`, but got {step!r} and {bounds!r}.")
+            raise ArgumentError(
+                "step", "must be above 0 and come with {0}", f"got {step!r} and {bounds!r}", mentions=("bounds",)
+            )
         return np.arange(bounds[0], bounds[1] + step / 2, step)
     seen = np.unique(y)
     return seen if 2 * len(seen) < len(y) else np.empty(0)

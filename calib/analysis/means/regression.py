@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._laws import ALTERNATIVES, Student
-from calib.stats._moments import flat
+from calib.analysis.means.moments import flat
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.laws import ALTERNATIVES, Student
+from calib.core.result import Interval, Result, bracket, short
 
 METHODS = ("auto", "ppi_py")
 _BLOCK = 1 << 14  # rows that fit the processor's cache with what is computed of them
@@ -160,7 +160,7 @@ def ppi_ols(
     from 50 human labels and 1000 judge scores (OLS)
     """
     data = _given(X, y, f, X_unlabeled, f_unlabeled, names)
-    how = _check.choice(method, "method", METHODS)
+    how = check.choice(method, "method", METHODS)
     fit = _ppi_py(data, _LINEAR, _ols_point, lam) if how == "ppi_py" else _double(data, lam)
     return _result(data, fit, how, "OLS", alternative, confidence_level)
 
@@ -228,14 +228,14 @@ def ppi_logistic(
     (array([0.67, 1.2 ]), 0.57)
     """
     data = _given(X, y, f, X_unlabeled, f_unlabeled, names)
-    how = _check.choice(method, "method", METHODS)
+    how = check.choice(method, "method", METHODS)
     for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
         if values.min() < 0 or values.max() > 1:
-            raise ValueError(f"`{name}` must be within [0, 1], but goes from {values.min():g} to {values.max():g}.")
+            raise ArgumentError(name, "must be within [0, 1]", f"goes from {values.min():g} to {values.max():g}")
     if len(np.unique(data.y)) < 2:
-        raise ValueError(f"`y` must hold both outcomes, but all {data.n} labels are {data.y[0]:g}.")
+        raise ArgumentError("y", "must hold both outcomes", f"all {data.n} labels are {data.y[0]:g}")
     if lam is not None and not 0 <= lam <= 1:
-        raise ValueError(f"`lam` must be within [0, 1], but got {lam!r}.")
+        raise ArgumentError("lam", "must be within [0, 1]", f"got {lam!r}")
     fit = (_ppi_py if how == "ppi_py" else _corrected)(data, _LOGISTIC, _logistic_point, lam)
     return _result(data, fit, how, "logistic", alternative, confidence_level)
 
@@ -278,27 +278,29 @@ def _given(
     f_unlabeled: ArrayLike,
     names: Sequence[str] | None,
 ) -> _Data:
-    x, labels, scores = _check.array(X, "X", ndim=2), _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    x, labels, scores = check.array(X, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(X_unlabeled), flat(f_unlabeled, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
-        x_rest = _check.array(X_unlabeled, "X_unlabeled", ndim=2)
-    _check.same_length(X=x, y=labels, f=scores)
-    _check.same_length(X_unlabeled=x_rest, f_unlabeled=f_rest)
+        x_rest = check.array(X_unlabeled, "X_unlabeled", ndim=2)
+    check.same_length(X=x, y=labels, f=scores)
+    check.same_length(X_unlabeled=x_rest, f_unlabeled=f_rest)
     n, d = x.shape
     if x_rest.shape[1] != d:
-        raise ValueError(f"`X_unlabeled` must have the columns of `X` ({d}), but has {x_rest.shape[1]}.")
+        raise ArgumentError(
+            "X_unlabeled", f"must have the columns of {{0}} ({d})", f"has {x_rest.shape[1]}", mentions=("X",)
+        )
     if n < d + 3:
-        raise ValueError(f"`y` must have {d + 3} labels at least for {d} coefficients, but got {n}.")
+        raise ArgumentError("y", f"must have {d + 3} labels at least for {d} coefficients", f"got {n}")
     if len(f_rest) < d + 3:
-        raise ValueError(f"`f_unlabeled` must have {d + 3} scores at least, but got {len(f_rest)}.")
+        raise ArgumentError("f_unlabeled", f"must have {d + 3} scores at least", f"got {len(f_rest)}")
     for name, values in (("X", x), ("y", labels), ("f", scores), ("X_unlabeled", x_rest), ("f_unlabeled", f_rest)):
         _refuse_missing(values, name)
     if np.linalg.matrix_rank(x) < d:
-        raise ValueError("`X` must have columns that do not depend on each other on the gold items, but they do.")
+        raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
     found = getattr(X, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if found is None else tuple(map(str, found))
     if len(words) != d:
-        raise ValueError(f"`names` must name the {d} columns of `X`, but got {len(words)}.")
+        raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
     return _Data(x, labels, scores, x_rest, f_rest, words)
 
 
@@ -307,14 +309,14 @@ def _refuse_missing(values: NDArray[Any], name: str) -> None:
         block = values[start : start + _BLOCK]
         if values.dtype.kind == "f" and not np.isfinite(block.sum()) and not np.isfinite(block).all():
             row = start + int(np.argwhere(~np.isfinite(block))[0][0])
-            raise ValueError(f"`{name}` must be finite, but has NaN or infinity at {row}.")
+            raise ArgumentError(name, "must be finite", f"has NaN or infinity at {row}")
 
 
 def _result(
     data: _Data, fit: _Fit, method: str, model: str, alternative: str, confidence_level: float
 ) -> RegressionEstimate:
-    level = _check.probability(confidence_level, "confidence_level")
-    side = _check.choice(alternative, "alternative", ALTERNATIVES)
+    level = check.probability(confidence_level, "confidence_level")
+    side = check.choice(alternative, "alternative", ALTERNATIVES)
     variance = fit.residual + fit.judge
     spread = fit.residual**2 / fit.df + fit.judge**2 / (data.n + data.rest - 1)
     df = np.divide(variance**2, spread, out=np.full(len(spread), np.inf), where=(spread > 0) & np.isfinite(fit.df))
@@ -398,7 +400,7 @@ def _inverse(gram: Floats) -> Floats:
     try:
         return np.asarray(np.linalg.inv(gram))
     except np.linalg.LinAlgError:
-        raise ValueError("`X_unlabeled` must have columns that do not depend on each other, but they do.") from None
+        raise ArgumentError("X_unlabeled", "must have columns that do not depend on each other", "they do") from None
 
 
 def _double(data: _Data, lam: float | None) -> _Fit:
@@ -497,7 +499,9 @@ def _logistic_point(data: _Data, lam: float, start: Floats) -> Floats:
         theta, (slope, curve) = theta - step, new
         if np.abs(step).max() < 1e-10 * (1 + np.abs(theta).max()):
             return np.asarray(theta)
-    raise ValueError("`y` must not be separated by the columns of `X`, but no finite coefficients fit it best.")
+    raise ArgumentError(
+        "y", "must not be separated by the columns of {0}", "no finite coefficients fit it best", mentions=("X",)
+    )
 
 
 def _corrected_slope(data: _Data, lam: float, theta: Floats) -> tuple[Floats, Floats]:

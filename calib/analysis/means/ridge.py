@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calib.stats._check import Codes, Floats
-from calib.stats._moments import Moments
+from calib.analysis.means.moments import Moments
+from calib.core.check import Codes, Floats
 
 _DUST = 1e-13  # of a number, what rounding may leave
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._moments import Moments, moments_of
+from calib.analysis.means.moments import Moments, moments_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.result import Interval, Result, bracket, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ class ConfidenceSequence(Result):
         """The interval after n labels."""
         first, last = int(self.n_labels[0]), int(self.n_labels[-1])
         if not first <= n <= last:
-            raise ValueError(f"`n` must be from {first} to {last}, but got {n!r}.")
+            raise ArgumentError("n", f"must be from {first} to {last}", f"got {n!r}")
         place = n - first
         return Interval(float(self.low[place]), float(self.high[place]))
 
@@ -186,14 +186,14 @@ def confidence_sequence(
     after 300 labels the human mean = 3.077, 95 % CI [2.907, 3.248], at every look
     """
     labels, scores = _given(y, "y"), _given(f, "f")
-    _check.same_length(y=labels, f=scores)
+    check.same_length(y=labels, f=scores)
     pool = f_pool if isinstance(f_pool, Moments) else moments_of(f_pool, "f_pool")
     _enough(len(labels), _START, "y")
     _enough(int(pool.n), 2, "f_pool")
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     ends = None if bounds is None else _within(labels, bounds)
-    whole = _check.choice(target, "target", TARGETS) == "benchmark"
-    best = _check.whole(target_n, "target_n", least=2)
+    whole = check.choice(target, "target", TARGETS) == "benchmark"
+    best = check.whole(target_n, "target_n", least=2)
     judge = Judge(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n))
     moving = rectified(labels, scores, judge, lam)
     mean, low, high = sequence(moving, judge, ends, best, 1 - level)
@@ -306,22 +306,27 @@ def _counts(values: Floats) -> Floats:
 
 def _enough(count: int, least: int, name: str) -> None:
     if count < least:
-        raise ValueError(f"`{name}` must have {least} values or more, but got {count}.")
+        raise ArgumentError(name, f"must have {least} values or more", f"got {count}")
 
 
 def _given(values: ArrayLike, name: str) -> Floats:
-    out = _check.array(values, name, ndim=1)
+    out = check.array(values, name, ndim=1)
     if np.isnan(out).any():
-        raise ValueError(f"`{name}` must have no missing value, but got NaN at {int(np.argmax(np.isnan(out)))}.")
+        raise ArgumentError(name, "must have no missing value", f"got NaN at {int(np.argmax(np.isnan(out)))}")
     return out
 
 
 def _within(labels: Floats, bounds: tuple[float, float]) -> tuple[float, float]:
     low, high = (float(end) for end in bounds)
     if not -math.inf < low < high < math.inf:
-        raise ValueError(f"`bounds` must be two finite numbers, the lower first, but got {bounds!r}.")
+        raise ArgumentError("bounds", "must be two finite numbers, the lower first", f"got {bounds!r}")
     out = (labels < low) | (labels > high)
     if out.any():
         place = int(np.argmax(out))
-        raise ValueError(f"`y` must be within `bounds` ({low:g} to {high:g}), but got {labels[place]:g} at {place}.")
+        raise ArgumentError(
+            "y",
+            f"must be within {{0}} ({low:g} to {high:g})",
+            f"got {labels[place]:g} at {place}",
+            mentions=("bounds",),
+        )
     return low, high

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check, _proportion
-from calib.stats._check import Codes, Floats
-from calib.stats._estimate import Result, short
-from calib.stats._guards import bounds_of, on_scale
-from calib.stats._interval import posterior_error
-from calib.stats._laws import Law, Score, Student
-from calib.stats._moments import Moments, refuse_missing
-from calib.stats._ridge import Rule, ridge
+from calib.analysis.means.guards import bounds_of, on_scale
+from calib.analysis.means.mean import posterior_error
+from calib.analysis.means.moments import Moments, refuse_missing
+from calib.analysis.means.proportion import post_stratified
+from calib.analysis.means.ridge import Rule, ridge
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.laws import Law, Score, Student
+from calib.core.result import Result, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,15 +122,15 @@ def ppi_means(
     human means of 2 systems, half-width 0.09221 in the middle, from 40 human labels and 1000 judge scores
     (people and judge)
     """
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     refuse_missing(labels, "y")
     refuse_missing(scores, "f")
-    ends, level = bounds_of(bounds, step), _check.probability(confidence_level, "confidence_level")
+    ends, level = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(labels, ends, "y")
     code = _numbers(systems, f_unlabeled)
-    _check.same_length(y=labels, f=scores, systems=code)
+    check.same_length(y=labels, f=scores, systems=code)
     n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
-    _enough(n_gold, _check.whole(min_gold, "min_gold", least=2))
+    _enough(n_gold, check.whole(min_gold, "min_gold", least=2))
     n = n_gold + f_unlabeled.n
     if ends in {None, (0.0, 1.0)} and np.isin(labels, (0, 1)).all():
         scores = _yes_or_no(scores)
@@ -164,18 +165,18 @@ def _law(parts: Any, ends: tuple[float, float] | None) -> tuple[Floats, Law]:
 
 def _yes_or_no(scores: Floats) -> Floats:
     if not np.isin(scores, (0, 1)).all():
-        raise ValueError("`f` must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5.")
+        raise ArgumentError("f", "must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5")
     return scores
 
 
 def _proportions(y: Floats, f: Floats, code: Codes, rest: Moments, level: float) -> dict[str, Floats]:
     if not rest.binary:
-        raise ValueError("`f_unlabeled` must be moments of 0 and 1 for proportions, but holds other scores.")
+        raise ArgumentError("f_unlabeled", "must be moments of 0 and 1 for proportions", "holds other scores")
     sets = len(rest.n)
     k1, n1, k0, n0 = (np.bincount(code, part, sets) for part in (y * f, f, y * (1 - f), 1 - f))
     yes = np.round(rest.mean * rest.n)
     counts = (k1, n1, k0, n0, yes, rest.n - yes)
-    estimate, low, high, *_ = _proportion.post_stratified(*counts, level)
+    estimate, low, high, *_ = post_stratified(*counts, level)
     error = posterior_error(*counts, finite=False)
     return {"estimate": estimate, "std_error": error, "low": low, "high": high, "lam": np.full(sets, np.nan)}
 
@@ -183,9 +184,9 @@ def _proportions(y: Floats, f: Floats, code: Codes, rest: Moments, level: float)
 def _numbers(systems: ArrayLike, rest: Moments) -> Codes:
     codes = np.asarray(systems)
     if np.ndim(rest.n) != 1:
-        raise ValueError("`f_unlabeled` must be moments by system (`n_systems`), but holds one set.")
+        raise ArgumentError("f_unlabeled", "must be moments by system ({0})", "holds one set", mentions=("n_systems",))
     if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < len(rest.n))):
-        raise ValueError(f"`systems` must be whole numbers from 0 to {len(rest.n) - 1}, but are not all.")
+        raise ArgumentError("systems", f"must be whole numbers from 0 to {len(rest.n) - 1}", "are not all")
     return codes.astype(np.intp, copy=False)
 
 

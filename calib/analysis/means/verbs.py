@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._pairs import DESIGN, Pair, labels_in, pairs_of, ready, slices
-from calib._results import Results, words
-from calib.stats import Result, _check
-from calib.stats._compare import adjusted
-from calib.table import TableError, parse_scale
+from calib.core import check
+from calib.core.numeric import adjusted
+from calib.stats import Result
+from calib.table import TableArgumentError, TableError, parse_scale
+from calib.tables.pairs import DESIGN, Pair, labels_in, pairs_of, ready, slices
+from calib.tables.results import Results, words
 
 
 def interval(
@@ -157,8 +158,8 @@ def gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str |
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             known = ", ".join(map(repr, raters))
-            raise TableError(
-                f"`gold` must have one rater per criterion, but {criterion!r} has {known}; pool them first."
+            raise TableArgumentError(
+                "gold", "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
             )
     yield from pairs_of(scores, people, [name for name in columns if name is not None])
 
@@ -175,10 +176,10 @@ def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, An
 def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
     if name not in frame:
         there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
-        raise TableError(f"`{argument}` must be a column of the scores, but got {name!r}; there are {there}.")
+        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}")
     if frame[name].isna().any():
         gaps = int(frame[name].isna().sum())
-        raise TableError(f"`{argument}` must be a column without gaps, but {name!r} has {gaps}.")
+        raise TableArgumentError(argument, "must be a column without gaps", f"{name!r} has {gaps}")
     return frame[name].to_numpy()
 
 
@@ -304,7 +305,7 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0, 0.1]
     """
-    others, adjust = _others(scores, a, b), _check.choice(adjust, "adjust", ("holm", "bh"))
+    others, adjust = _others(scores, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     options = {"target": target, "method": method, "alternative": alternative, "min_gold": min_gold}
     labels, results = [], []
     for pair in gold_pairs(scores, gold):

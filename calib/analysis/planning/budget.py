@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Interval, Result, short
-from calib.stats._guards import bounds_of
-from calib.stats._interval import posterior_error
-from calib.stats._plan import LEAST, error_with_judge, fisher, positive
-from calib.stats._ridge import Rule
+from calib.analysis.means.guards import bounds_of
+from calib.analysis.means.mean import posterior_error
+from calib.analysis.means.ridge import Rule
+from calib.analysis.planning.labels import LEAST, error_with_judge, fisher, positive
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, Result, short
 
 _MANY = 10**8  # items, where nothing else sets a limit
 _PROMPTS, _DRAWS = 32, 128  # the most that are looked at
@@ -76,7 +76,7 @@ def judge_correlation(
     times, reads = (_many(value, name) for value, name in ((prompts, "prompts"), (draws, "draws")))
     found = np.asarray(rho_inf, dtype=float)
     if not np.all(np.abs(found) <= 1):
-        raise ValueError(f"`rho_inf` must be between -1 and 1, but got {rho_inf!r}.")
+        raise ArgumentError("rho_inf", "must be between -1 and 1", f"got {rho_inf!r}")
     out = found * np.sqrt(item / (item + item_prompt / times + draw / (times * reads)))
     return float(out) if np.ndim(out) == 0 else out
 
@@ -111,14 +111,14 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
     """
     found = np.asarray(rho, dtype=float)
     if not np.all(np.abs(found) < 1):
-        raise ValueError(f"`rho` must be between -1 and 1, but got {rho!r}.")
+        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
     if (n_gold is None) != (n_items is None):
-        raise ValueError("`n_gold` and `n_items` must be given together, but only one came.")
+        raise ArgumentError("n_gold", "and {0} must be given together", "only one came", mentions=("n_items",))
     if n_gold is None or n_items is None:
         out = np.asarray(1 / (1 - found**2))
     else:
-        _check.whole(n_gold, "n_gold", least=4)
-        _check.whole(n_items, "n_items", least=n_gold)
+        check.whole(n_gold, "n_gold", least=4)
+        check.whole(n_items, "n_items", least=n_gold)
         out = np.asarray([1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in found.flat])
         out = out.reshape(found.shape)
     return float(out) if np.ndim(out) == 0 else out
@@ -332,7 +332,7 @@ def budget_plan(
     >>> [(step.what, round(step.narrowing, 3), round(step.limit, 3)) for step in found.steps]
     [('prompts', 0.086, 0.288), ('draws', 0.045, 0.112), ('labels', 0.049, 0.634), ('items', 0.002, 0.021)]
     """
-    level, scale = _check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
+    level, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     _target(half_width, budget)
     unknown = [name for name, value in (("prompts", item_prompt), ("draws", draw)) if value is None]
     item_prompt, draw = item_prompt or 0.0, draw or 0.0
@@ -516,9 +516,10 @@ class _Task:
         if half <= half_width:
             return found if key <= (cost, half) else (alone, alone, 0, 0)
         if key[0] == math.inf:
-            raise ValueError(
-                f"`half_width` must be {short(half)} or more, which labels for all {most} items reach, but got "
-                f"{half_width:g}: more items are needed."
+            raise ArgumentError(
+                "half_width",
+                f"must be {short(half)} or more, which labels for all {most} items reach",
+                f"got {half_width:g}: more items are needed",
             )
         return found
 
@@ -669,7 +670,7 @@ def _warned(rho: float, n: int, between: Interval, task: _Task) -> tuple[str, ..
         found["pilot"] = f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."
     texts = tuple(f"{name}: {text}" for name, text in found.items())
     for text in texts:
-        _check.warn(text)
+        check.warn(text)
     return texts
 
 
@@ -687,30 +688,32 @@ def _ends(sd: float, rho: float, n: int, level: float) -> list[list[tuple[float,
 
 def _fisher(rho: float, n: int, level: float) -> Interval:
     if not -1 < rho < 1:
-        raise ValueError(f"`rho` must be between -1 and 1, but got {rho!r}.")
+        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
     return fisher(rho, n, level)
 
 
 def _shop(prices: Mapping[str, float], now: Numbers, max_items: int | None) -> _Shop:
     names = ("label", "judge", "item", "prompt")
     for name in prices:
-        _check.choice(name, "prices", names)
+        check.choice(name, "prices", names)
     for name in names[:2]:
         if name not in prices:
-            raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")
+            raise ArgumentError(
+                "prices", f"must have one of a {name!r}", f"has {', '.join(map(repr, prices)) or 'none'}"
+            )
     positive(prices["label"], "prices['label']")
     for name, price in prices.items():
         if not 0 <= price < math.inf:
-            raise ValueError(f"`prices` must be 0 or more, but got {price!r} for {name!r}.")
+            raise ArgumentError("prices", "must be 0 or more", f"got {price!r} for {name!r}")
     label, judge, item, prompt = (float(prices.get(name, 0)) for name in names)
     n, items, prompts, draws = now
-    _check.whole(n, "n_gold", least=LEAST)
-    _check.whole(items, "n_items", least=n)
-    _check.whole(prompts, "prompts", least=1)
-    reads = draws if draws == math.inf else _check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
+    check.whole(n, "n_gold", least=LEAST)
+    check.whole(items, "n_items", least=n)
+    check.whole(prompts, "prompts", least=1)
+    reads = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
     if max_items is None and not judge + item:
-        raise ValueError("`max_items` must be given where an item and its replies cost nothing, but came without.")
-    most = _MANY if max_items is None else _check.whole(max_items, "max_items", least=items)
+        raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
+    most = _MANY if max_items is None else check.whole(max_items, "max_items", least=items)
     return _Shop(label, judge, item, prompt, (n, items, prompts, reads), most)
 
 
@@ -718,12 +721,12 @@ def _components(item: float, item_prompt: float, draw: float) -> None:
     positive(item, "item")
     for name, value in (("item_prompt", item_prompt), ("draw", draw)):
         if not 0 <= value < math.inf:
-            raise ValueError(f"`{name}` must be 0 or more, but got {value!r}.")
+            raise ArgumentError(name, "must be 0 or more", f"got {value!r}")
 
 
 def _target(half_width: float | None, budget: float | None) -> None:
     if (half_width is None) == (budget is None):
-        raise ValueError("`half_width` or `budget` must be given, and not both.")
+        raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("budget",))
     for name, value in (("half_width", half_width), ("budget", budget)):
         if value is not None:
             positive(value, name)
@@ -733,12 +736,12 @@ def _middle(bounds: tuple[float, float] | None, mean: float | None) -> float:
     if bounds is None:
         return math.nan
     if mean is None or not bounds[0] <= mean <= bounds[1]:
-        raise ValueError(f"`mean` must be given with `bounds` and lie within them, but got {mean!r}.")
+        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     return float(mean)
 
 
 def _many(value: ArrayLike, name: str) -> Floats:
     out = np.asarray(value, dtype=float)
     if not np.all(out >= 1):
-        raise ValueError(f"`{name}` must be 1 or more, but got {value!r}.")
+        raise ArgumentError(name, "must be 1 or more", f"got {value!r}")
     return out

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._interval import mean_interval
+from calib.analysis.means.mean import mean_interval
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,10 +147,10 @@ def choose_items(
     [0, 1, 0, 1, 0, 1, 0, 1]
     """
     scores = _complete(f, "f")
-    design = _check.choice(method, "method", DESIGNS)
-    total, most = _check.whole(n, "n", least=2), len(scores)
+    design = check.choice(method, "method", DESIGNS)
+    total, most = check.whole(n, "n", least=2), len(scores)
     if total > most:
-        raise ValueError(f"`n` must be at most the number of items ({most}), but got {total}.")
+        raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {total}")
     source = np.random.default_rng(rng)
     unsure = _uncertainty(entropy, scores, design)
     stratum: Codes | None = None
@@ -281,12 +281,14 @@ def transport_test(
     >>> print(transport_test([3, 4, 2, 4, 5, 3], [3.4, 4.5, 3.1, 4.2, 4.9, 3.8]))
     the judge's error is -0.4833, 95 % CI [-0.9306, -0.03604], on 6 labels: the judge does not transport (p = 0.03901)
     """
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     here = _error(y, f, groups, "")
     if (y_base is None) != (f_base is None) or (groups_base is not None and y_base is None):
-        raise ValueError("`y_base` and `f_base` must be given together, but one of them came alone.")
+        raise ArgumentError("y_base", "and {0} must be given together", "one of them came alone", mentions=("f_base",))
     if y_base is not None and (groups is None) != (groups_base is None):
-        raise ValueError("`groups_base` must be given exactly when `groups` is, but only one of them came.")
+        raise ArgumentError(
+            "groups_base", "must be given exactly when {0} is", "only one of them came", mentions=("groups",)
+        )
     sides = [here] if y_base is None or f_base is None else [here, _error(y_base, f_base, groups_base, "_base")]
     estimate = here.mean - (sides[1].mean if len(sides) > 1 else 0.0)
     variance = sum(side.variance for side in sides)
@@ -297,7 +299,7 @@ def transport_test(
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
     warned = () if error else ("constant_error: the judge's error does not vary here, so its spread is not known.",)
     for text in warned:
-        _check.warn(text)
+        check.warn(text)
     return Transport(
         residual=here.mean,
         residual_base=sides[1].mean if len(sides) > 1 else None,
@@ -347,20 +349,20 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
     >>> shift_weights(["code", "code", "code", "law"], {"code": 0.5, "law": 0.5}).round(4)
     array([0.6667, 0.6667, 0.6667, 2.    ])
     """
-    code = _check.codes(categories, "categories")
+    code = check.codes(categories, "categories")
     names = _names(categories)
     if not len(code):
-        raise ValueError("`categories` must have one item at least, but got none.")
+        raise ArgumentError("categories", "must have one item at least", "got none")
     for name in names:
         if name not in shares:
-            raise ValueError(f"`shares` must have a share for each category, but {name!r} has none.")
+            raise ArgumentError("shares", "must have a share for each category", f"{name!r} has none")
     for name, share in shares.items():
         if not 0 <= share <= 1:
-            raise ValueError(f"`shares` must be between 0 and 1, but got {share!r} for {name!r}.")
+            raise ArgumentError("shares", "must be between 0 and 1", f"got {share!r} for {name!r}")
         if share > 0 and name not in names:
-            raise ValueError(f"`categories` must hold each category of the target, but none is {name!r}.")
+            raise ArgumentError("categories", "must hold each category of the target", f"none is {name!r}")
     if abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"`shares` must sum to 1, but got {sum(shares.values()):g}.")
+        raise ArgumentError("shares", "must sum to 1", f"got {sum(shares.values()):g}")
     wanted = np.array([shares[name] for name in names], dtype=float)
     return np.asarray((wanted / wanted.sum() * len(code) / np.bincount(code))[code])
 
@@ -369,9 +371,9 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
 
 def _complete(values: ArrayLike, name: str) -> Floats:
-    out = _check.array(values, name, ndim=1)
+    out = check.array(values, name, ndim=1)
     if np.isnan(out).any():
-        raise ValueError(f"`{name}` must have a value for each item, but got NaN at {int(np.argmax(np.isnan(out)))}.")
+        raise ArgumentError(name, "must have a value for each item", f"got NaN at {int(np.argmax(np.isnan(out)))}")
     return out
 
 
@@ -379,15 +381,15 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
     """Square roots of the entropies, with a floor."""
     if entropy is None:
         if design == "active":
-            raise ValueError("`entropy` must be given for method 'active', but came without.")
+            raise ArgumentError("entropy", "must be given for method 'active'", "came without")
         return None
     if design not in {"strata", "active"}:
-        raise ValueError(f"`entropy` must come with method 'strata' or 'active', but came with {design!r}.")
+        raise ArgumentError("entropy", "must come with method 'strata' or 'active'", f"came with {design!r}")
     values = _complete(entropy, "entropy")
-    _check.same_length(f=scores, entropy=values)
+    check.same_length(f=scores, entropy=values)
     if (values < 0).any():
         place = int(np.argmax(values < 0))
-        raise ValueError(f"`entropy` must be 0 or more, but got {values[place]:g} at {place}.")
+        raise ArgumentError("entropy", "must be 0 or more", f"got {values[place]:g} at {place}")
     root = np.sqrt(values)
     return np.maximum(root, _FLOOR * root.mean()) if root.any() else np.ones_like(root)
 
@@ -409,19 +411,19 @@ def _units(groups: Labels | None, scores: Floats, design: str) -> Codes:
     """What is drawn: the group of each item, or the item itself."""
     if design != "groups":
         if groups is not None:
-            raise ValueError(f"`groups` must come with method 'groups', but came with {design!r}.")
+            raise ArgumentError("groups", "must come with method 'groups'", f"came with {design!r}")
         return np.arange(len(scores))
     if groups is None:
-        raise ValueError("`groups` must be given for method 'groups', but came without.")
-    _check.same_length(f=scores, groups=groups)
-    return _check.codes(groups, "groups")
+        raise ArgumentError("groups", "must be given for method 'groups'", "came without")
+    check.same_length(f=scores, groups=groups)
+    return check.codes(groups, "groups")
 
 
 def _strata(values: Floats, n_strata: int, design: str) -> Codes:
     """Codes by quantiles; equal values stay together, and a stratum has two items at least."""
     if design != "strata":
         return np.zeros(len(values), dtype=np.intp)
-    k = _check.whole(n_strata, "n_strata", least=2)
+    k = check.whole(n_strata, "n_strata", least=2)
     cuts = np.quantile(values, np.arange(1, k) / k)
     code = np.searchsorted(cuts, values, side="left")
     sizes = np.bincount(code, minlength=k)
@@ -441,7 +443,7 @@ def _taken(unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: s
     if design == "simple":
         return np.array([n])
     if n < _EACH * len(sizes):
-        raise ValueError(f"`n` must be {_EACH * len(sizes)} or more for {len(sizes)} strata, but got {n}.")
+        raise ArgumentError("n", f"must be {_EACH * len(sizes)} or more for {len(sizes)} strata", f"got {n}")
     means = np.ones(len(sizes)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / sizes)
     return _neyman(sizes, means, n)
 
@@ -487,17 +489,17 @@ class _Side:
 
 
 def _error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> _Side:
-    labels, scores = _check.array(y, f"y{suffix}", ndim=1), _check.array(f, f"f{suffix}", ndim=1)
-    _check.same_length(**{f"y{suffix}": labels, f"f{suffix}": scores, f"groups{suffix}": groups})
+    labels, scores = check.array(y, f"y{suffix}", ndim=1), check.array(f, f"f{suffix}", ndim=1)
+    check.same_length(**{f"y{suffix}": labels, f"f{suffix}": scores, f"groups{suffix}": groups})
     given = ~np.isnan(labels)
     if np.isnan(scores[given]).any():
         place = int(np.argmax(given & np.isnan(scores)))
-        raise ValueError(f"`f{suffix}` must have a judge score for each label, but got NaN at {place}.")
-    unit = np.arange(len(labels)) if groups is None else _check.codes(groups, f"groups{suffix}")
+        raise ArgumentError(f"f{suffix}", "must have a judge score for each label", f"got NaN at {place}")
+    unit = np.arange(len(labels)) if groups is None else check.codes(groups, f"groups{suffix}")
     _, unit = np.unique(unit[given], return_inverse=True)
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
-        raise ValueError(f"`y{suffix}` must have labels in two groups (or two items) at least, but got {count}.")
+        raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
     found = mean_interval(error, groups=unit, method="classical")
     return _Side(found.estimate, found.std_error**2, count, len(error))
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from calib.stats import _check
-from calib.stats._check import Floats
-from calib.stats._estimate import Interval, Result, bracket, short
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, Result, bracket, short
 
 LEAST = 10  # labels: with fewer no interval is given
 _PILOT = 30  # labels from which a correlation says something
@@ -146,7 +146,7 @@ def labels_needed(
     >>> print(labels_needed(rho=0.8, sd=1.1, n_items=5000, half_width=0.2))
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     rho, sd, n_pilot, seen = _design(y, f, rho, sd)
     items = _items(n_items, seen)
     reached = _goal(half_width, difference, power, level)
@@ -260,7 +260,7 @@ def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) 
     the judge helps: r = 0.9699, 95 % CI [0.838, 0.9947], break-even 0.4082 with 8 labels; labels go 14.06 times as far
     with many unlabelled items (a judge no better than what it judges reaches 2 at most)
     """
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     labels, scores = _pilot(y, f)
     n, rho = len(labels), _correlation(labels, scores)
     interval, even = _fisher(rho, n, level), 1 / math.sqrt(n - 2)
@@ -379,12 +379,14 @@ def cost_optimal(
     _costs(cost_label, cost_judge, cost_item)
     _one_of(budget=budget, effective_n=effective_n)
     if n_max is not None:
-        _check.whole(n_max, "n_max", least=1)
+        check.whole(n_max, "n_max", least=1)
         if effective_n is not None and effective_n > n_max:
-            raise ValueError(f"`effective_n` must be at most `n_max` ({n_max}), but got {effective_n:g}.")
+            raise ArgumentError(
+                "effective_n", f"must be at most {{0}} ({n_max})", f"got {effective_n:g}", mentions=("n_max",)
+            )
     money = _Money(cost_label, cost_judge + cost_item, cost_label + cost_item, budget, effective_n)
     if not money.judged and n_max is None and rho:
-        raise ValueError("`n_max` must be given where a judge score costs nothing, but came without.")
+        raise ArgumentError("n_max", "must be given where a judge score costs nothing", "came without")
     alone = money.alone()
     if not money.pays(rho) or (budget is not None and n_max is not None and alone >= n_max):
         n = round(alone if n_max is None else min(alone, n_max))
@@ -468,12 +470,12 @@ def detectable_difference(
     >>> print(detectable_difference(50, 1000, rho=0.7, sd=1.0))
     50 labels and 1000 judge scores find a difference of 0.2985 with power 0.8, labels alone one of 0.4042
     """
-    level = _check.probability(confidence_level, "confidence_level")
+    level = check.probability(confidence_level, "confidence_level")
     _powerful(power, level)
     _correlated(rho)
     positive(sd, "sd")
-    _check.whole(n_gold, "n_gold", least=LEAST)
-    _check.whole(n_items, "n_items", least=n_gold)
+    check.whole(n_gold, "n_gold", least=LEAST)
+    check.whole(n_items, "n_items", least=n_gold)
     return DetectableDifference(
         difference=_found(error_with_judge(n_gold, n_items, rho, sd), n_gold - 2, power, level),
         difference_alone=_found(sd / math.sqrt(n_gold), n_gold - 1, power, level),
@@ -562,7 +564,12 @@ def _design(
 ) -> tuple[float, float, int | None, int | None]:
     """Correlation, spread, labels of the pilot and items that the judge has scored."""
     if (y is None) != (f is None) or (rho is None) != (sd is None) or (y is None) == (rho is None):
-        raise ValueError("`y` and `f`, or `rho` and `sd`, must be given, but not both pairs and no half of one.")
+        raise ArgumentError(
+            "y",
+            "and {0}, or {1} and {2}, must be given",
+            "not both pairs and no half of one",
+            mentions=("f", "rho", "sd"),
+        )
     if y is not None and f is not None:
         labels, scores = _pilot(y, f)
         return _correlation(labels, scores), float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
@@ -573,21 +580,21 @@ def _design(
 
 def _items(n_items: int | None, seen: int | None) -> int:
     if n_items is None and seen is None:
-        raise ValueError("`n_items` must be given where there is no pilot, but came without.")
-    return _check.whole(seen if n_items is None else n_items, "n_items", least=LEAST)  # type: ignore[arg-type]
+        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
+    return check.whole(seen if n_items is None else n_items, "n_items", least=LEAST)  # type: ignore[arg-type]
 
 
 def _pilot(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats]:
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=1)
-    _check.same_length(y=labels, f=scores)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    check.same_length(y=labels, f=scores)
     given = ~np.isnan(labels)
     bad = given & np.isnan(scores)
     if bad.any():
-        raise ValueError(f"`f` must have a judge score for each label, but got NaN at {int(np.argmax(bad))}.")
+        raise ArgumentError("f", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
     if given.sum() < 4:
-        raise ValueError(f"`y` must have four labels at least, but got {int(given.sum())}.")
+        raise ArgumentError("y", "must have four labels at least", f"got {int(given.sum())}")
     if not np.ptp(labels[given]):
-        raise ValueError(f"`y` must vary to plan from it, but every label is {labels[given][0]:g}.")
+        raise ArgumentError("y", "must vary to plan from it", f"every label is {labels[given][0]:g}")
     return labels[given], scores[given]
 
 
@@ -645,7 +652,7 @@ def _pilot_warning(n: int, rho: float, level: float) -> dict[str, str]:
 def _named(warned: dict[str, str]) -> tuple[str, ...]:
     texts = tuple(f"{name}: {text}" for name, text in warned.items())
     for text in texts:
-        _check.warn(text)
+        check.warn(text)
     return texts
 
 
@@ -692,18 +699,23 @@ class _Money:
 
 def _correlated(rho: float) -> float:
     if not -1 < rho < 1:
-        raise ValueError(f"`rho` must be between -1 and 1, but got {rho!r}.")
+        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
     return float(rho)
 
 
 def _powerful(power: float, level: float) -> None:
     if not 1 - level < power < 1:
-        raise ValueError(f"`power` must be between 1 - `confidence_level` ({1 - level:g}) and 1, but got {power!r}.")
+        raise ArgumentError(
+            "power",
+            f"must be between 1 - {{0}} ({1 - level:g}) and 1",
+            f"got {power!r}",
+            mentions=("confidence_level",),
+        )
 
 
 def positive(value: float, name: str) -> float:
     if not 0 < value < math.inf:
-        raise ValueError(f"`{name}` must be above 0, but got {value!r}.")
+        raise ArgumentError(name, "must be above 0", f"got {value!r}")
     return float(value)
 
 
@@ -711,13 +723,13 @@ def _costs(label: float, judge: float, item: float) -> None:
     positive(label, "cost_label")
     for name, value in (("cost_judge", judge), ("cost_item", item)):
         if not 0 <= value < math.inf:
-            raise ValueError(f"`{name}` must be 0 or more, but got {value!r}.")
+            raise ArgumentError(name, "must be 0 or more", f"got {value!r}")
 
 
 def _one_of(**options: float | None) -> None:
     first, second = options
     if (options[first] is None) == (options[second] is None):
-        raise ValueError(f"`{first}` or `{second}` must be given, and not both.")
+        raise ArgumentError(first, "or {0} must be given, and not both", mentions=(second,))
     for name, value in options.items():
         if value is not None and name in {"budget", "effective_n"}:
             positive(value, name)

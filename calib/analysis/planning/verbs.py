@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._analyze import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
-from calib._pairs import DESIGN, asked, ready, slices
-from calib._prompts import beside, cells_of, over_prompts, with_gold
-from calib._results import Results, words
-from calib.stats import _check
-from calib.stats._levels import row_means
-from calib.table import TableError, has_replies
+from calib.analysis.means.verbs import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
+from calib.analysis.prompts.verbs import beside, cells_of, over_prompts, with_gold
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.core.numeric import row_means
+from calib.table import TableArgumentError, TableError, has_replies
+from calib.tables.pairs import DESIGN, asked, ready, slices
+from calib.tables.results import Results, words
 
 
 def choose_items(
@@ -79,9 +80,9 @@ def choose_items(
     frame = ready(scores, "scores").reset_index(drop=True)
     if len(known := list(slices(frame))) > 1:
         names = "; ".join(words(label) for label, _ in known)
-        raise TableError(f"`scores` must be of one judge and one criterion, but hold {names}.")
+        raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
     source = np.random.default_rng(rng)
-    _check.choice(on, "on", ("score", "entropy"))
+    check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
@@ -257,15 +258,15 @@ def plan(
     drawn = isinstance(pilot, pd.DataFrame) and has_replies(pilot)
     _check_prices(prices, ("label", "judge", "item", *(["prompt"] if drawn else [])))
     if (half_width is None) == (budget is None):
-        raise ValueError("`half_width` or `budget` must be given, and only one of them.")
+        raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     aim: dict[str, Any] = {"half_width": half_width, "budget": budget}
     if drawn:
         if by is not None:
-            raise ValueError(f"`by` needs scores: what draws and prompts do is asked of all items, but got {by!r}.")
+            raise ArgumentError("by", "needs scores: what draws and prompts do is asked of all items", f"got {by!r}")
         aim |= {"prices": prices, "max_items": max_items, "confidence_level": confidence_level}
         return _plan_of_ratings(pilot, gold, aim)
     if max_items is not None:
-        raise ValueError(f"`max_items` needs ratings as the pilot, but got {max_items!r} with scores.")
+        raise ArgumentError("max_items", "needs ratings as the pilot", f"got {max_items!r} with scores")
     return _plan_of_scores(pilot, gold, prices, aim, by, confidence_level)
 
 
@@ -358,12 +359,14 @@ _MANY = 10**9
 def _check_prices(prices: Mapping[str, float], known: Sequence[str]) -> None:
     for name, price in prices.items():
         if name not in known:
-            raise ValueError(f"`prices` must be of {', '.join(map(repr, known))}, but got {name!r}.")
+            raise ArgumentError("prices", f"must be of {', '.join(map(repr, known))}", f"got {name!r}")
         if isinstance(price, bool) or not isinstance(price, Real):
-            raise ValueError(f"`prices` must be numbers, but got {price!r} for {name!r}.")
+            raise ArgumentError("prices", "must be numbers", f"got {price!r} for {name!r}")
     for name in known[:2]:
         if name not in prices:
-            raise ValueError(f"`prices` must have one of a {name!r}, but has {', '.join(map(repr, prices)) or 'none'}.")
+            raise ArgumentError(
+                "prices", f"must have one of a {name!r}", f"has {', '.join(map(repr, prices)) or 'none'}"
+            )
 
 
 def transport_test(
@@ -411,8 +414,8 @@ def transport_test(
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False, observed=True)))
         if base is not None and base not in known:
-            raise TableError(
-                f"`base` must be a value of {by!r}, but got {base!r}; there are {', '.join(map(repr, known))}."
+            raise TableArgumentError(
+                "base", f"must be a value of {by!r}", f"got {base!r}; there are {', '.join(map(repr, known))}"
             )
         home = {} if base is None else _side(known[base], "_base")
         for value, part in known.items():

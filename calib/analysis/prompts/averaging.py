@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._interval import MeanEstimate, ppi_mean
-from calib.stats._laws import Student, interval_of
-from calib.stats._prompts import names_of
-from calib.stats._units import unit_sums, units_of
+from calib.analysis.means.mean import MeanEstimate, ppi_mean
+from calib.analysis.prompts.prompt_mean import names_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import Student, interval_of
+from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import unit_sums, units_of
 
 _SAME = 1e-9  # ratios this close to 1 differ by rounding
 
@@ -213,11 +213,11 @@ def averaging(
 
 def _complete(y: ArrayLike, f: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes | None, int]:
     """Labels, scores and groups of the items with a score under every prompt, and how many others there were."""
-    labels, scores = _check.array(y, "y", ndim=1), _check.array(f, "f", ndim=2)
-    unit = None if groups is None else _check.codes(groups, "groups")
-    _check.same_length(f=scores, y=labels, groups=unit)
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=2)
+    unit = None if groups is None else check.codes(groups, "groups")
+    check.same_length(f=scores, y=labels, groups=unit)
     if scores.shape[1] < 2:
-        raise ValueError(f"`f` must have two prompts at least, but got shape {scores.shape}.")
+        raise ArgumentError("f", "must have two prompts at least", f"got shape {scores.shape}")
     whole = ~np.isnan(scores).any(axis=1)
     return labels[whole], scores[whole], None if unit is None else unit[whole], int(np.sum(~whole))
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from calib.stats import _check
-from calib.stats._check import Floats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
 
 FACETS = ("item", "prompt", "judge")
 
@@ -32,11 +32,11 @@ class Cells(NamedTuple):
 
 
 def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
-    values = _check.array(x, "x")
+    values = check.array(x, "x")
     if values.ndim not in (2, 3, 4):
-        raise ValueError(f"`x` must have the axes item, prompt, (judge,) draw, but got shape {values.shape}.")
+        raise ArgumentError("x", "must have the axes item, prompt, (judge,) draw", f"got shape {values.shape}")
     if draw_variance is not None:
-        return _exact_cells(values, _check.array(draw_variance, "draw_variance"))
+        return _exact_cells(values, check.array(draw_variance, "draw_variance"))
     draws = values[..., None] if values.ndim == 2 else values
     read = np.isfinite(draws)
     counts = read.sum(axis=-1).astype(float)
@@ -48,11 +48,14 @@ def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
 
 def _exact_cells(means: Floats, variance: Floats) -> Cells:
     if means.ndim != 2 or variance.shape != means.shape:
-        raise ValueError(
-            f"`draw_variance` must have the shape of `x`, (items, prompts), but got {variance.shape} and {means.shape}."
+        raise ArgumentError(
+            "draw_variance",
+            "must have the shape of {0}, (items, prompts)",
+            f"got {variance.shape} and {means.shape}",
+            mentions=("x",),
         )
     if (variance < 0).any():
-        raise ValueError(f"`draw_variance` must not be negative, but got {float(np.nanmin(variance))}.")
+        raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
     seen = np.isfinite(means) & np.isfinite(variance)
     return Cells(
         np.where(seen, means, np.nan), np.where(seen, np.inf, 0.0), np.where(seen, variance, 0.0), seen.astype(float)

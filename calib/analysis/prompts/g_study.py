@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._crossed import FACETS, Cells, cells_of, floors, moments, reml
-from calib.stats._estimate import Interval, Result, short
-from calib.stats._laws import two_sided
+from calib.analysis.prompts.crossed import FACETS, Cells, cells_of, floors, moments, reml
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import two_sided
+from calib.core.result import Interval, Result, short
 
 METHODS = ("auto", "moments", "reml")
 _SHARES = ("e_rho2", "phi")
@@ -197,7 +197,7 @@ class GStudy(Result):
         -------
         DStudy
         """
-        _check.whole(calls, "calls", least=1)
+        check.whole(calls, "calls", least=1)
         self._check_draws([1.0, 2.0])
         pairs = [(p, 1, calls // p) for p in range(1, calls + 1) if calls % p == 0]
         return self._designs([*pairs, *dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])])
@@ -242,22 +242,23 @@ class GStudy(Result):
         ValueError
             If no design reaches the target, or a price is negative.
         """
-        _check.probability(target, "target")
-        _check.choice(coefficient, "coefficient", _SHARES)
-        _check.whole(n_items, "n_items", least=1)
-        self._check_judges([_check.whole(judges, "judges", least=1)])
+        check.probability(target, "target")
+        check.choice(coefficient, "coefficient", _SHARES)
+        check.whole(n_items, "n_items", least=1)
+        self._check_judges([check.whole(judges, "judges", least=1)])
         for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
             if not 0 <= price < math.inf:
-                raise ValueError(f"`{name}` must be 0 or more, but got {price!r}.")
+                raise ArgumentError(name, "must be 0 or more", f"got {price!r}")
         if self.value("item") <= 0:
-            raise ValueError("`target` cannot be reached: the items do not differ (their component is 0).")
+            raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
         stays, per_prompt, per_draw = self._errors(coefficient, judges)
         allowed = self.value("item") * (1 / target - 1) - stays
         if allowed <= 0:
             best = self.value("item") / (self.value("item") + stays)
-            raise ValueError(
-                f"`target` must be below {short(best)}, what {_times(judges, 'judge')} and endless prompts give, "
-                f"but got {target!r}."
+            raise ArgumentError(
+                "target",
+                f"must be below {short(best)}, what {_times(judges, 'judge')} and endless prompts give",
+                f"got {target!r}",
             )
         most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
         spare = 1e-9 * per_prompt  # a target that is met exactly is met
@@ -282,14 +283,15 @@ class GStudy(Result):
 
     def _check_judges(self, judges: Sequence[float]) -> None:
         if self.n_judges == 1 and any(number != 1 for number in judges):
-            raise ValueError(f"`judges` must be 1 where judges were not crossed, but got {list(judges)}.")
+            raise ArgumentError("judges", "must be 1 where judges were not crossed", f"got {list(judges)}")
 
     def _check_draws(self, draws: Sequence[float]) -> None:
         confounded = any(part.name == "residual" for part in self.components)
         if confounded and any(k != 1 for k in draws):
-            raise ValueError(
-                f"`draws` must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart), "
-                f"but got {list(draws)}."
+            raise ArgumentError(
+                "draws",
+                "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)",
+                f"got {list(draws)}",
             )
 
     def _designs(self, designs: Sequence[tuple[float, float, float]]) -> DStudy:
@@ -433,11 +435,11 @@ def g_study(
     1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
     8 prompts x 1 draw: Phi 0.8614
     """
-    _check.choice(method, "method", METHODS)
-    level = None if confidence_level is None else _check.probability(confidence_level, "confidence_level")
+    check.choice(method, "method", METHODS)
+    level = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
     cells = cells_of(x, draw_variance)
-    owners = np.arange(len(cells.means)) if groups is None else _check.codes(groups, "groups")
-    _check.same_length(x=cells.means, groups=owners)
+    owners = np.arange(len(cells.means)) if groups is None else check.codes(groups, "groups")
+    check.same_length(x=cells.means, groups=owners)
     cells = _with_scores(cells)
     there = np.isfinite(cells.means).reshape(len(cells.means), -1)
     whole = there[there.any(axis=1)].all()
@@ -482,7 +484,7 @@ def _spread(
     cells: Cells, owners: Codes, fitted: Callable[[Cells], dict[str, float]], found: dict[str, float]
 ) -> dict[str, _Spread]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
-    units = _check.codes(owners, "groups")
+    units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
     lots = (np.random.default_rng(0).permutation(units.max() + 1) % _LOTS)[units]
     if len(lots) - np.bincount(lots).max() < 2:
@@ -540,9 +542,10 @@ def _enough(cells: Cells, method: str) -> None:
     if len(shape) < 2 or min(shape) < 2:
         complete = " without a missing cell" if method == "moments" else ""
         judges = " and two judges" if len(shape) == 3 else ""
-        raise ValueError(
-            f"`x` must have scores of two items{complete}, two prompts{judges} at least, "
-            f"but has them of {' x '.join(map(str, shape))}."
+        raise ArgumentError(
+            "x",
+            f"must have scores of two items{complete}, two prompts{judges} at least",
+            f"has them of {' x '.join(map(str, shape))}",
         )
 
 
@@ -583,9 +586,9 @@ def _numbers(value: Any, name: str) -> list[float]:
     for number in given:
         endless = name == "draws" and number == math.inf
         if isinstance(number, str) or not (endless or (number >= 1 and number % 1 == 0)):
-            raise ValueError(f"`{name}` must be whole numbers of 1 or more, but got {value!r}.")
+            raise ArgumentError(name, "must be whole numbers of 1 or more", f"got {value!r}")
     if not given:
-        raise ValueError(f"`{name}` must be one number at least, but got none.")
+        raise ArgumentError(name, "must be one number at least", "got none")
     return [float(number) for number in given]
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.stats import _check
-from calib.stats._check import Codes, Floats, Labels
-from calib.stats._estimate import Interval, Result, bracket, short
-from calib.stats._laws import two_sided
-from calib.stats._units import unit_sums, units_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import two_sided
+from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import unit_sums, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,12 +117,13 @@ class PromptMean(Result):
             If there is one prompt, or the items alone leave more than that.
         """
         if self.conditional:
-            raise ValueError("`prompts_needed` needs a result of two prompts at least, but this one is of 1.")
+            raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
         if not half_width >= self._half_width(_MANY):
             least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
-            raise ValueError(
-                f"`half_width` must be above {short(least)}, which these items leave with prompts without end, "
-                f"but got {half_width!r}."
+            raise ArgumentError(
+                "half_width",
+                f"must be above {short(least)}, which these items leave with prompts without end",
+                f"got {half_width!r}",
             )
         more = range(2, _MANY)
         return more.start + bisect_left(more, True, key=lambda prompts: self._half_width(prompts) <= half_width)
@@ -279,7 +280,7 @@ def prompt_mean(
     >>> prompt_mean(x[:, :1]).conditional
     True
     """
-    return _over_prompts(_check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
+    return _over_prompts(check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
 
 
 def prompt_difference(
@@ -321,9 +322,9 @@ def prompt_difference(
     difference of judge means over 6 prompts = 0.2811, 95 % CI [0.1845, 0.3778], from 100 items; the
     prompts' means span 0.2583, the interval of one is 0.2333 wide
     """
-    first, second = _check.array(a, "a", ndim=2), _check.array(b, "b", ndim=2)
+    first, second = check.array(a, "a", ndim=2), check.array(b, "b", ndim=2)
     if first.shape != second.shape:
-        raise ValueError(f"`b` must have the shape of `a` {first.shape}, but got {second.shape}.")
+        raise ArgumentError("b", f"must have the shape of {{0}} {first.shape}", f"got {second.shape}", mentions=("a",))
     return _over_prompts(first - second, groups, names, confidence_level, "a", "difference of judge means")
 
 
@@ -331,14 +332,14 @@ def names_of(names: Labels | None, x: Floats) -> tuple[str, ...]:
     """Of the prompts, the columns of x; their numbers if they have none."""
     found = tuple(map(str, range(1, x.shape[1] + 1) if names is None else names))
     if len(found) != x.shape[1]:
-        raise ValueError(f"`names` must be one for each of {x.shape[1]} prompts, but got {len(found)}.")
+        raise ArgumentError("names", f"must be one for each of {x.shape[1]} prompts", f"got {len(found)}")
     return found
 
 
 def _over_prompts(
     x: Floats, groups: Labels | None, names: Labels | None, level: float, name: str, estimand: str
 ) -> PromptMean:
-    _check.probability(level, "confidence_level")
+    check.probability(level, "confidence_level")
     called = names_of(names, x)
     x, unit, dropped = complete(x, groups, name)
     sums, means = deviations(x, unit), x.mean(axis=0)
@@ -378,14 +379,14 @@ def _over_prompts(
 
 def complete(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
     """Items with a score under every prompt, the unit of each, and how many others there were."""
-    _check.same_length(**{name: x, "groups": groups})
+    check.same_length(**{name: x, "groups": groups})
     if not x.shape[1]:
-        raise ValueError(f"`{name}` must have one prompt at least, but got shape {x.shape}.")
+        raise ArgumentError(name, "must have one prompt at least", f"got shape {x.shape}")
     whole = np.asarray(~np.isnan(x).any(axis=1))
     unit = units_of(groups, whole)
     if unit.max(initial=-1) < 1:
         what, found = "items" if groups is None else "groups", unit.max(initial=-1) + 1
-        raise ValueError(f"`{name}` must have a score under every prompt for two {what} at least, but got {found}.")
+        raise ArgumentError(name, f"must have a score under every prompt for two {what} at least", f"got {found}")
     return x[whole], unit, int(np.sum(~whole))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.stats import _check
-from calib.stats._check import Floats, Labels
-from calib.stats._estimate import Result, short
-from calib.stats._prompts import complete, deviations
+from calib.analysis.prompts.prompt_mean import complete, deviations
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.result import Result, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,15 +149,19 @@ def rank_stability(
     two of 3 prompts order two of 3 systems differently with probability 0.2222; Kendall's W = 0.7778
     (p = 0.09697); first: A (3)
     """
-    scores = _check.array(x, "x")
+    scores = check.array(x, "x")
     if scores.ndim not in {2, 3} or min(scores.shape[0], scores.shape[-1]) < 2:
-        raise ValueError(
-            "`x` must have shape (systems, prompts) or (systems, items, prompts) with two systems and two prompts "
-            f"at least, but got {scores.shape}."
+        raise ArgumentError(
+            "x",
+            (
+                "must have shape (systems, prompts) or (systems, items, prompts) with two systems and "
+                "two prompts at least"
+            ),
+            f"got {scores.shape}",
         )
     systems, prompts = scores.shape[0], scores.shape[-1]
     named = tuple(map(str, range(systems) if names is None else names))
-    _check.same_length(x=scores, names=named)
+    check.same_length(x=scores, names=named)
     means, noise, n, dropped = _means_and_noise(scores, groups)
     pairs = tuple(_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
     w, chi2 = _concordance(means)
@@ -186,9 +190,9 @@ def _means_and_noise(scores: Floats, groups: Labels | None) -> tuple[Floats, Flo
     systems, prompts = scores.shape[0], scores.shape[-1]
     if scores.ndim == 2:
         if groups is not None:
-            raise ValueError("`groups` must come with scores of items, but got means in `x`.")
+            raise ArgumentError("groups", "must come with scores of items", "got means in {0}", mentions=("x",))
         if np.isnan(scores).any():
-            raise ValueError("`x` must have the mean of every system under every prompt, but got NaN.")
+            raise ArgumentError("x", "must have the mean of every system under every prompt", "got NaN")
         return scores, np.full((systems, systems), math.nan), 0, 0
     table = np.moveaxis(scores, 1, 0).reshape(scores.shape[1], -1)
     kept, unit, dropped = complete(table, groups, "x")

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib._analyze import ends_of, groups_of, on_tables, parts_of
-from calib._pairs import WHO, asked, ready, seen
-from calib._results import Results, words
-from calib.stats._levels import row_means
-from calib.table import TableError, check_items
+from calib.analysis.means.verbs import ends_of, groups_of, on_tables, parts_of
+from calib.core.numeric import row_means
+from calib.table import TableArgumentError, TableError, check_items
+from calib.tables.pairs import WHO, asked, ready, seen
+from calib.tables.results import Results, words
 
 _KEY = tuple(name for name in WHO if name != "prompt")
 
@@ -72,9 +72,11 @@ def sensitivity(
     table = asked(ratings)
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
-        raise TableError("`judges` needs sampled replies, but some ratings are token probabilities.")
+        raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
     if items is None and groups not in (None, "group"):
-        raise TableError(f"`groups` is a column of the items, but {groups!r} came without `items`.")
+        raise TableArgumentError(
+            "groups", "is a column of the items", f"{groups!r} came without {{0}}", mentions=("items",)
+        )
     owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
@@ -99,7 +101,7 @@ def _unread(rows: pd.DataFrame) -> int:
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
     """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
     if not len(frame):
-        raise TableError(f"`{argument}` must hold scores of a judge, but has none.")
+        raise TableArgumentError(argument, "must hold scores of a judge", "has none")
     for values, rows in frame.groupby(list(key), observed=True, dropna=False, sort=False):
         label = dict(zip(key, values, strict=True))
         scales = sorted(set(rows["scale"].astype(str)) - {"", "nan"}) if "scale" in rows else []
@@ -134,7 +136,7 @@ def cells_of(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index
 def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
     if groups not in items:
         if groups != "group":
-            raise TableError(f"`groups` must be a column of the items, but got {groups!r}.")
+            raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
         return None
     return items.set_index(items["item"].astype(object))[groups]
 
@@ -319,11 +321,11 @@ def with_gold(
     known = [(label, rows, people[people["criterion"] == label["criterion"]]) for label, rows in judged]
     if not any(len(theirs) for _, _, theirs in known):
         wanted = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in known))
-        raise TableError(f"`gold` must have scores of {wanted}, but has {seen(people)}.")
+        raise TableArgumentError("gold", f"must have scores of {wanted}", f"has {seen(people)}")
     for label, rows, theirs in known:
         if theirs["item"].duplicated().any():
-            raise TableError(
-                f"`gold` must have one score per item of {label['criterion']!r}; pool or select the raters."
+            raise TableArgumentError(
+                "gold", f"must have one score per item of {label['criterion']!r}; pool or select the raters"
             )
         if len(theirs):
             yield label, rows, theirs

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.judge import _judge
-from calib.judge._extract import Row, extract, has_logprobs
-from calib.judge._judge import Call, Judge, Plan, questions
-from calib.judge._prompt import Prompt
-from calib.judge._reply import Choice, decode, to_json
-from calib.judge._sheet import Sheet
-from calib.judge._transport import model_name
+from calib.core.check import ArgumentError
+from calib.judge.calls.transport import model_name
+from calib.judge.judge import Call, Judge, Plan, calls, questions, request
+from calib.judge.prompt import Prompt
+from calib.judge.replies.extract import Row, extract, has_logprobs
+from calib.judge.replies.reply import Choice, decode, to_json
+from calib.judge.replies.sheet import Sheet
 from calib.table import TableError
 
 _WHERE = "batch"  # part of the keys, in place of a transport
@@ -59,13 +59,15 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
     """
     prompts, rows = questions(items, prompt)
     if judge.method == "auto":
-        raise ValueError("`judge` must have the method 'logprob' or 'sample' for a batch, but has 'auto'.")
+        raise ArgumentError("judge", "must have the method 'logprob' or 'sample' for a batch", "has 'auto'")
     if any(one.steps is None for one in prompts):
-        raise ValueError("`prompt` must have evaluation steps for a batch; have them written by `calib.write_steps`.")
+        raise ArgumentError(
+            "prompt", "must have evaluation steps for a batch; have them written by `calib.write_steps`"
+        )
     plan = Plan(judge.method, "", {})
     with Path(path).open("wb") as file:
         for call in {call.key: call for call in _calls(judge, plan, prompts, rows)}.values():
-            body = _judge.request(judge, plan, [call]) | {"model": model_name(judge.model)}
+            body = request(judge, plan, [call]) | {"model": model_name(judge.model)}
             line = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
             file.write(to_json(line) + b"\n")
     return Path(path)
@@ -174,7 +176,7 @@ def _first_tells(lines: list[_Line]) -> bool:
 def _calls(judge: Judge, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Iterator[Call]:
     for prompt in prompts:
         for row in rows:
-            yield from _judge.calls(judge, _WHERE, plan, prompt, row)
+            yield from calls(judge, _WHERE, plan, prompt, row)
 
 
 def _matched(

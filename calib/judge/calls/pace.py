@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TypeVar
 
-from calib.judge._transport import UnavailableError
+from calib.judge.calls.transport import UnavailableError
 
 T = TypeVar("T")
 

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from calib.judge import _judge
-from calib.judge._judge import Judge, questions
-from calib.judge._prompt import Prompt, parts_of
-from calib.judge._run import Run
-from calib.judge._store import Store
-from calib.judge._transport import AnyComplete, JudgeError, Transport, connect, wrap
-from calib.judge._variants import Parts, layout, parse_rewording, reword_request
+from calib.core.check import ArgumentError
+from calib.judge.calls.run import Run
+from calib.judge.calls.store import Store
+from calib.judge.calls.transport import AnyComplete, JudgeError, Transport, connect, wrap
+from calib.judge.judge import Judge, digest, questions, seeded, steps_request
+from calib.judge.prompt import Prompt, parts_of
+from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 
 T = TypeVar("T")
 
@@ -107,13 +107,13 @@ def rate(
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     if keep not in KEEP:
-        raise ValueError(f"`keep` must be one of {', '.join(KEEP)}, but got {keep!r}.")
+        raise ArgumentError("keep", f"must be one of {', '.join(KEEP)}", f"got {keep!r}")
     prompts, rows = questions(items, prompt)
     transport = _transport(judge, complete)
     with Store(store) as kept:
         run = Run(judge, kept, transport, keep=keep, max_cost=max_cost, progress=progress, texts=replies)
         if max_cost is not None and run.price is None:
-            raise ValueError(f"`max_cost` needs the price of {judge.model!r}: give Judge(..., price=(in, out)).")
+            raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
         if dry_run:
             return run.dry(prompts, rows)
         with _rescued(kept):
@@ -230,12 +230,16 @@ def write_variants(
     (('wording', 'by offline, reply 1'),)
     """
     if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-        raise ValueError(f"`n` must be a whole number of at least 1, but got {n!r}.")
+        raise ArgumentError("n", "must be a whole number of at least 1", f"got {n!r}")
     parts = parts_of(prompt, "write_variants")
     if "{{" in parts.task + parts.criteria:
-        raise ValueError(
-            "`prompt` must not show a text of the items inside its task or criterion, which are to be reworded; "
-            "name the column in `inputs` instead."
+        raise ArgumentError(
+            "prompt",
+            (
+                "must not show a text of the items inside its task or criterion, which are to be "
+                "reworded; name the column in {0} instead"
+            ),
+            mentions=("inputs",),
         )
     transport = _transport(judge, complete)
     with Store(store) as kept, _rescued(kept):
@@ -273,10 +277,10 @@ def _words(parts: Parts) -> tuple[str, str]:
 async def _rewording(run: Run, prompt: Prompt, original: Parts, number: int) -> str:
     """The judge's reply, which is kept whether it can be used or not: a run that goes on finds the same."""
     messages = reword_request(original, number)
-    body = _judge.steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
+    body = steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
     body["max_tokens"] = max(body["max_tokens"], len(messages[-1]["content"]) // 2)
-    body = _judge.seeded(run.judge, body, number)
-    key = _judge.digest([run.where, run.judge.seed, body, number]).hexdigest()
+    body = seeded(run.judge, body, number)
+    key = digest([run.where, run.judge.seed, body, number]).hexdigest()
     if key not in run.store:
         run.put([key], body, *await run.ask(f"a rewording of {prompt.criterion!r}", body))
     return run.store.get(key).text

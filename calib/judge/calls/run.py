@@ -14,16 +14,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from calib.judge import _judge
-from calib.judge._cost import DryRun, about, price
-from calib.judge._extract import Open, Reading, Row, extract
-from calib.judge._judge import DRAWS, NEUTRAL, Call, Judge, Plan
-from calib.judge._pace import Pace
-from calib.judge._prompt import Prompt, parse_steps
-from calib.judge._reply import Choice, Reply, decode, to_json
-from calib.judge._sheet import Sheet
-from calib.judge._store import Store
-from calib.judge._transport import (
+from calib.judge.calls.cost import DryRun, about, price
+from calib.judge.calls.pace import Pace
+from calib.judge.calls.store import Store
+from calib.judge.calls.transport import (
     OPENAI,
     JudgeError,
     LogprobsError,
@@ -32,6 +26,24 @@ from calib.judge._transport import (
     UnavailableError,
     redact,
 )
+from calib.judge.judge import (
+    DRAWS,
+    NEUTRAL,
+    Call,
+    Judge,
+    Plan,
+    calls,
+    choices_request,
+    continuing,
+    digest,
+    place,
+    request,
+    steps_request,
+)
+from calib.judge.prompt import Prompt, parse_steps
+from calib.judge.replies.extract import Open, Reading, Row, extract
+from calib.judge.replies.reply import Choice, Reply, decode, to_json
+from calib.judge.replies.sheet import Sheet
 
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
@@ -58,7 +70,7 @@ class Run:
         texts: bool = False,
     ) -> None:
         self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
-        self.where = _judge.place(transport)
+        self.where = place(transport)
         pace = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
         self.pace = Pace(judge.concurrency, *pace)
         self.price, self.max_cost = _price(judge, transport), max_cost
@@ -106,7 +118,7 @@ class Run:
         prompts = [self._stepped(prompt) for prompt in prompts]
         plan = Plan(self._method(prompts[0], rows[0]), "", self._ways(prompts[0], rows[0])[0])
         wanted = {call.key: call for prompt in prompts for row in rows for call in self._calls(plan, prompt, row)}
-        asked = [_judge.request(self.judge, plan, [call]) for key, call in wanted.items() if key not in self.store]
+        asked = [request(self.judge, plan, [call]) for key, call in wanted.items() if key not in self.store]
         stored, asked = len(wanted) - len(asked), steps + asked
         tokens, most = sum(map(_tokens_in, asked)), sum(body["max_tokens"] for body in asked)
         return DryRun(
@@ -130,8 +142,8 @@ class Run:
 
     def _steps(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
         """What asks for the steps of a prompt that has none, and the key of the reply."""
-        body = _judge.steps_request(self.judge, prompt) if prompt.steps is None else None
-        return body, _judge.digest([self.where, body]).hexdigest()
+        body = steps_request(self.judge, prompt) if prompt.steps is None else None
+        return body, digest([self.where, body]).hexdigest()
 
     def _stepped(self, prompt: Prompt) -> Prompt:
         """The prompt with the steps in the store."""
@@ -201,7 +213,7 @@ class Run:
 
     async def _first(self, plan: Plan, call: Call) -> Choice:
         if call.key not in self.store:
-            body = _judge.request(self.judge, plan, [call])
+            body = request(self.judge, plan, [call])
             self.put([call.key], body, *await self.ask(call.what, body))
         return self.store.get(call.key)
 
@@ -211,8 +223,8 @@ class Run:
         if not self.transport.choices or (judge.draws or 2) < 2 or not judge.temperature:
             return 1
         for choices in _CHOICES:
-            body = _judge.choices_request(judge, extras, choices)
-            keys = [_judge.digest([self.where, body, n]).hexdigest() for n in range(choices)]
+            body = choices_request(judge, extras, choices)
+            keys = [digest([self.where, body, n]).hexdigest() for n in range(choices)]
             if keys[0] not in self.store:
                 try:
                     raw, reply = await self.ask("several choices at once", body)
@@ -226,7 +238,7 @@ class Run:
     # --- many calls ---
 
     def _calls(self, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
-        return _judge.calls(self.judge, self.where, plan, prompt, row)
+        return calls(self.judge, self.where, plan, prompt, row)
 
     async def _fetch(self, plan: Plan, wanted: list[Call]) -> list[Call]:
         """Read what is in the store and ask for the rest; the calls whose replies leave something open."""
@@ -282,9 +294,9 @@ class Run:
         return "" if _END.fullmatch(token) else f"after a whole reply the server goes on with {token!r}"
 
     async def _continuation(self, plan: Plan, call: Call, prefix: str) -> Choice:
-        key = _judge.digest([call.key, prefix]).hexdigest()
+        key = digest([call.key, prefix]).hexdigest()
         if key not in self.store:
-            body = _judge.continuing(_judge.request(self.judge, plan, [call]), prefix)
+            body = continuing(request(self.judge, plan, [call]), prefix)
             self.put([key], body, *await self.ask(f"the continuation of {call.what}", body))
         return self.store.get(key)
 
@@ -433,13 +445,13 @@ class _Round:
     def _affordable(self, group: list[Call]) -> bool:
         """Whether the group can be paid for; the last worker goes on as long as one can."""
         run = self.run
-        return run.max_cost is None or run.affords(_judge.request(run.judge, self.plan, group))
+        return run.max_cost is None or run.affords(request(run.judge, self.plan, group))
 
     async def _one(self, group: list[Call]) -> None:
         self.under_way += 1
         try:
             if group := [call for call in group if not self._arrived(call)]:
-                body = _judge.request(self.run.judge, self.plan, group)
+                body = request(self.run.judge, self.plan, group)
                 self._keep(group, body, *await self.run.ask(group[0].what, body))
         except (RejectedError, UnavailableError) as error:
             self._lose(group, error)

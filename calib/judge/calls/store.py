@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from calib.judge._reply import Choice, decode, to_json
+from calib.core.check import ArgumentError
+from calib.judge.replies.reply import Choice, decode, to_json
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are
 _SCHEMA = """
@@ -55,7 +56,7 @@ class Store:
         try:
             self._db = _opened(self.path or ":memory:")
         except sqlite3.DatabaseError as error:
-            raise ValueError(f"`store` must be a new file or a store of calib, but {path} is not: {error}.") from None
+            raise ArgumentError("store", "must be a new file or a store of calib", f"{path} is not: {error}") from None
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
         """Take one reply, whose choices are the draws under these keys; a key that is there keeps its first.

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from calib.judge import _offline
-from calib.judge._reply import to_json
+from calib.judge import offline
+from calib.judge.replies.reply import to_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -106,7 +106,7 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
     directly; everything else, and what begins with "litellm/", goes through LiteLLM.
     """
     if model == "offline":
-        return Transport("offline", None, _offline.complete)
+        return Transport("offline", None, offline.complete)
     keep_secret(base_url or os.environ.get("OPENAI_BASE_URL") or "")
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
         if base_url is not None and public(base_url) != base_url:

@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from calib.judge._prompt import Scale
-from calib.judge._reply import FILLING, Candidates, Choice, answer_start, offset, unmarked
+from calib.judge.prompt import Scale
+from calib.judge.replies.reply import FILLING, Candidates, Choice, answer_start, offset, unmarked
 
 T = TypeVar("T")
 
@@ -263,7 +263,7 @@ def extract(
 
     Examples
     --------
-    >>> from calib.judge._reply import decode
+    >>> from calib.judge.replies.reply import decode
     >>> extract(decode(b'{"choices": [{"message": {"content": "4"}}]}').choices[0], Scale(), "label", logprobs=False)
     Reading(rows=[Row(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """

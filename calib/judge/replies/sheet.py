@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.judge._extract import Row
-from calib.judge._judge import Call, Judge
+from calib.judge.judge import Call, Judge
+from calib.judge.replies.extract import Row
 from calib.table import STATUSES, check_ratings
 
 _CODE = {status: code for code, status in enumerate(STATUSES)}

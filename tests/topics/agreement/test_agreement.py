@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.agreement.coefficients import row_correlation, weighted_correlation
+from calib.analysis.agreement.levels import condensed, design_of, left_out
 from calib.stats import agreement
-from calib.stats._levels import condensed, design_of, left_out
-from calib.stats._ranks import row_correlation, weighted_correlation
 
 METHODS = ("pearson", "spearman", "kendall", "kendall_c")
 LEVELS = ("item", "group", "system")

@@ -15,10 +15,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import calib.stats
+from calib.analysis.agreement.levels import condensed, design_of, exchanged, left_out, under
 from calib.stats import agreement
-from calib.stats._levels import condensed, design_of, exchanged, left_out, under
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "agreement.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "agreement.json").read_text())
 quick = settings(deadline=None, derandomize=True, max_examples=80)
 
 

@@ -10,9 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.agreement.compare import CORRECTIONS, TESTS
+from calib.analysis.agreement.soft import soft_leave_out
+from calib.core.numeric import adjusted
 from calib.stats import CalibWarning, agreement, compare, rank_judges
-from calib.stats._compare import CORRECTIONS, TESTS, adjusted
-from calib.stats._soft import soft_leave_out
 
 NAN = math.nan
 DUST = 1e-12

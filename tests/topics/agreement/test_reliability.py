@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import _alpha, agreement
-from calib.stats._alpha import icc, krippendorff_alpha
-from calib.stats._annotator import alternative_annotator_test
-from calib.stats._reliability import disattenuated, human_ceiling, reliability
+from calib.analysis.agreement import alpha
+from calib.analysis.agreement.alpha import icc, krippendorff_alpha
+from calib.analysis.agreement.annotator import alternative_annotator_test
+from calib.analysis.agreement.reliability import disattenuated, human_ceiling, reliability
+from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 quick = settings(deadline=None, derandomize=True, max_examples=60)
@@ -143,7 +144,7 @@ def test_a_resample_is_the_table_with_repeated_items(table, metric, seed):
     table = np.array(table)
     table = table[np.isfinite(table).sum(axis=1) > 1]
     weights = np.random.default_rng(seed).integers(0, 4, len(table))
-    sums, alpha_of = _alpha._alpha_sums(table, metric)
+    sums, alpha_of = alpha._alpha_sums(table, metric)
     found = alpha_of((weights @ sums)[None, :])[0] if len(table) else math.nan
     close(found, alpha_by_definition(np.repeat(table, weights, axis=0), metric), 1e-10)
 
@@ -159,7 +160,7 @@ def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
     k = len(labels)
     draws = list(itertools.product(range(k), repeat=k))
     every = np.array([np.bincount(draw, minlength=k) for draw in draws], dtype=float)
-    monkeypatch.setattr(_alpha, "_multiplicities", lambda sizes, k, rng: iter([every]))
+    monkeypatch.setattr(alpha, "_multiplicities", lambda sizes, k, rng: iter([every]))
     result = bootstrapped(table, metric=metric, groups=groups if grouped else None, confidence_level=0.8)
     rows = [[i for u in draw for i, g in enumerate(groups) if g == labels[u]] for draw in draws]
     alphas = np.array([alpha_by_definition(table[row], metric) for row in rows])
@@ -169,7 +170,7 @@ def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
 
 
 def test_multiplicities_are_draws_with_replacement():
-    weights = np.concatenate(list(_alpha._multiplicities([3000, 1000], 8, np.random.default_rng(3))))
+    weights = np.concatenate(list(alpha._multiplicities([3000, 1000], 8, np.random.default_rng(3))))
     assert weights.shape == (4000, 8)
     assert (weights.sum(axis=1) == 8).all()
     # multinomial: mean 1, variance 1 - 1/8, covariance -1/8; standard errors about .016, .025

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import optimize, special, stats
 
+from calib.analysis.distributions.distribution import median, temper
 from calib.stats import entropy, expectation, expectation_bounds, mode, variance
-from calib.stats._distribution import median, temper
 
 LEVELS = [1, 2, 3, 4, 5]
 quick = settings(deadline=None, derandomize=True, max_examples=100)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.means.proportion import post_stratified
 from calib.stats import Moments, ppi_bootstrap, ppi_mean, ppi_proportion, ppi_quantile, ppi_ratio, ppi_win_rate
-from calib.stats._proportion import post_stratified
 
 NAN = float("nan")
 quick = settings(deadline=None, derandomize=True, max_examples=40)

@@ -13,10 +13,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.means.moments import Moments, moments_of
 from calib.stats import mean_interval, ppi_difference, ppi_mean
-from calib.stats._moments import Moments, moments_of
 
-STUDY = Path(__file__).parents[2] / "paper_repro" / "ppi_coverage" / "run.py"
+STUDY = Path(__file__).parents[3] / "paper_repro" / "ppi_coverage" / "run.py"
 
 
 @pytest.fixture(scope="module")

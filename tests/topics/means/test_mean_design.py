@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
 from calib.stats import Moments, choose_items, ppi_difference, ppi_mean, shift_weights
-from calib.stats._ridge import Rule, Sample, clustered, ridge
 
 NAN = math.nan
 

@@ -16,11 +16,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.means.proportion import rogan_gladen_from_rates, wilson
+from calib.analysis.means.regression import ppi_logistic, ppi_ols
 from calib.stats import cost_optimal, mean_interval, ppi_mean, ppi_quantile
-from calib.stats._proportion import rogan_gladen_from_rates, wilson
-from calib.stats._regression import ppi_logistic, ppi_ols
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "ppi.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ppi.json").read_text())
 
 
 def data_of(record):

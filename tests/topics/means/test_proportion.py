@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import CalibWarning
-from calib.stats._proportion import (
+from calib.analysis.means.proportion import (
     clopper_pearson,
     jeffreys,
     post_stratified,
@@ -16,6 +15,7 @@ from calib.stats._proportion import (
     rogan_gladen_from_rates,
     wilson,
 )
+from calib.stats import CalibWarning
 
 quick = settings(deadline=None, derandomize=True, max_examples=100)
 counts = st.integers(0, 30)

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import _regression, ppi_mean
-from calib.stats._regression import ppi_logistic, ppi_ols
+from calib.analysis.means import regression
+from calib.analysis.means.regression import ppi_logistic, ppi_ols
+from calib.stats import ppi_mean
 
 
 def linear(seed, n=60, rest=500):
@@ -158,7 +159,7 @@ def test_regressing_on_the_judge_too():
     both = np.linalg.lstsq(np.column_stack([x, f]), y, rcond=None)[0]
     wanted = both[:3] + both[3] * np.linalg.lstsq(every, judged, rcond=None)[0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_regression, "_PRIOR", 0.0)
+        patch.setattr(regression, "_PRIOR", 0.0)
         assert_allclose(ppi_ols(x, y, f, x_rest, f_rest).estimate, wanted, rtol=1e-9)
 
 
@@ -186,7 +187,7 @@ def test_an_end_of_the_interval_has_the_p_value_alpha(side):
 def test_blocks_types_and_layouts_do_not_matter(function, monkeypatch):
     data = binary(9) if function is ppi_logistic else linear(9)
     one = function(*data)
-    monkeypatch.setattr(_regression, "_BLOCK", 7)
+    monkeypatch.setattr(regression, "_BLOCK", 7)
     x, y, f, x_rest, f_rest = data
     two = function(x.tolist(), y.tolist(), f.tolist(), np.asfortranarray(x_rest), f_rest.tolist())
     for name in ("estimate", "std_error", "low", "high", "df", "p_value"):

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
-from calib.stats._moments import Moments
-from calib.stats._monitor import Judge, confidence_sequence, reach, rectified, sequence, spread_best_at
+from calib.analysis.means.moments import Moments
+from calib.analysis.means.sequence import Judge, confidence_sequence, reach, rectified, sequence, spread_best_at
 
 NAN = math.nan
 

@@ -12,7 +12,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib import stats
-from calib._analyze import Results
+from calib.analysis.means.verbs import Results
 from calib.table import TableError
 
 NAN = math.nan

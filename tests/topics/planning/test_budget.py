@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.planning import budget as budget_module
+from calib.analysis.planning.budget import budget_plan, judge_correlation, label_multiplier
+from calib.analysis.planning.labels import error_with_judge
 from calib.stats import CalibWarning, mean_interval, ppi_mean
-from calib.stats import _budget as budget_module
-from calib.stats._budget import budget_plan, judge_correlation, label_multiplier
-from calib.stats._plan import error_with_judge
 
 INF = math.inf
 PILOT = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3}

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.planning.choose import _neyman, choose_items, shift_weights, transport_test
 from calib.stats import CalibWarning, mean_interval
-from calib.stats._choose import _neyman, choose_items, shift_weights, transport_test
 
 NAN = math.nan
 

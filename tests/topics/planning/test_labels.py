@@ -9,8 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
+from calib.analysis.planning.labels import (
+    cost_optimal,
+    detectable_difference,
+    error_with_judge,
+    labels_needed,
+    will_it_help,
+)
 from calib.stats import CalibWarning
-from calib.stats._plan import cost_optimal, detectable_difference, error_with_judge, labels_needed, will_it_help
 
 NAN = math.nan
 

@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 import calib
 from calib import cli, stats
-from calib._plan import DESIGN
+from calib.analysis.planning.verbs import DESIGN
 from calib.table import TableError
 
 NAN = math.nan

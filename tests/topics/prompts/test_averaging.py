@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from calib.analysis.prompts.averaging import _jackknife
 from calib.stats import averaging, ppi_mean
-from calib.stats._averaging import _jackknife
 
 NAN = math.nan
 

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
-from calib.stats._crossed import _blocks, _kernels, _restricted, cells_of
-from calib.stats._estimate import Interval
-from calib.stats._sensitivity import Component, GStudy, g_study
+from calib.analysis.prompts.crossed import _blocks, _kernels, _restricted, cells_of
+from calib.analysis.prompts.g_study import Component, GStudy, g_study
+from calib.core.result import Interval
 
 NAN, INF = math.nan, math.inf
 NAMES = ("item", "prompt", "item_prompt", "draw")
@@ -197,7 +197,7 @@ def test_unequal_draws_count_by_their_harmonic_mean():
 @pytest.mark.parametrize("unequal", [False, True])
 def test_moments_are_unbiased_also_where_prompts_differ_in_noise(prompts, unequal):
     """Mean of 400 unclipped estimates within 3.5 Monte Carlo standard errors; clipping hides no bias here."""
-    from calib.stats._crossed import moments
+    from calib.analysis.prompts.crossed import moments
 
     rng, found = np.random.default_rng(prompts), []
     spread = np.linspace(0.4, 1.6, prompts)[:, None]
@@ -446,7 +446,7 @@ def _hand_interval(value, floor, pieces):
 
 
 def test_intervals_by_hand():
-    from calib.stats._crossed import moments
+    from calib.analysis.prompts.crossed import moments
 
     x = scores(5, 14, 4, 3)
     found = moments(cells_of(x, None))
