@@ -21,8 +21,7 @@ import time
 from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass, fields
-from http.client import HTTPConnection
-from http.client import responses as REASONS
+from http.client import HTTPConnection, responses as REASONS
 from itertools import accumulate
 
 WORDS = "the answer covers clearly with points which source details but leaves summary reader claims order neither"

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from mock_server import serve
 from pandas.testing import assert_frame_equal
 

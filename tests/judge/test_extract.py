@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 import calib
 from calib.judge.prompt import Scale

@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from calib.judge.calls import pace as pacing
 from calib.judge.calls.pace import Pace

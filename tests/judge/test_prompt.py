@@ -4,8 +4,7 @@ import re
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calib.judge import prompt
 from calib.judge.prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps

@@ -7,8 +7,7 @@ from array import array
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mock_server import Options, Replies
 from test_extract import AGREE, BASE, FIVE, HUNDRED, STREAMS, TEN, VERDICT, YES_NO, in_json, said, stream
 

@@ -9,8 +9,7 @@ from contextlib import closing
 from threading import Barrier, Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from calib.judge.calls.store import Store
 from calib.judge.replies.reply import decode

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib import cbook
-from matplotlib import pyplot as plt
+from matplotlib import cbook, pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 

@@ -13,8 +13,13 @@ from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
 from calib.analysis.agreement.agreement import PRODUCT_MOMENTS
-from calib.analysis.agreement.coefficients import CHUNK, coefficient, settled, weighted_correlation
-from calib.analysis.agreement.coefficients import METHODS as COEFFICIENTS
+from calib.analysis.agreement.coefficients import (
+    CHUNK,
+    METHODS as COEFFICIENTS,
+    coefficient,
+    settled,
+    weighted_correlation,
+)
 from calib.analysis.agreement.leave_out import leave_out
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
