@@ -6,13 +6,14 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+T = TypeVar("T")
 Labels = Sequence[Any] | NDArray[Any]
 
 
@@ -188,12 +189,26 @@ class CalibWarning(UserWarning):
     """A result is not what it may be taken for; the text is in its `warnings` too."""
 
 
-def warn(message: str) -> None:
+def was_called(old: T | None, new: T, *, name: str, was: str = "method") -> T:
+    """The value of an argument that had another name: that one still works for a release, and warns.
+
+    Examples
+    --------
+    >>> was_called(None, "reml", name="estimator")
+    'reml'
+    """
+    if old is None:
+        return new
+    warn(f"`{was}` is called `{name}` now, and goes with the next release.", FutureWarning)
+    return old
+
+
+def warn(message: str, category: type[Warning] = CalibWarning) -> None:
     """Warn where calib was called."""
     level, frame = 1, sys._getframe()  # noqa: SLF001 - `warnings` has no other way before Python 3.12
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calib."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, CalibWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _glimpse(value: Any) -> str:
