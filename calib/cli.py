@@ -89,7 +89,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
 
 
 def _say(message: str) -> None:
-    from calib.tables.figure import visible
+    from calib.tables.text import visible
 
     typer.echo(f"calib: {visible(message)}", err=True)
 
@@ -930,7 +930,7 @@ def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float
 
 def _text(value: object) -> str:
     """For a terminal: line by line without control characters."""
-    from calib.tables.figure import visible
+    from calib.tables.text import visible
 
     return "\n".join(visible(line) for line in str(value).splitlines())
 

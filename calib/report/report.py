@@ -40,8 +40,9 @@ from calib.stats import (
     Temperature,
     VarianceComponents,
 )
-from calib.tables.figure import fit, telling, visible
+from calib.tables.figure import fit
 from calib.tables.results import Results
+from calib.tables.text import telling, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -557,7 +558,7 @@ def _agreement_drawings(results: Results) -> Iterator[Callable[[Axes], Any]]:
         if getattr(results[0], "level", "") == "group":
             yield lambda ax: fit(plot.forest(results, ax=ax))
     elif all(len({str(label.get(name)) for label in results.labels}) > 1 for name in ("criterion", "rater")):
-        yield lambda ax: fit(plot.heatmap(results, ax=ax), columns=len(ax.get_xticks()))
+        yield lambda ax: fit(plot.heatmap(results, ax=ax))
     else:
         yield lambda ax: fit(plot.agreement(results, ax=ax))
 

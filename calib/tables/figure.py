@@ -1,108 +1,25 @@
-"""What all plots share: axes, rows, styles, and texts that a picture can take."""
+"""What all plots share: axes, rows, styles, legends."""
 
 from __future__ import annotations
 
-import unicodedata
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from calib.core.check import ArgumentError
-from calib.stats import Interval, Result
+from calib.core.result import Interval, Result
 from calib.tables.results import Results
+from calib.tables.text import joined_words, place_of, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 R = TypeVar("R", bound=Result)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+GREY = "#6E6E6E"
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 INCHES_PER_ROW = 0.26
-
-
-def visible(text: object, most: int | None = None) -> str:
-    r"""A text on one line, without what would steer a terminal or turn the reading order.
-
-    Examples
-    --------
-    >>> visible("a\x1b[31mb\nc\u202ed"), visible("a-rather-long-name-of-a-system", 16)
-    ('a[31mb c\ufffdd', 'a-rather…-system')
-    """
-    spaced = "".join(" " if char in "\n\r\t\u2028\u2029" else char for char in str(text))
-    kept = "".join(_harmless(char) for char in spaced)
-    if most is None or len(kept) <= most:
-        return kept
-    return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
-
-
-def _harmless(char: str) -> str:
-    category = unicodedata.category(char)
-    if category == "Cc":
-        return ""
-    # a lone surrogate cannot be written; a direction mark shows other words than are there
-    return "\ufffd" if category == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
-
-
-_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-
-
-def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names that tell labels apart; one that says nothing beyond those before it is left out.
-
-    Examples
-    --------
-    >>> telling([{"criterion": "fluency", "prompt": "f-1", "rater": "a", "n_unmatched": 0},
-    ...          {"criterion": "relevance", "prompt": "r-2", "rater": "a", "n_unmatched": 2}])
-    ['criterion']
-    """
-    names: list[str] = []
-    for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
-        if len({place_of(label, [*names, name]) for label in labels}) > len(
-            {place_of(label, names) for label in labels}
-        ):
-            names.append(name)
-    return names
-
-
-def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(label.get(name, "")) for name in names)
-
-
-def plain_text(text: object, most: int = 40) -> str:
-    """A label that matplotlib takes as it stands: no formula, and no leading underscore, which would hide it."""
-    shown = visible(text, most).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
-
-
-_PREFIXES = {"against": "vs ", "temperature": "T = "}
-
-
-def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
-    words = zip(names, place, strict=True)
-    return plain_text(
-        " · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in words if value not in ("", "nan"))
-    )
-
-
-def title_of(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
-    """What all results share: criterion, rater and the like."""
-    told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
-    words = [
-        f"{against if name == 'against' else ''}{plain_text(value)}"
-        for name, value in labels[0].items()
-        if name not in told and not name.startswith("n_") and value != ""
-        if all(label.get(name) == value for label in labels)
-    ]
-    return ", ".join(words)
-
-
-def span_of(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
-def level_words(results: Sequence[Any]) -> str:
-    levels = sorted({r.confidence_level for r in results if r.interval.low == r.interval.low})
-    return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
 class Mark(NamedTuple):
@@ -175,8 +92,13 @@ def axes_of(ax: Axes | None) -> Axes:
     return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
 
 
-def fit(ax: Axes, *, columns: int = 0) -> Axes:
-    """Give the figure of a plot with rows the room that rows (and columns), names and legend need."""
+def finished(drawn: Axes, given: Axes | None) -> Axes:
+    """A plot with rows: in a figure of its own it gets the room it needs, in that of a user it is left alone."""
+    return drawn if given is not None else fit(drawn)
+
+
+def fit(ax: Axes) -> Axes:
+    """Give the figure of a plot with rows the room that rows, columns, names and legend need."""
     from matplotlib.figure import Figure
 
     assert isinstance(ax.figure, Figure)
@@ -184,11 +106,83 @@ def fit(ax: Axes, *, columns: int = 0) -> Axes:
     legend = ax.get_legend()
     lines = len(legend.get_texts()) if legend is not None else 0
     lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
+    columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
     ax.figure.set_size_inches(
         max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + INCHES_PER_ROW * (bottom - top)
     )
     return ax
+
+
+class Rows(NamedTuple):
+    """Axes with a row for each result: what names the rows, the results in their places, how high these are."""
+
+    ax: Axes
+    names: list[str]
+    marks: list[Mark]
+    heights: dict[tuple[str, ...], float]
+
+    @property
+    def heads(self) -> list[str]:
+        return list(dict.fromkeys(mark.place[0] for mark in self.marks))
+
+
+def rows_of(
+    ax: Axes | None,
+    facts: Sequence[Mapping[str, Any]],
+    results: Sequence[Any],
+    series: Sequence[str] | None = None,
+    *,
+    names: Sequence[str] = (),
+    unnamed: str = "criterion",
+    pitch: float = 0.0,
+) -> Rows:
+    """A row for what names each result; several series of one row lie side by side."""
+    told = list(names) or telling(facts) or [unnamed]
+    of = series or [""] * len(results)
+    marks = [Mark(place_of(fact, told), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
+    drawn = axes_of(ax)
+    return Rows(drawn, told, marks, lay_rows(drawn, marks, told, pitch or 0.6 * len(set(of)) + 0.4))
+
+
+def draw_series(rows: Rows, styles: Mapping[str, Style]) -> None:
+    """The interval of each mark in the style of its series, those of one row in the order of the styles."""
+    order = list(styles)
+    for mark in rows.marks:
+        offset = 0.6 * (order.index(mark.series) - (len(order) - 1) / 2)
+        draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
+
+
+def zero_line(ax: Axes) -> None:
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+
+
+def log_ticks(ax: Axes, values: Sequence[int]) -> None:
+    ax.set_xscale("log")
+    ax.set_xticks(values, [str(value) for value in values])
+    ax.set_xticks([], minor=True)
+
+
+def say_title(ax: Axes, title: str) -> None:
+    ax.set_title(title, loc="left", fontsize="medium")
+
+
+def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D(
+            [], [], color=s.colour, marker=s.marker, mfc=s.face, markersize=5, linestyle=s.line * lines, label=s.words
+        )
+        for s in styles
+    ]
+
+
+def legend_above(ax: Axes, handles: Sequence[Any], title: str, *, columns: int = 1) -> None:
+    """A legend above the plot, and the title above that."""
+    look: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="lower left", ncols=columns, **look)
+    ax.set_title(title, loc="left", fontsize="medium", pad=8 + 14.5 * math.ceil(len(handles) / columns))
 
 
 def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:

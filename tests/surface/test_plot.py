@@ -23,6 +23,7 @@ from calib.stats import (
     reliability,
     tie_calibration,
 )
+from calib.tables.text import visible
 
 NAN = float("nan")
 HOSTILE = ("<script>alert(1)</script>", r"$\frac{a}{b}$ costs $5", "_hidden", "two\nlines\x1b[31m", "a" * 90 + "-mini")
@@ -701,8 +702,8 @@ def test_hostile_names_are_drawn_as_they_stand(name, agreed, converged):
 
 
 def test_long_names_keep_both_ends():
-    assert plot.visible("x" * 50 + "-mini", 20) == "xxxxxxxxxx…xxxx-mini"
-    assert plot.visible("x" * 20, 20) == "x" * 20
+    assert visible("x" * 50 + "-mini", 20) == "xxxxxxxxxx…xxxx-mini"
+    assert visible("x" * 20, 20) == "x" * 20
 
 
 def test_infinite_precision_is_not_claimed_for_an_undefined_result(ax):
@@ -737,7 +738,7 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
         texts = [text.get_text() for text in (*ticks_there, *legend, each._left_title, *each.texts)]
         texts += [line for label in (each.get_xlabel(), each.get_ylabel()) for line in label.split("\n")]
         assert not any(cbook.is_math_text(text) or "\x1b" in text for text in texts)
-        start = plot.visible(name)[:6].replace("$", r"\$")
+        start = visible(name)[:6].replace("$", r"\$")
         assert any(start in text.replace("\n", " ") for text in texts)
     assert len(words(drawn[0])) == len(words(drawn[1])) == 3
 

@@ -1,0 +1,497 @@
+"""Agreement, drawn: rows with intervals, pairs, groups, cells, ties; differences and orders of judges; people."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.core.check import ArgumentError, Floats
+from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
+from calib.tables.cells import draw_cells, name_cells
+from calib.tables.figure import (
+    COLOURS,
+    End,
+    Rows,
+    Style,
+    axes_of,
+    checked_pairs,
+    draw_interval,
+    draw_series,
+    finished,
+    legend_above,
+    look_of,
+    plain_frame,
+    rows_of,
+    say_title,
+    single_pair,
+    style_handles,
+    zero_line,
+)
+from calib.tables.results import Results
+from calib.tables.text import joined_words, level_words, place_of, plain_text, span_of, telling, title_of, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
+_COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
+_CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
+_CEILING_STYLES = {
+    "one person": Style("one person", "#0072B2", "s"),
+    "judge": Style("judge", "#D55E00", "o"),
+}
+
+
+# --- rows -------------------------------------------------------------------------------------------------------
+
+
+def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Correlations with their intervals, one row each, grouped and coloured by criterion.
+
+    Parameters
+    ----------
+    results : Results of `calib.agreement`, or Agreement
+        Rows are named by what tells the results apart.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human, level="group").select(rater="simulated-1")
+    >>> print(agreement(results).get_xlabel())
+    Spearman rho within groups (95 % CI)
+    n = 24 groups
+    """
+    pairs = checked_pairs([results], Agreement)
+    facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
+    rows = rows_of(ax, facts, found)
+    zero_line(rows.ax)
+    _rows_by_head(rows)
+    rows.ax.set_xlabel(_agreement_words(found))
+    say_title(rows.ax, title_of(facts, rows.names, "against "))
+    return finished(rows.ax, ax)
+
+
+def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
+    """Differences of two judges' agreement with people, with intervals, and a line where there is none.
+
+    What the test does not tell apart is hollow and dashed.
+
+    Parameters
+    ----------
+    results : Results of `calib.compare`, or Comparison
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.compare([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], [1, 3, 2, 4, 5], names=("a", "b"))
+    >>> ax = compare(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a minus b']
+    """
+    pairs = checked_pairs([results], Comparison)
+    facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
+    rows = rows_of(ax, facts, found, unnamed="judges")
+    zero_line(rows.ax)
+    _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
+    tests = ", ".join(dict.fromkeys(r.test for r in found))
+    rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
+    say_title(rows.ax, title_of(facts, [*rows.names, "test"], "against "))
+    return finished(rows.ax, ax)
+
+
+def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
+    """Judges in the order of their agreement with people, with intervals, coloured by cluster.
+
+    Every judge of one cluster is told apart from every judge of another, by paired tests:
+    intervals that overlap do not show that two judges are alike.
+
+    Parameters
+    ----------
+    results : Results of `calib.rank_judges`, or Ranking
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.rank_judges({"b": [2, 1, 4, 3, 5], "a": [1, 2, 3, 4, 5]}, [1, 3, 2, 4, 5])
+    >>> ax = ranking(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a', 'b']
+    """
+    pairs = checked_pairs([results], Ranking)
+    facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
+    names = [*(name for name in telling(facts) if name != "judge"), "judge"]
+    clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
+    alone = [one for _, r in pairs for one in r.agreements]
+    rows = rows_of(ax, facts, alone, clusters, names=names, pitch=1)
+    styles = {c: Style(c, *look_of(place)) for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))}
+    for mark in rows.marks:
+        draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
+    rows.ax.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
+    legend_above(rows.ax, style_handles([*styles.values()]), title_of(facts, names, "against "))
+    return finished(rows.ax, ax)
+
+
+def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Axes:
+    """What one person reaches against the others, and beside it each judge against the same.
+
+    Parameters
+    ----------
+    results : Results of `calib.reliability`, or Reliability
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
+    >>> ax = reliability(calib.stats.reliability(people, [1, 2, 2, 3, 5]))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['one person', 'judge']
+    """
+    ceilings = [(label, r.ceiling) for label, r in checked_pairs([results], Reliability)]
+    facts, series, ends = [], [], []
+    for label, r in ceilings:
+        people = ("one person", End(r.ceiling, r.ceiling_interval, r.confidence_level))
+        judge = ("judge", End(r.judge, r.judge_interval, r.confidence_level))
+        for who, end in [people, judge][: 1 + bool(r.judge_by_rater)]:
+            facts.append(label | _facts(r))
+            series.append(who)
+            ends.append(end)
+    rows = rows_of(ax, facts, ends, series)
+    styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(series)}
+    zero_line(rows.ax)
+    draw_series(rows, styles)
+    heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
+    words = f"{heads}, with the mean of the other people{level_words(ends)}"
+    rows.ax.set_xlabel(f"{words}\nn = {_counts([r for _, r in ceilings])}")
+    legend_above(rows.ax, style_handles([*styles.values()]), title_of(facts, rows.names))
+    return finished(rows.ax, ax)
+
+
+def _rows_by_head(rows: Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
+    """Intervals coloured by the heading that they stand under."""
+    for mark in rows.marks:
+        look = look_of(rows.heads.index(mark.place[0]))
+        draw_interval(rows.ax, rows.heights[mark.place], mark.result, Style("", *look, hollow=hollow(mark.result)))
+
+
+def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
+    heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
+    return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
+
+
+def _counts(results: Sequence[Any]) -> str:
+    """How many units of each level the results have."""
+    return ", ".join(
+        f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
+        for level, (field, unit) in _COUNTS.items()
+        if any(r.level == level for r in results)
+    )
+
+
+def _facts(result: Any) -> dict[str, str]:
+    return {"coefficient": METHODS[result.method], "level": _WHERE[result.level]}
+
+
+def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
+    """A label with both judges in one entry, as the row of a difference is called."""
+    rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
+    judges = " minus ".join(visible(name, 18) for name in result.names)
+    return rest | {"judges": judges} | _facts(result) | {"test": result.test}
+
+
+def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
+    """The result in one sentence, with what its axes do not name."""
+    head = title_of([label], ["rater", "against"])
+    lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 72)
+    ax.set_title("\n".join(lines), loc="left", fontsize="small")
+
+
+# --- pairs and groups -------------------------------------------------------------------------------------------
+
+
+_MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
+_FEW_SYSTEMS = _FEW_LEVELS = 20
+_NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
+
+
+def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judge against human: the pairs that a coefficient is of.
+
+    At level "system" these are the means of the systems. Scores on few levels are spread a
+    little, always in the same way, so that equal ones can be seen; the axis says so. Points
+    are coloured by group, or else by system, where these are at most seven.
+
+    Parameters
+    ----------
+    result : Agreement, or Results of `calib.agreement` with one
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> ax = scatter(calib.stats.agreement([1, 2, 3, 4], [2, 1, 3, 4]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('human', 'judge')
+    """
+    label, found = single_pair(result, Agreement)
+    drawn = axes_of(ax)
+    cloud = _cloud(found)
+    rng = np.random.default_rng(0)
+    human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
+    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
+    for place, (kind, rows) in enumerate(cloud.kinds.items()):
+        colour, marker = look_of(place)
+        name = plain_text(kind, 24)
+        drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
+    means = _MEANS if found.level == "system" else ""
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
+    plain_frame(drawn)
+    _say_above(drawn, label, found)
+    if cloud.unit and cloud.kinds:
+        _legend_beside(drawn, cloud.unit)
+    return drawn
+
+
+class _Cloud(NamedTuple):
+    """The pairs of human and judge; which of them have one colour, and what these kinds are, if they are of some."""
+
+    human: Floats
+    judge: Floats
+    kinds: dict[Any, Any]
+    unit: str
+
+
+def _cloud(result: Agreement) -> _Cloud:
+    sample, one = result.sample, {"": slice(None)}
+    if result.level == "system":
+        systems = _members(sample.system)
+        human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
+        kinds = {name: [place] for place, name in enumerate(systems)}
+        return _Cloud(human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else _Cloud(human, judge, one, "")
+    for labels, unit in ((sample.group, "group"), (sample.system, "system")):
+        found = _members(labels)
+        if 1 < len(found) <= len(COLOURS):
+            return _Cloud(sample.y, sample.x, found, unit)
+    return _Cloud(sample.y, sample.x, one, "")
+
+
+def _legend_beside(ax: Axes, title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    legend = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    for handle in legend.legend_handles:
+        assert isinstance(handle, Line2D)
+        handle.set(alpha=1, markersize=5)
+
+
+def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for place, label in enumerate(() if labels is None else labels):
+        found.setdefault(label, []).append(place)
+    return found
+
+
+def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
+    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    levels = np.unique(values)
+    if level == "system" or not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
+        return values
+    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """The coefficient inside each group, in order, with the mean and its interval as a band.
+
+    Groups have their names where there are at most forty.
+
+    Parameters
+    ----------
+    result : Agreement of level "group", or Results of `calib.agreement` with one
+    ax : Axes, optional
+
+    Raises
+    ------
+    ValueError
+        If it is of another level.
+
+    Examples
+    --------
+    >>> import calib
+    >>> scores = [1, 2, 3, 1, 3, 2, 4, 4, 4], [1, 2, 3, 1, 2, 3, 1, 2, 3]
+    >>> ax = forest(calib.stats.agreement(*scores, groups=list("aaabbbccc"), level="group"))
+    >>> print(ax.get_xlabel())
+    Spearman rho inside each group
+    1 of 3 groups has none: a rater gives it a single value; left out of the mean
+    """
+    label, found = single_pair(result, Agreement)
+    if found.level != "group":
+        raise ArgumentError("result", "must be of level 'group'", f"is of level {found.level!r}")
+    inside = found.sample.within
+    shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
+    drawn = axes_of(ax)
+    zero_line(drawn)
+    _band(drawn, found)
+    pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
+    heights = [pitch * (place + 0.5) for place in range(len(shown))]
+    size = 5.5 if pitch == 1 else 3
+    drawn.plot([inside[name] for name in shown], heights, "o", color=COLOURS[0], markersize=size, zorder=3)
+    _rows_look(drawn, pitch * len(shown))
+    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
+    drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
+    drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
+    _say_above(drawn, label, found)
+    drawn.legend(frameon=False, fontsize="small", loc="best")
+    return finished(drawn, ax)
+
+
+def _band(ax: Axes, result: Agreement) -> None:
+    low, high = result.interval
+    ax.axvline(result.estimate, color=COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    if not math.isnan(low):
+        words = f"{100 * result.confidence_level:g} % CI of the mean"
+        ax.axvspan(low, high, color=COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+
+
+def _without_one(result: Agreement, number: int) -> str:
+    if not number:
+        return ""
+    what = "left out of the mean" if result.constant == "skip" else "0 in the mean"
+    noun = "group has" if len(result.sample.within) == 1 else "groups has" if number == 1 else "groups have"
+    return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
+
+
+def _rows_look(ax: Axes, end: float) -> None:
+    ax.set_ylim(end + 0.2, -0.2)
+    ax.tick_params(axis="y", length=0)
+    plain_frame(ax, "x")
+
+
+def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judges down, criteria across: the estimate in each cell and its interval beneath.
+
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
+    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+
+    Parameters
+    ----------
+    results : Results of `calib.agreement`, or Agreement
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human[human["rater"] == "simulated-3"], level="group")
+    >>> ax = heatmap(results)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['simulated-1', 'simulated-2']
+    """
+    pairs = checked_pairs([results], Agreement)
+    facts = [label | _facts(r) for label, r in pairs]
+    names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
+    places = _map_places(facts, names)
+    rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
+    cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
+    drawn = axes_of(ax)
+    table = np.full((len(rows), len(columns)), np.nan)
+    for place, r in cells.items():
+        table[place] = r.estimate
+    framed = {place for place, r in cells.items() if _covers_zero(r)}
+    draw_cells(drawn, table, cells, framed)
+    name_cells(drawn, columns, rows)
+    drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
+    say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
+    return finished(drawn, ax)
+
+
+def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Row and column of each result; another one for the same cell has a row of its own."""
+    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    again = [places[:i].count(place) for i, place in enumerate(places)]
+    return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
+
+
+def _covers_zero(result: Agreement) -> bool:
+    return result.method not in SHARES and result.interval.low <= 0 <= result.interval.high
+
+
+# --- ties -------------------------------------------------------------------------------------------------------
+
+
+def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
+    """The share of tied pairs of each judge and of the human it is compared with.
+
+    Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
+    order. A tie calibration is drawn as the accuracy at every epsilon.
+
+    Parameters
+    ----------
+    results : Results of `calib.agreement`, Agreement, or TieCalibration
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from calib.stats import agreement, tie_calibration
+    >>> x, y = [2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4]
+    >>> print(ties(agreement(x, y)).get_xlabel())
+    share of tied pairs, over items
+    n = 5 items
+    >>> ties(tie_calibration(x, y)).get_xlabel()
+    'scores of the judge within epsilon are ties'
+    """
+    if isinstance(results, TieCalibration):
+        return _tie_curve(axes_of(ax), results)
+    pairs = checked_pairs([results], Agreement)
+    facts, found = [label | {"level": _WHERE[r.level]} for label, r in pairs], [r for _, r in pairs]
+    styles = [Style("judge", COLOURS[1], "o"), Style("human", COLOURS[0], "s", hollow=True)]
+    rows = rows_of(ax, facts, found, unnamed="rater")
+    drawn = rows.ax
+    for mark in rows.marks:
+        height, shares = rows.heights[mark.place], (mark.result.ties_x, mark.result.ties_y)
+        drawn.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
+        for share, style in zip(shares, styles, strict=True):
+            drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
+    drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
+    where = "; ".join(dict.fromkeys(_WHERE[r.level] for r in found))
+    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
+    legend_above(drawn, style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
+    return finished(drawn, ax)
+
+
+def _tie_curve(ax: Axes, result: TieCalibration) -> Axes:
+    epsilons, accuracies = result.curve
+    ax.step(epsilons, accuracies, where="post", color=COLOURS[0], linewidth=1.4)
+    ax.plot([result.epsilon], [result.accuracy], "o", color=COLOURS[1], markersize=6)
+    ax.set_xlabel("scores of the judge within epsilon are ties")
+    ax.set_ylabel("pairwise accuracy")
+    plain_frame(ax)
+    _say_above(ax, {}, result)
+    return ax
+
+
+def agreement_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
+    """The pairs of a single result, a map of several judges and criteria, or a row each."""
+    if len(results) == 1:
+        yield partial(scatter, results)
+        if getattr(results[0], "level", "") == "group":
+            yield partial(forest, results)
+    elif all(len({str(label.get(name)) for label in results.labels}) > 1 for name in ("criterion", "rater")):
+        yield partial(heatmap, results)
+    else:
+        yield partial(agreement, results)

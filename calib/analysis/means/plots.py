@@ -1,0 +1,168 @@
+"""Means, drawn: intervals of several estimators side by side, differences of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.means.mean import WORDS
+from calib.core.check import ArgumentError
+from calib.stats import MeanEstimate
+from calib.tables.figure import (
+    Mark,
+    Style,
+    checked_pairs,
+    draw_series,
+    finished,
+    legend_above,
+    look_of,
+    rows_of,
+    style_handles,
+    zero_line,
+)
+from calib.tables.results import Results
+from calib.tables.text import level_words, place_of, span_of, telling, title_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_ALONE = "judge alone (not an interval for the human mean)"
+_LOOKS = {  # by what an estimator is called in words
+    "people alone": ("#0072B2", "s"),
+    "people alone, conservative": ("#0072B2", "v"),
+    WORDS["judge_only"]: ("#6E6E6E", "o"),
+    "PPI": ("#009E73", "D"),
+    "PPI++": ("#CC79A7", "^"),
+    "PPI++ as in ppi_py": ("#56B4E9", "P"),
+    "PPI as in ARES": ("#E69F00", "X"),
+    "PPI++ as in glide": ("#4D4D4D", "*"),
+    "regression estimator": ("#009E73", "v"),
+    "people and judge, conservative": ("#D55E00", "D"),
+    "people and judge": ("#D55E00", "o"),
+}
+
+
+def interval(
+    *results: Results | MeanEstimate, truth: Mapping[Any, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Means with their intervals, one row per system or criterion, the methods side by side.
+
+    The judge alone is drawn hollow and dashed: its interval is not one for the human mean.
+
+    Parameters
+    ----------
+    *results : Results of `calib.interval`, or MeanEstimate
+        One or more, such as gold only, judge only and PPI++ of the same rows.
+    truth : mapping or Series, optional
+        What the mean is known to be, by row: by what names the row (a system, say), or by a
+        tuple of all that does. Drawn as a line through the row.
+    ax : Axes, optional
+
+    Raises
+    ------
+    ValueError
+        If `truth` knows none of the rows.
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_mean
+    >>> y, f = [4, 3, 5, 4, 2, 4], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8]
+    >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3]
+    >>> ax = interval(*(ppi_mean(y, f, rest, method=method) for method in ("classical", "judge_only", "ppi++")))
+    >>> for text in ax.get_legend().get_texts():
+    ...     print(text.get_text())
+    people alone: 6 labels
+    judge alone (not an interval for the human mean): 14 scores
+    PPI++: 6 labels, 14 judge scores
+    """
+    return _means(checked_pairs(results, MeanEstimate), truth, ax)
+
+
+def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
+    """Differences of two systems with their intervals, and a line where there is none.
+
+    Parameters
+    ----------
+    results : Results of `calib.difference`, or MeanEstimate
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_difference
+    >>> nan = float("nan")
+    >>> y_a, y_b = [4, 5, 4, nan, nan], [3, 3, 4, nan, nan]
+    >>> f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
+    >>> difference(ppi_difference(y_a, y_b, f_a, f_b, method="ppi")).get_xlabel()
+    'human mean difference (95 % CI)'
+    """
+    drawn = _means(checked_pairs([results], MeanEstimate), None, ax)
+    zero_line(drawn)
+    return drawn
+
+
+def _means(
+    pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], truth: Mapping[Any, float] | None, ax: Axes | None
+) -> Axes:
+    facts, results = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = rows_of(ax, facts, results, _series(pairs, telling(facts) or ["criterion"]))
+    styles = _series_styles(rows.marks)
+    draw_series(rows, styles)
+    handles = style_handles([*styles.values()])
+    if truth is not None:
+        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
+    estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.method == "judge_only"))
+    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
+    legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
+    return finished(rows.ax, ax)
+
+
+def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
+    """Which series each result is of: its method, and the number of it where a row has several of one method."""
+    seen: dict[tuple[Any, ...], int] = {}
+    series = []
+    for label, result in pairs:
+        words = WORDS[result.method]  # rows of one estimator may differ in how the labels alone were read
+        key = (place_of(label, names), words)
+        seen[key] = seen.get(key, 0) + 1
+        series.append(f"{words} {seen[key]}")
+    return series
+
+
+def _series_styles(marks: Sequence[Mark]) -> dict[str, Style]:
+    styles: dict[str, Style] = {}
+    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(WORDS[m.result.method])):
+        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.method == "judge_only"
+        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else look_of(again + 3)
+        results = [m.result for m in marks if m.series == mark.series]
+        said = _ALONE if alone else WORDS[mark.result.method]
+        styles[mark.series] = Style(f"{said}: {_material(results)}", colour, marker, alone)
+    return styles
+
+
+def _material(results: Sequence[MeanEstimate]) -> str:
+    labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+    if results[0].method == "judge_only":
+        return f"{scores} scores"
+    return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
+
+
+def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
+    from matplotlib.lines import Line2D
+
+    known = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
+    found = {height: known.get(place, known.get(place[-1])) for place, height in rows.items()}
+    drawn = {height: float(value) for height, value in found.items() if value is not None}
+    if not drawn:
+        there = ", ".join(repr(place[-1]) for place in list(rows)[:5])
+        raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
+    for height, value in drawn.items():
+        ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
+    return Line2D([], [], color="black", marker="|", linestyle="", markersize=9, label="truth")
+
+
+def mean_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
+    """Differences with a line where there is none, or means."""
+    differences = all("difference" in result.estimand for result in results if isinstance(result, MeanEstimate))
+    yield partial(difference if differences else interval, results)

@@ -1,0 +1,233 @@
+"""Prompts, drawn: where the variance comes from, what other designs would give, the mean under each prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.core.check import ArgumentError, Floats
+from calib.stats import GStudy, PromptMean
+from calib.tables.figure import (
+    COLOURS,
+    GREY,
+    axes_of,
+    checked_pairs,
+    finished,
+    legend_above,
+    rows_of,
+    say_title,
+    single_pair,
+    zero_line,
+)
+from calib.tables.results import Results
+from calib.tables.text import level_words, plain_text, span_of, title_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_PARTS = {  # dark and light in turn, so that neighbours differ in print as well
+    "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
+    "item_prompt_judge": "#8C6BB1",
+    "prompt_judge": "#F0E442", "judge_prompt": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
+}  # fmt: skip
+_NAMED_SHARE = 0.045  # a narrower piece has no room for its number  # a narrower piece has no room for its number
+
+
+def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
+    """Where the variance of a single score comes from: one bar per judge or criterion, its shares stacked.
+
+    Parameters
+    ----------
+    results : Results of `calib.sensitivity`, or GStudy
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calib.stats import g_study
+    >>> rng = np.random.default_rng(1)
+    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
+    >>> ax = components(g_study(scores))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['item', 'prompt', 'item x prompt', 'draw']
+    """
+    pairs = checked_pairs([results], GStudy)
+    facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = rows_of(ax, facts, studies, pitch=1.2)
+    for mark in rows.marks:
+        _stack(rows.ax, rows.heights[mark.place], mark.result)
+    rows.ax.set_xlim(0, 1)
+    rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
+    rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
+    handles = _part_handles([part.name for r in studies for part in r.components])
+    legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
+    return finished(rows.ax, ax)
+
+
+def _stack(ax: Axes, height: float, result: GStudy) -> None:
+    left = 0.0
+    for part in result.components:
+        share = part.share if math.isfinite(part.share) else 0.0
+        colour = _PARTS.get(part.name, "#888888")
+        ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
+        if share >= _NAMED_SHARE:
+            ink = "white" if colour in ("#0072B2", "#4D4D4D", "#009E73") else "black"
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+            ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
+        left += share
+
+
+def _part_handles(parts: Sequence[str]) -> list[Any]:
+    from matplotlib.patches import Patch
+
+    return [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in dict.fromkeys(parts)]
+
+
+_WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
+
+
+def d_study(
+    result: Results | GStudy,
+    *,
+    coefficient: str = "phi",
+    most_prompts: int = 8,
+    most_draws: int = 8,
+    ax: Axes | None = None,
+) -> Axes:
+    """What a score averaged over prompts and draws is worth; dashed lines join designs of equal cost.
+
+    The design that was measured is marked where it lies on the map.
+
+    Parameters
+    ----------
+    result : GStudy, or Results of `calib.sensitivity` with one
+    coefficient : {"phi", "e_rho2"}, default "phi"
+    most_prompts, most_draws : int, default 8
+        Ends of the axes.
+    ax : Axes, optional
+
+    Raises
+    ------
+    ValueError
+        If `coefficient` is another word, an axis would end
+        below 2, or each prompt was asked once, so that nothing is known about draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calib.stats import g_study
+    >>> rng = np.random.default_rng(1)
+    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
+    >>> ax = d_study(g_study(scores))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('prompts', 'draws under each prompt')
+    """
+    if coefficient not in _WORTH:
+        raise ArgumentError("coefficient", "must be 'phi' or 'e_rho2'", f"got {coefficient!r}")
+    for name, most in {"most_prompts": most_prompts, "most_draws": most_draws}.items():
+        if not (isinstance(most, int) and most >= 2):
+            raise ArgumentError(name, "must be a whole number, 2 or more", f"got {most!r}")
+    label, study = single_pair(result, GStudy)
+    prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
+    worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
+    drawn = axes_of(ax)
+    _map(drawn, prompts, draws, worth)
+    _equal_costs(drawn, most_prompts, most_draws)
+    if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
+        drawn.plot([study.n_prompts], [study.n_draws], "o", color=COLOURS[1], mec="white", markersize=9, clip_on=False)
+    drawn.set_xlabel("prompts")
+    drawn.set_ylabel("draws under each prompt")
+    head = title_of([label], [])
+    say_title(drawn, f"{head}{': ' * bool(head)}{_WORTH[coefficient]}")
+    return drawn
+
+
+def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log", base=2)
+    for axis, numbers in ((ax.xaxis, prompts), (ax.yaxis, draws)):
+        shown = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
+        axis.set_ticks(shown, labels=[str(n) for n in shown])
+        axis.set_ticks([], minor=True)
+    if not np.ptp(worth) > 0:  # no lines where all designs are alike, or nothing is known
+        return
+    ax.contourf(prompts, draws, worth, levels=7, cmap="Blues", alpha=0.75)
+    lines = ax.contour(prompts, draws, worth, levels=7, colors="#08306B", linewidths=0.9)
+    ax.clabel(lines, fontsize="small", fmt="%.3g")
+
+
+def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
+    from matplotlib.lines import Line2D
+
+    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
+        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
+        ax.plot(ends, calls / ends, color=GREY, linewidth=0.8, linestyle="--")
+    handles = [
+        Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
+        Line2D([], [], color=COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
+    ]
+    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="upper left", ncols=2, **below)
+
+
+def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Axes:
+    """The mean under each prompt with the interval it would claim alone, and the one with the prompt inside.
+
+    Small and light: each prompt alone. Bold: all prompts, with the choice of the prompt in the
+    interval; hollow where there is a single prompt and nothing is known about others.
+
+    Parameters
+    ----------
+    results : Results of `calib.prompt_mean` or `calib.prompt_difference`, or PromptMean
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> from calib.stats import prompt_mean
+    >>> scores = [[1, 2, 2], [3, 4, 5], [2, 2, 4], [5, 4, 5]]
+    >>> ax = prompt_means(prompt_mean(scores))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['one prompt alone', 'with the prompt inside']
+    """
+    pairs = checked_pairs([results], PromptMean)
+    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
+    most = max(r.n_prompts for r in means)
+    rows = rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
+    for mark in rows.marks:
+        _prompts_of(rows.ax, rows.heights[mark.place] - 0.15 * most, mark.result, named=len(means) == 1)
+    rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
+    if any(r.estimand.startswith("difference") for r in means):
+        zero_line(rows.ax)
+    one = all(r.conditional for r in means)
+    handles = _prompt_handles("over items, of this prompt alone" if one else "with the prompt inside")
+    legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
+    return finished(rows.ax, ax)
+
+
+def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> None:
+    each = zip(result.prompt_means, result.prompt_intervals, result.names, strict=True)
+    for place, (mean, ends, name) in enumerate(each):
+        height = top + 0.3 * place
+        if named:
+            beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(plain_text(name), (ends.high, height), fontsize="x-small", color=GREY, **beside)
+        ax.hlines(height, *ends, colors=COLOURS[5], linewidth=1, zorder=2)
+        ax.plot([mean], [height], "o", color=COLOURS[5], markersize=3, zorder=3)
+    height = top + 0.3 * result.n_prompts + 0.1
+    ax.hlines(height, *result.interval, colors=COLOURS[0], linewidth=3, zorder=2)
+    face = "white" if result.conditional else COLOURS[0]
+    ax.plot([result.estimate], [height], "D", color=COLOURS[0], mfc=face, markersize=6, zorder=3)
+
+
+def _prompt_handles(whole: str) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [
+        Line2D([], [], color=COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
+        Line2D([], [], color=COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
+    ]

@@ -1,0 +1,29 @@
+# Every plot, once: what is loaded on first use, and what editors and type checkers see.
+
+from calib.analysis.agreement.plots import (
+    agreement as agreement,
+    compare as compare,
+    forest as forest,
+    heatmap as heatmap,
+    ranking as ranking,
+    reliability as reliability,
+    scatter as scatter,
+    ties as ties,
+)
+from calib.analysis.draws.plots import (
+    convergence as convergence,
+    gain as gain,
+)
+from calib.analysis.means.plots import (
+    difference as difference,
+    interval as interval,
+)
+from calib.analysis.planning.plots import (
+    labels_needed as labels_needed,
+    plan as plan,
+)
+from calib.analysis.prompts.plots import (
+    components as components,
+    d_study as d_study,
+    prompt_means as prompt_means,
+)

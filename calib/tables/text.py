@@ -1,0 +1,93 @@
+"""Texts about results: on one line, harmless, and as short as what tells them apart."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def visible(text: object, most: int | None = None) -> str:
+    r"""A text on one line, without what would steer a terminal or turn the reading order.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31mb\nc\u202ed"), visible("a-rather-long-name-of-a-system", 16)
+    ('a[31mb c\ufffdd', 'a-rather…-system')
+    """
+    spaced = "".join(" " if char in "\n\r\t\u2028\u2029" else char for char in str(text))
+    kept = "".join(_harmless(char) for char in spaced)
+    if most is None or len(kept) <= most:
+        return kept
+    return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
+
+
+def _harmless(char: str) -> str:
+    category = unicodedata.category(char)
+    if category == "Cc":
+        return ""
+    # a lone surrogate cannot be written; a direction mark shows other words than are there
+    return "\ufffd" if category == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
+
+
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+
+
+def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names that tell labels apart; one that says nothing beyond those before it is left out.
+
+    Examples
+    --------
+    >>> telling([{"criterion": "fluency", "prompt": "f-1", "rater": "a", "n_unmatched": 0},
+    ...          {"criterion": "relevance", "prompt": "r-2", "rater": "a", "n_unmatched": 2}])
+    ['criterion']
+    """
+    names: list[str] = []
+    for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
+        if len({place_of(label, [*names, name]) for label in labels}) > len(
+            {place_of(label, names) for label in labels}
+        ):
+            names.append(name)
+    return names
+
+
+def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(label.get(name, "")) for name in names)
+
+
+def plain_text(text: object, most: int = 40) -> str:
+    """A label that matplotlib takes as it stands: no formula, and no leading underscore, which would hide it."""
+    shown = visible(text, most).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
+_PREFIXES = {"against": "vs ", "temperature": "T = "}
+
+
+def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
+    words = zip(names, place, strict=True)
+    return plain_text(
+        " · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in words if value not in ("", "nan"))
+    )
+
+
+def title_of(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
+    """What all results share: criterion, rater and the like."""
+    told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
+    words = [
+        f"{against if name == 'against' else ''}{plain_text(value)}"
+        for name, value in labels[0].items()
+        if name not in told and not name.startswith("n_") and value != ""
+        if all(label.get(name) == value for label in labels)
+    ]
+    return ", ".join(words)
+
+
+def span_of(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def level_words(results: Sequence[Any]) -> str:
+    levels = sorted({r.confidence_level for r in results if r.interval.low == r.interval.low})
+    return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
