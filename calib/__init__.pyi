@@ -72,11 +72,11 @@ from .judge.prompt import (
     Scale as Scale,
     geval_prompt as geval_prompt,
 )
-from .report.report import (
+from .report.report import report as report
+from .tables.results import (
+    Results as Results,
     conclusions as conclusions,
-    report as report,
 )
-from .tables.results import Results as Results
 from .tables.scores import (
     scores_from as scores_from,
     summarize as summarize,

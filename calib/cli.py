@@ -183,7 +183,7 @@ def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFram
 
 
 def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> None:
-    from calib.report.report import together
+    from calib.report.sections import together
 
     _paragraph(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
@@ -936,7 +936,8 @@ def _text(value: object) -> str:
 
 
 def _show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
-    from calib.report.report import conclusions, digest
+    from calib.report.columns import digest
+    from calib.tables.results import conclusions
 
     kept, rest = digest(results)
     _print(kept)
@@ -966,10 +967,10 @@ def _warn_once(results: Results) -> None:
 
 def _show_means(results: Results, out: Path | None) -> None:
     """A table of means, a sentence for each that can be pasted into a report, and what they assume."""
-    from calib.report.report import assumptions
+    from calib.report.sections import said_of
 
     _show_results(results, out, conclude=True)
-    for text in ("Assumed:", *(f"- {text}" for text in assumptions(results))):
+    for text in ("Assumed:", *(f"- {text}" for text in said_of(results, "assumptions"))):
         _paragraph(text)
 
 
@@ -985,7 +986,7 @@ def _paragraph(text: str) -> None:
 
 def _show(frame: pd.DataFrame) -> None:
     """The first rows of a table."""
-    from calib.report.report import informative
+    from calib.report.columns import informative
 
     _print(informative(frame)[0].head(_ROWS))
     typer.echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")

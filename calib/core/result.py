@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calib._version import __version__
+from calib.core.topic import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,12 @@ class Result:
         """How the number was made, in one line: ``method|option:value|...|v:version``."""
         return write_signature(self._terms())
 
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
+        say = words_of(type(self), "conclusions")
+        return " ".join(say([{}], [self])) if say else sentence(self)
+
     def _repr_html_(self) -> str | None:
         if find_spec("pandas") is None:
             return None  # the one line of text is shown instead
@@ -76,6 +83,11 @@ def short(value: float) -> str:
     ('0.01235', '1600', 'nan')
     """
     return f"{value:.4g}"
+
+
+def sentence(result: Result) -> str:
+    """A result in its own words, with one full stop."""
+    return str(result).removesuffix(".") + "."
 
 
 def bracket(interval: Interval, confidence_level: float) -> str:

@@ -172,7 +172,14 @@ def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D
 
     return [
         Line2D(
-            [], [], color=s.colour, marker=s.marker, mfc=s.face, markersize=5, linestyle=s.line * lines, label=s.words
+            [],
+            [],
+            color=s.colour,
+            marker=s.marker,
+            mfc=s.face,
+            markersize=5,
+            linestyle=s.line if lines else "",
+            label=s.words,
         )
         for s in styles
     ]

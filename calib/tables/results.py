@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import pandas as pd
 
-from calib.core.result import short
-from calib.stats import Result
+from calib.core.result import Result, short
+from calib.tables.text import concluded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +81,11 @@ class Results(Sequence[Result]):
         there = "; ".join(words(label) for label in self.labels[:12]) or "none"
         raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
 
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, a sentence a line."""
+        return "\n".join(conclusions(self))
+
     def to_frame(self) -> pd.DataFrame:
         """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
         pairs = zip(self.labels, self.results, strict=True)
@@ -107,6 +112,22 @@ class Results(Sequence[Result]):
         frame = self.to_frame()
         said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
         return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+def conclusions(results: Results) -> list[str]:
+    """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
+
+    Those about means can be pasted into a report.
+
+    Examples
+    --------
+    >>> from calib.stats import agreement
+    >>> results = Results(({},), (agreement([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], method="pearson"),))
+    >>> print(*conclusions(results))
+    Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
+and excludes 0.
+    """
+    return concluded(results.labels, results.results)
 
 
 def _left_out(label: dict[str, Any]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from calib.core.topic import shown, words_of
 
 
 def visible(text: object, most: int | None = None) -> str:
@@ -91,3 +93,42 @@ def span_of(values: Sequence[int]) -> str:
 def level_words(results: Sequence[Any]) -> str:
     levels = sorted({r.confidence_level for r in results if r.interval.low == r.interval.low})
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
+
+
+def told_apart(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells each label from the others."""
+    names = telling(labels)
+    return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in labels]
+
+
+def by_text(
+    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
+) -> list[tuple[str, str]]:
+    """What results say, each text once, and in words which of them say it."""
+    found: dict[str, list[str]] = {}
+    rest = [
+        {name: value for name, value in label.items() if name not in shown(type(result)).repeats}
+        for label, result in zip(labels, results, strict=True)
+    ]
+    for name, result in zip(told_apart(rest), results, strict=True):
+        for text in said(result):
+            found.setdefault(text, []).append(name)
+    return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
+
+
+def each_once(
+    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
+) -> list[str]:
+    """The same as sentences, each behind the names of those that say it."""
+    return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]
+
+
+def concluded(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
+    """What may be concluded, as the topic of each type of result says it."""
+    lines: list[str] = []
+    for kind in dict.fromkeys(map(type, results)):
+        places = [place for place, result in enumerate(results) if type(result) is kind]
+        of_kind = [labels[place] for place in places], [results[place] for place in places]
+        say = words_of(kind, "conclusions")
+        lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
+    return lines

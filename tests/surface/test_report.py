@@ -12,7 +12,6 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, report
-from calib.report.report import conclusions
 from calib.stats import (
     CalibWarning,
     Interval,
@@ -26,6 +25,7 @@ from calib.stats import (
     rank_judges,
     reliability,
 )
+from calib.tables.results import conclusions
 
 HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
 NAN = float("nan")

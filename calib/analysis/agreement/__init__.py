@@ -1,0 +1,40 @@
+"""How far raters agree: with people, with each other, against another judge."""
+
+from calib.core.topic import Shown, Topic
+
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "Agreement": Shown(
+            plots=("agreement", "scatter", "forest", "heatmap", "ties"),
+            pictures="agreement_pictures",
+            conclusions="highest_agreement",
+        ),
+        "Comparison": Shown(
+            plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus")
+        ),
+        "Ranking": Shown(plots=("ranking",), speaks=True),
+        "Reliability": Shown(plots=("reliability",), speaks=True, interval_of="ceiling"),
+        "AltTest": Shown(conclusions="verdicts", speaks=True),
+        "TieCalibration": Shown(plots=("ties",)),
+    },
+    heads={
+        "n_skipped": "constant groups",
+        "estimate_other": "other rule",
+        "estimate_other_missing": "other rule for missing",
+        "ties_human": "people's ties",
+        "ties_x": "judge's ties",
+        "ties_y": "human ties",
+        "ties_first": "ties of first",
+        "ties_second": "ties of second",
+        "levels_x": "judge's levels",
+        "levels_y": "human levels",
+        "agreement_first": "agreement of first",
+        "agreement_second": "agreement of second",
+        "n_raters": "people",
+        "winning_rate": "winning rate",
+        "not_distinguishable": "not told apart from",
+    },
+    frame="told_once",
+    commands=("agree", "compare", "reliability"),
+)

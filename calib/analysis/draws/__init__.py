@@ -1,0 +1,25 @@
+"""What several draws of one judge are worth."""
+
+from calib.core.topic import Shown, Topic
+
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "Convergence": Shown(plots=("convergence", "gain"), pictures="convergence_pictures", speaks=True),
+        "VarianceComponents": Shown(plots=("gain",)),
+    },
+    heads={
+        "draws": "draws, N",
+        "rmse": "RMSE",
+        "rmse_low": "RMSE, low",
+        "rmse_high": "RMSE, high",
+        "rmse_predicted": "RMSE predicted",
+        "correlation": "with the reference",
+        "correlation_predicted": "with the reference, predicted",
+        "human": "with people",
+        "human_low": "with people, low",
+        "human_high": "with people, high",
+        "human_predicted": "with people, predicted",
+    },
+    commands=("converge",),
+)

@@ -1,0 +1,20 @@
+"""The mean human score, from a few labels and the judge."""
+
+from calib.core.topic import Shown, Topic
+
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "MeanEstimate": Shown(
+            plots=("interval", "difference"),
+            pictures="mean_pictures",
+            conclusions="mean_sentences",
+            joined=True,
+            notes="of_judge_alone",
+            assumptions="assumed",
+        ),
+    },
+    heads={"lam": "judge's weight", "width_ratio": "width against labels alone", "effective_n": "worth labels"},
+    frame="estimators_in_words",
+    commands=("interval", "difference"),
+)

@@ -107,4 +107,4 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
 
 def plan_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
     """One for each: what is bought next differs."""
-    yield from (partial(plan, result) for result in results)
+    yield from (partial(plan, results[place : place + 1]) for place in range(len(results)))

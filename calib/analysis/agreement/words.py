@@ -1,0 +1,59 @@
+"""Agreement in words: what may be concluded from a coefficient, a comparison of judges, a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.agreement.agreement import METHODS, SHARES, Agreement
+from calib.core.result import bracket, short
+from calib.tables.text import each_once, told_apart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
+    """One sentence about the highest, of one coefficient only: the highest of unlike ones means nothing."""
+    kinds = [(result.method, result.level) for result in results]
+    known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
+    if not known:
+        return ["No coefficient could be computed, so nothing can be concluded."]
+    best = max(known, key=lambda i: results[i].estimate)
+    name = told_apart(labels)[best]
+    words = f"{METHODS[results[best].method]} = {short(results[best].estimate)}, {_claim(results[best])}"
+    if len(known) == 1:
+        return [f"{name}{': ' * bool(name)}{words}."]
+    return [f"The highest of {len(known)} ({name}): {words}; the highest of several looks better than it is."]
+
+
+def _claim(result: Agreement) -> str:
+    """What the interval of an agreement says, and no more."""
+    low, high = result.interval
+    words = bracket(result.interval, result.confidence_level)
+    if math.isnan(low):
+        return f"{words}: it says nothing beyond these data"
+    about = f"{words}, which speaks about {result.generalises_to}"
+    if result.method in SHARES:
+        return f"{about}; chance alone gives a share above 0, too"
+    return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+
+
+def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
+    """Each conclusion once, and how many tests that makes."""
+    number = f"These are {len(results)} tests; their p-values are not adjusted for that number."
+    return each_once(labels, results, lambda result: [result.conclusion]) + [number] * (len(results) > 1)
+
+
+def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
+    """Whether the judge may stand in for a person."""
+    return each_once(labels, results, lambda result: [result.verdict])
+
+
+def told_once(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame that names no judge both by label and by name, and has another rule only where it changes something."""
+    pairs = (("rater", "first"), ("versus", "second"))
+    twice = [a for a, b in pairs if {a, b} <= set(frame.columns) and (frame[a].astype(str) == frame[b]).all()]
+    other = [name for name in ("estimate_other", "estimate_other_missing") if name in frame]
+    return frame.drop(columns=[*twice, *(name for name in other if frame[name].equals(frame["estimate"]))])

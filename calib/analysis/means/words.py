@@ -1,0 +1,61 @@
+"""Means in words: the sentence for a report, what is assumed, what an interval is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.means.mean import WORDS, MeanEstimate
+from calib.core.result import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_JUDGE_ALONE = (
+    "Judge alone: its interval is for the judge's own mean, not for the human mean. "
+    "It is not an interval for the human mean however many scores the judge gives."
+)
+# labels that say how a score was read, not what it is of
+_READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted")
+
+
+def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
+    """A sentence for each, which can be pasted into a report."""
+    return [_mean_sentence(label, result) for label, result in zip(labels, results, strict=True)]
+
+
+def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
+    """A mean in words: what of, the interval, what it rests on, and what the judge was good for."""
+    who = "human" if result.estimand.startswith("human") else "judge's"
+    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
+    what = " ".join(
+        filter(None, (apart, who, str(label.get("criterion", "score")), *[f"of {', '.join(of)}"] * bool(of)))
+    )
+    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+    scores = f" and {result.n} judge scores" if result.uses_judge else ""
+    gain = 1 - result.width_ratio
+    told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
+    wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
+    p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+    ends = result.bracket
+    return f"{what} is {short(result.estimate)}, {ends}{p}, from {labels}{scores}{wide * told}."
+
+
+def assumed(results: Sequence[MeanEstimate]) -> list[str]:
+    """What has to be true for the intervals to hold, each once; for the judge alone only if there is no other."""
+    of_people = [result for result in results if result.method != "judge_only"]
+    return list(dict.fromkeys(text for result in of_people or results for text in result.assumptions))
+
+
+def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
+    """What the interval of the judge alone is not."""
+    return [_JUDGE_ALONE] * any(result.method == "judge_only" for result in results)
+
+
+def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame that calls each estimator as a reader would."""
+    return frame.drop(columns="labels_saved", errors="ignore").replace(
+        {"estimator": WORDS | {"judge_only": "judge alone"}}
+    )

@@ -1,0 +1,154 @@
+"""The table of a section: columns that say something, heads, numbers as text."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from calib.analysis import TOPICS
+from calib.core.result import short
+from calib.core.topic import topic_of
+from calib.tables.results import Results
+from calib.tables.text import telling, visible
+
+_ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
+# what the results of several topics have
+_COMMON_HEADS = {
+    "method": "read by",
+    "estimator": "method",
+    "std_error": "std. error",
+    "p_value": "p",
+    "p_adjusted": "p adjusted",
+    "interval_method": "interval",
+    "generalises_to": "about",
+    "n_gold": "human labels",
+    "n_groups": "groups",
+    "n_systems": "systems",
+    "n_missing": "missing",
+    "n_unmatched": "unmatched",
+    "n_unread": "unread",
+    "n_dropped": "dropped",
+}
+
+
+class Table(NamedTuple):
+    """A table as text: heads, rows, which columns are numbers."""
+
+    heads: list[str]
+    rows: list[list[str]]
+    numeric: list[bool]
+
+
+@cache
+def heads() -> dict[str, str]:
+    """What columns are called, by all topics."""
+    topics = (import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS)
+    return _COMMON_HEADS | {name: head for topic in topics for name, head in topic.heads.items()}
+
+
+def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A frame without its empty columns and without those that say the same in each row; what these say.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"criterion": ["a", "b"], "rater": "judge", "prompt": "", "estimate": [0.5, 0.5]})
+    >>> kept, shared = informative(frame)
+    >>> list(kept), shared
+    (['criterion', 'estimate'], {'rater': 'judge'})
+    """
+    full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
+    stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
+    same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
+    return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
+
+
+def digest(results: Results) -> tuple[pd.DataFrame, str]:
+    """The columns of results in which the rows differ, and in words what the others say.
+
+    Examples
+    --------
+    >>> from calib.stats import mean_interval
+    >>> labels = ({"criterion": "fluency", "prompt": "f-1"}, {"criterion": "relevance", "prompt": "r-2"})
+    >>> frame, rest = digest(Results(labels, (mean_interval([3, 4, 5]), mean_interval([1, 4, 5]))))
+    >>> list(frame), rest[-32:]
+    (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
+    """
+    # warnings are said in words, each once
+    numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
+    topics = {topic.home: topic for topic in map(topic_of, map(type, results))}
+    for topic in topics.values():
+        wanted = topic.function("words", topic.frame)
+        numbers = wanted(numbers) if wanted else numbers
+    frame, shared = informative(numbers)
+    names = telling(results.labels) or ["criterion"]
+    labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
+    idle = [name for name in labels if name in frame and name not in names]
+    words = ", ".join(f"{heads().get(name, name)} {_cell(value)}" for name, value in shared.items())
+    more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
+    said = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
+    return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in said.items() if text)
+
+
+def _empty(values: pd.Series) -> bool:
+    return bool((values.isna() | (values.astype(object) == "")).all())
+
+
+def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
+    """All columns as text; the two ends of an interval in one."""
+    ends = {"conf_low", "conf_high"} <= set(frame.columns)
+    digits = (
+        _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float, na_value=np.nan))
+        if ends
+        else None
+    )
+    columns, numeric = {}, []
+    for place, (name, values) in enumerate(frame.items()):
+        if ends and name == "conf_high":
+            continue
+        texts = _texts(values, digits if ends and name in _ESTIMATES else None)
+        if ends and name == "conf_low":
+            texts = [
+                f"[{a}, {b}]" if a and b else "" for a, b in zip(texts, _texts(frame["conf_high"], digits), strict=True)
+            ]
+        columns[place] = (interval if ends and name == "conf_low" else heads().get(name, visible(name)), texts)
+        numeric.append(_is_number(values))
+    rows = zip(*(texts for _, texts in columns.values()), strict=True)
+    return Table([head for head, _ in columns.values()], [list(row) for row in rows], numeric)
+
+
+def _is_number(values: pd.Series) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+
+
+def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
+    if not _is_number(values):
+        return [_cell(value) for value in values]
+    if values.name == "p_value":
+        return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
+    places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
+    return ["" if pd.isna(value) else _fixed(float(value), places) for value in values]
+
+
+def _fixed(value: float, digits: int) -> str:
+    """As many decimals as the column has; a number that would read 0 and is not is written out."""
+    text = f"{value:.{digits}f}"
+    return short(value) if value and not float(text) else text
+
+
+def _decimals(values: Any) -> int:
+    """Decimals that show the largest of the numbers with four significant digits."""
+    finite = np.abs(values[np.isfinite(values)])
+    if not finite.size or (finite % 1 == 0).all():
+        return 0
+    return max(3 - math.floor(math.log10(finite.max())), 0)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else short(value)
+    return "" if value is None or value is pd.NaT else visible(value)
