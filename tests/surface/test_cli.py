@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from contextlib import closing
+from functools import wraps
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ import typer
 
 import calib
 from calib import cli, table
+from calib.console.command import built
 
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
 
@@ -505,7 +507,7 @@ def test_rate_makes_the_judge_of_its_options(run, files, tmp_path, monkeypatch):
         asked.update(judge=judge, prompts=prompts, **options)
         raise ValueError("enough")
 
-    monkeypatch.setattr(calib, "rate", record)
+    monkeypatch.setattr(calib, "rate", wraps(calib.rate)(record))
     options = "--temperature 0.5 --top-logprobs 5 --base-url http://localhost:1 --seed 3 --max-tokens 9 --concurrency 2"
     options += " --timeout 5 --deadline 50 --requests-per-minute 60 --tokens-per-minute 900 --price 1 2"
     options += " --noise-floor 0.01 --continuation --keep full --max-cost 3"
@@ -664,72 +666,77 @@ def one_line(err, words):
     assert "Traceback" not in err
 
 
+def as_options(text):
+    """A name in a message as an option: some errors are about a column, or lost their argument on the way."""
+    return re.sub(r"`(\w+)`", lambda name: "--" + name[1].replace("_", "-"), text)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
         ("agree nowhere.csv {human}", "No such file or directory: nowhere.csv"),
         ("agree {folder} {human}", "must end in .csv, .jsonl or .parquet"),
         ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
-        ("agree {scores} {human} --level word", "`level` must be one of 'item', 'group', 'system', but got 'word'."),
-        ("agree {scores} {human} --method word", "`method` must be one of"),
-        ("agree {scores} {human} --confidence-level 95", "`confidence_level` must be between 0 and 1, but got 95"),
-        ("agree {scores} {mine}", "`item` must be a column of the frame, but got 'item'; there are 'id', 'rating'."),
+        ("agree {scores} {human} --level word", "--level must be one of 'item', 'group', 'system', but got 'word'."),
+        ("agree {scores} {human} --method word", "--method must be one of"),
+        ("agree {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
+        ("agree {scores} {mine}", "--item must be a column of the frame, but got 'item'; there are 'id', 'rating'."),
         ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
         ("agree {scores}", "Missing argument"),
         ("nonsense", "No such command 'nonsense'."),
-        ("agree {scores} {human} --convention word", "`convention` must be one of"),
-        ("agree {scores} {human} --convention geval --level group", "`level` is set by `convention` 'geval'"),
-        ("agree {scores} {human} --missing word", "`missing` must be one of"),
-        ("agree {scores} {human} --interval word", "`interval` must be one of"),
-        ("agree {scores} {human} --interval boot-both --n-resamples 0", "`n_resamples` must be"),
+        ("agree {scores} {human} --convention word", "--convention must be one of"),
+        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agree {scores} {human} --missing word", "--missing must be one of"),
+        ("agree {scores} {human} --interval word", "--interval must be one of"),
+        ("agree {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
         ("agree {scores} {human} --rng x", "Invalid value for '--rng'"),
-        ("compare {first} {second} {pooled} --test word", "`test` must be one of"),
+        ("compare {first} {second} {pooled} --test word", "--test must be one of"),
         ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
-        ("compare {two} {pooled} --correction word", "`correction` must be one of"),
+        ("compare {two} {pooled} --correction word", "--correction must be one of"),
         (
             "compare {first} {second} {two} {pooled}",
             "SCORES must be one file or two, but got 3: for a ranking put all judges into one.",
         ),
-        ("compare {first} {pooled}", "`judges` must hold two judges or more"),
+        ("compare {first} {pooled}", "SCORES must hold two judges or more"),
         ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
         ("compare {first}", "Missing argument"),
         ("reliability {rest} --annotator-test", "--annotator-test needs SCORES"),
         ("reliability {rest} {second} --epsilon 0.1", "--epsilon is for --annotator-test"),
         ("reliability {rest} {second} --annotator-test", "must have 3 raters"),
         ("reliability {human}", "must have 2 raters"),
-        ("reliability {rest} --metric word", "`metric` must be one of"),
-        ("reliability {rest} {second} --min-reliability 2", "`min_reliability` must be"),
+        ("reliability {rest} --metric word", "--metric must be one of"),
+        ("reliability {rest} {second} --min-reliability 2", "--min-reliability must be"),
         (
             "interval {scores} {gold} --by nothing",
-            "`by` must be a column of the scores, but got 'nothing'",
+            "--by must be a column of the scores, but got 'nothing'",
         ),
         ("interval {scores} {human} --method ppi", "needs items without a label, but every item has one"),
         ("interval {scores} {people}", "pool them first"),
-        ("interval {scores} {gold} --method magic", "`method` must be one of"),
-        ("converge {ratings}", "`sampled` must hold ratings of method 'sample', but has none."),
-        ("converge {sampled} --sizes 99", "`sizes` must be whole numbers from 1 to 5"),
-        ("summarize {items}", "ratings: column `criterion` is missing"),
-        ("summarize {people} --pool all", "`pool` must be None, 'rater' or 'prompt', but got 'all'."),
-        ("report {scores} {gold} --out r.pdf", "`path` must end in .md or .html, but got 'r.pdf'."),
+        ("interval {scores} {gold} --method magic", "--method must be one of"),
+        ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
+        ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
+        ("summarize {items}", "ratings: column --criterion is missing"),
+        ("summarize {people} --pool all", "--pool must be None, 'rater' or 'prompt', but got 'all'."),
+        ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html, but got 'r.pdf'."),
         ("data nothing", "NAME must be one of ballots, cje_arena, composo, forest_badmodel, hanna, lesion,"),
         ("data planted", "--out must name a folder"),
-        ("rate {items} --criterion beauty --model offline --out r.csv", "`criterion` must be one of 'coherence'"),
-        ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "`method` must be one of auto"),
+        ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of 'coherence'"),
+        ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "--method must be one of auto"),
         (
             "rate {items} --criterion fluency --model offline --draws 0 --out r.csv",
-            "`draws` must be",
+            "--draws must be",
         ),
         (
             "rate {items} --criterion fluency --model offline --temperature -1 --out r.csv",
-            "`temperature` must not be negative",
+            "--temperature must not be negative",
         ),
         (
             "rate {items} --criterion fluency --model offline --top-logprobs 0 --out r.csv",
-            "`top_logprobs` must be",
+            "--top-logprobs must be",
         ),
         (
             "rate {items} --criterion fluency --model offline --reasoning aloud --out r.csv",
-            "`reasoning` must be one of",
+            "--reasoning must be one of",
         ),
         ("rate {items} --criterion fluency --model offline --inputs nothing --out r.csv", "'nothing' is missing"),
         (
@@ -746,8 +753,48 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
     places = {**files, "mine": own, "folder": tmp_path}
     code, _, err = run(*(part.format(**places) for part in command.split()))
     assert code == 2
-    one_line(err, words)
+    one_line(as_options(err), words)
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".sqlite"] == ["mine.csv"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "calib: --n-resamples must be"),
+        ("agree {scores} {human} --convention geval --level group", "calib: --level is set by --convention 'geval'"),
+        ("agree {scores} {mine}", "mine.csv: --item must be a column of the frame, but got 'item'"),
+        ("compare {first} {pooled}", "SCORES must hold two judges or more"),
+        ("reliability {human}", "calib: HUMAN must have 2 raters"),
+        ("interval {scores} {gold} --by nothing", "calib: --by must be a column of the scores"),
+        ("interval {scores} {people}", "calib: GOLD must have one rater per criterion"),
+        ("converge {ratings}", "calib: SAMPLED must hold ratings"),
+        ("report {scores} {gold} --out r.pdf", "calib: --out must end in .md or .html"),
+        ("rate {items} --criterion beauty --model offline --out r.csv", "calib: --criterion must be one of"),
+    ],
+)
+def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, command, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(*(part.format(**files, mine=own) for part in command.split()))
+    assert code == 2
+    assert words in err
+    assert "`" not in err
+
+
+def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
+    code, _, err = run("agree", files["scores"], own, "--human-item", "key", "--score", "rating")
+    assert code == 2
+    one_line(err, f"{own}: --human-item must be a column of the frame, but got 'key'")
+
+
+def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = run("interval", "--help")
+    said = folded(out)
+    assert "--alternative" in said
+    assert "two-sided, greater or less. greater gives a lower bound, less an upper one." in said
+    assert "[default: 10]" in said
+    for command in cli.commands():
+        assert run(command, "--help")[0] == 0
 
 
 def test_a_bad_cell_is_named(run, files, tmp_path):
@@ -825,7 +872,7 @@ def test_a_store_that_is_none_ends_with_2(run, files, tmp_path):
     )
     code, _, err = run("rate", files["items"], *options)
     assert code == 2
-    one_line(err, "`store` must be a new file or a store of calib")
+    one_line(err, "--store must be a new file or a store of calib")
 
 
 def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
@@ -954,16 +1001,15 @@ def test_help_lists_the_commands_and_is_quick(run):
 def test_commands_have_the_options_of_their_functions(verb):
     import inspect
 
-    command = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
-    options = set(inspect.signature(getattr(cli, command)).parameters)
+    name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
+    own = inspect.signature(built(cli.commands()[name])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
     wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - {"complete", "progress"}
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)
-    assert wanted <= options
+    assert wanted <= set(own)
     if verb == "rate":
         return
-    own = inspect.signature(getattr(cli, command)).parameters
     # of two files there is no ranking to correct
     same = wanted - {"correction"}
     assert {name: own[name].default for name in same} == {name: function[name].default for name in same}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
-    "It is not an interval for the human mean however many scores the judge gives."
+    "It is not an interval for the human mean, and more judge scores do not make it one."
 )
 # labels that say how a score was read, not what it is of
 _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted")

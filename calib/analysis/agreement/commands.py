@@ -1,0 +1,76 @@
+"""The command line's agreement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Human, Out, Scores
+from calib.console.show import show_results, write
+
+_JUDGES = "Two judges' scores or ratings; or one file of several judges, to rank them."
+
+
+@options_from("agreement")
+def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options: Any) -> None:
+    """Agreement of a judge with people, per criterion, and what may be concluded from it."""
+    judged, people = files.read([scores], human)
+    show_results(calib.agreement(judged, people, **options), out, conclude=True)
+
+
+@options_from("compare", "rank_judges", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
+def compare(
+    scores: Annotated[list[Path], typer.Argument(help=_JUDGES)],
+    human: Human,
+    files: Files,
+    correction: Annotated[str | None, typer.Option(help="Of a ranking, whose pairs are many tests.")] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """Which of two judges agrees more with people; or all judges of one file in order."""
+    if len(scores) > 2:
+        raise typer.BadParameter(
+            f"SCORES must be one file or two, but got {len(scores)}: for a ranking put all judges into one."
+        )
+    if len(scores) == 2 and correction is not None:
+        raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
+    *judged, people = files.read(scores, human)
+    if len(judged) == 2:
+        results = calib.compare(judged[0], judged[1], people, **options)
+    else:
+        corrected: dict[str, Any] = {} if correction is None else {"correction": correction}
+        results = calib.rank_judges(judged[0], people, **corrected, **options)
+    show_results(results, out, conclude=True)
+
+
+@options_from("reliability")
+def reliability(
+    human: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
+    files: Files,
+    scores: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
+    annotator_test: Annotated[
+        bool, typer.Option("--annotator-test", help="Test whether a judge may stand in for one of the people.")
+    ] = False,
+    epsilon: Annotated[float | None, typer.Option(help="Of --annotator-test: the handicap of people.")] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """How far people agree among themselves, and what ceiling that sets a judge."""
+    if annotator_test and scores is None:
+        raise typer.BadParameter("--annotator-test needs SCORES, those of a judge.")
+    if epsilon is not None and not annotator_test:
+        raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
+    judged, people = files.read([scores], human)
+    results = calib.reliability(people, judged, **options)
+    show_results(results)
+    if annotator_test:
+        handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+        tests = calib.alternative_annotator_test(judged, people, **handicap)
+        typer.echo()
+        show_results(tests, conclude=True)
+        results += tests
+    write(results.to_frame(), out)

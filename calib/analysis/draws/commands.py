@@ -1,0 +1,38 @@
+"""The command line's draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Out
+from calib.console.show import paragraph, show_results
+
+
+@options_from("convergence")
+def converge(
+    sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
+    files: Files,
+    exact: Annotated[Path | None, typer.Argument(help="Scores or ratings from token probabilities.")] = None,
+    human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """Means of N draws against the exact expectation, and against people."""
+    from calib.tables.results import words
+
+    expected, people = files.read([exact], human)
+    results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
+    show_results(results, out)
+    for line in str(results).splitlines():
+        paragraph(line)
+    for label, curve in zip(results.labels, cast("Sequence[calib.stats.Convergence]", results), strict=True):
+        if math.isfinite(curve.r):
+            enough = calib.stats.draws_needed(curve.r, 0.95)
+            paragraph(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")

@@ -1,0 +1,80 @@
+"""The command line's plans: which items to label, what to buy next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Human, Scores, TableFile, is_table
+from calib.console.show import show_lines, show_rows, write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PRICES = "the prices (--price-label, --price-judge, ...)"
+
+
+@options_from("choose_items", without=("rng",))
+def choose(
+    scores: Scores,
+    n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
+    files: Files,
+    out: Annotated[Path, TableFile],
+    seed: Annotated[int | None, typer.Option(help="Seed of the drawing.")] = 1,
+    **options: Any,
+) -> None:
+    """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
+    # in tables the criterion is one of several that are there
+    chosen = files.own.get("criterion") if is_table(calib.table.read_frame(scores)) else None
+    judged, _ = (files if chosen is None else files.without("criterion")).read([scores])
+    if chosen is not None:
+        judged = judged[judged["criterion"].astype(str) == chosen]
+    drawn = calib.choose_items(judged, n, rng=seed, **options)
+    shown = drawn[drawn["chosen"]]
+    typer.echo(f"{len(shown)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
+    show_rows(shown[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in shown]])
+    write(drawn, out)
+
+
+@options_from("plan", called={"pilot": "SCORES", "prices": _PRICES})
+def plan(
+    scores: Scores,
+    gold: Human,
+    files: Files,
+    price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
+    price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
+    price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,
+    **options: Any,
+) -> None:
+    """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
+    judged, people = files.read([scores], gold)
+    named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
+    prices = {name: price for name, price in named.items() if price is not None}
+    pilot = _pilot(scores, files) if prices and options["by"] is None else None
+    if pilot is not None:
+        show_lines(calib.plan(pilot, people, prices=prices, **options))
+        return
+    if options["max_items"] is not None:
+        raise typer.BadParameter("--max-items needs ratings and prices.")
+    shared = {name: options[name] for name in ("by", "confidence_level")}
+    half_width = options["half_width"]
+    wanted = bool(prices) or options["budget"] is not None
+    bought = [calib.plan(judged, people, prices=prices, **options)] if wanted else []
+    needed = [] if half_width is None else [calib.labels_needed(judged, people, half_width=half_width, **shared)]
+    for answer in (calib.will_it_help(judged, people, **shared), *bought, *needed):
+        show_lines(answer)
+
+
+def _pilot(path: Path, files: Files) -> pd.DataFrame | None:
+    """Ratings that say what prompts or draws do; None for scores, or one draw of one prompt."""
+    if files.own or not calib.table.has_replies(calib.table.read_frame(path)):
+        return None
+    ratings = calib.table.read(path, "ratings")
+    judge = ratings[ratings["method"] != "human"]
+    numbers = judge.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
+    return ratings if (numbers > 1).any(axis=None) or (judge["method"] == "logprob").any() else None

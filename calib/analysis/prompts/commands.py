@@ -1,0 +1,75 @@
+"""The command line's prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Items, Out
+from calib.console.show import paragraph, show_lines, show_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@options_from("sensitivity", "prompt_mean")
+def sensitivity(
+    ratings: Annotated[Path, typer.Argument(help="Ratings of the same items under several prompts.")],
+    items: Items = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="People's scores of some items: does averaging prompts help?")
+    ] = None,
+    calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
+    target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
+    price_prompt: Annotated[float, typer.Option(help="With --target: of one more prompt, in replies.")] = 0.0,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
+    table = calib.table.read(ratings, "ratings")
+    texts = None if items is None else calib.table.read(items, "items")
+    people = None if gold is None else calib.table.read(gold, "scores")
+    by, judges, groups = (options.pop(name) for name in ("by", "judges", "groups"))
+    shared = {"groups": groups, "confidence_level": options["confidence_level"]}
+    of_items = groups if texts is not None or groups != "group" else None
+    studies = calib.sensitivity(table, texts, judges=judges, groups=of_items, **options)
+    designs, answers = _designs(studies, calls, target, price_prompt), []  # all of it before the first line is printed
+    if not judges:
+        scores = calib.summarize(table, texts)
+        answers.append(calib.prompt_mean(scores, by=by, **shared))
+        if _paired_systems(scores):
+            answers.append(calib.rank_stability(scores))
+        if people is not None:
+            answers.append(calib.averaging(scores, people, **shared))
+    show_results(studies, out)
+    for line in designs:
+        paragraph(line)
+    for answer in answers:
+        show_lines(answer)
+
+
+def _paired_systems(scores: pd.DataFrame) -> bool:
+    """Whether several systems have one item each in a group, so that their order can be asked for."""
+    if not {"group", "system"} <= set(scores) or len(scores["system"].unique()) < 2:
+        return False
+    return not scores.duplicated(["criterion", "rater", "prompt", "method", "temperature", "group", "system"]).any()
+
+
+def _designs(studies: calib.Results, calls: int, target: float | None, price_prompt: float) -> list[str]:
+    """What as many replies, spent otherwise, would give."""
+    from calib.tables.results import words
+
+    said = []
+    for label, study in zip(studies.labels, cast("Sequence[calib.stats.GStudy]", studies), strict=True):
+        confounded = any(part.name == "residual" for part in study.components)
+        designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
+        said += [f"{words(label)}: {design}" for design in designs]
+        if target is not None:
+            best = study.cheapest(target, price_prompt=price_prompt, n_items=study.n_items)
+            said.append(f"{words(label)}: cheapest for Phi {target:g}: {best}")
+    return said

@@ -1,0 +1,129 @@
+"""A command from a function that it calls: options, defaults and help are read there, and only there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from calib.console.files import Files, file_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+Parameters = dict[str, inspect.Parameter]
+_SIMPLE = (Path, float, int, bool, str)
+
+
+def options_from(
+    *verbs: str, only: Sequence[str] = (), without: Sequence[str] = (), called: Mapping[str, str] | None = None
+) -> Callable[[F], F]:
+    """The command takes the keyword arguments of these functions of `calib` as options, for its ``**options``.
+
+    Parameters
+    ----------
+    *verbs : str
+    only, without : sequence of str
+        Arguments that become options, or that do not.
+    called : mapping of str to str, optional
+        How messages call an argument that is no option of that name.
+    """
+
+    def noted(function: F) -> F:
+        function.__dict__["asked"] = {"verbs": verbs, "only": only, "without": without, "called": called or {}}
+        return function
+
+    return noted
+
+
+def built(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
+    asked = function.__dict__.get("asked", {"verbs": (), "only": (), "without": (), "called": {}})
+    own = inspect.signature(function, eval_str=True).parameters
+    options = _verb_options(asked, own)
+    files = file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
+    special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
+    shown = special | options | files
+
+    def command(**given: Any) -> None:
+        from calib.core.check import ArgumentError
+
+        taken = {name: _value(p, given.pop(name)) for name, p in options.items()}
+        if files:
+            taken["files"] = Files.of({name: given.pop(name) for name in files})
+        try:
+            function(**given, **taken)
+        except ArgumentError as error:
+            raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
+
+    out = {name: shown.pop(name) for name in ("out",) if name in shown}  # last in the help
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (shown | out).values()]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = function.__doc__
+    return command
+
+
+def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameters:
+    import calib
+
+    found: Parameters = {}
+    for verb in asked["verbs"]:
+        function = getattr(calib, verb)
+        for name, parameter in options_of(function).items():
+            wanted = name not in asked["without"] and (not asked["only"] or name in asked["only"])
+            if wanted and name not in own:
+                found.setdefault(name, parameter)
+    return found
+
+
+def options_of(function: Any) -> Parameters:
+    """The keyword arguments of a function, or fields with a default, that a shell can give."""
+    from calib.console.docstring import arguments_told
+
+    hints, told = get_type_hints(function), arguments_told(function)
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, default = _shell_type(hints.get(name)), parameter.default
+        settled = parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)
+        if kind is None or not settled or default is parameter.empty:
+            continue
+        # what `method` was called before an argument had a name of its own is taken still
+        option = typer.Option(help=told.get(name, ""), hidden=name == "method" and default is None)
+        default = list(default) if isinstance(default, tuple) else default
+        found[name] = parameter.replace(annotation=Annotated[kind, option], default=default)
+    return found
+
+
+def _shell_type(hint: Any) -> Any:
+    """The part of a type that can be written on a command line, or None.
+
+    Examples
+    --------
+    >>> _shell_type(str | Path | None), _shell_type(Sequence[int]), _shell_type(dict)
+    (pathlib.Path | None, list[int], None)
+    """
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    many = [list[get_args(part)[0]] for part in parts if get_origin(part) is Sequence]  # type: ignore[misc]
+    kinds = [*many, *(part for part in parts if get_origin(part) is tuple), *(k for k in _SIMPLE if k in parts)]
+    if not kinds:
+        return None
+    return kinds[0] | None if NoneType in parts else kinds[0]
+
+
+def _value(parameter: inspect.Parameter, given: Any) -> Any:
+    """What the verb gets: None for an empty text, tuples for what is repeatable."""
+    if isinstance(given, list):
+        return tuple(given) or parameter.default
+    return None if given == "" else given
+
+
+def _told(name: str, shown: Parameters) -> str:
+    """An argument as the user of the command knows it."""
+    if name not in shown:
+        return f"`{name}`"
+    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(shown[name].annotation)):
+        return name.upper()
+    return f"--{name.replace('_', '-')}"

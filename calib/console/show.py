@@ -1,0 +1,126 @@
+"""Text out: tables, sentences, warnings, what was written."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calib import Results
+
+_ROWS = 20
+
+
+def say(message: str) -> None:
+    """A line beside the output: what went wrong, or has to be minded."""
+    from calib.tables.text import visible
+
+    typer.echo(f"calib: {visible(message)}", err=True)
+
+
+def shown_text(value: object) -> str:
+    """For a terminal: line by line without control characters."""
+    from calib.tables.text import visible
+
+    return "\n".join(visible(line) for line in str(value).splitlines())
+
+
+def show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
+    """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
+    from calib import conclusions
+    from calib.report.columns import digest
+    from calib.report.sections import said_of
+
+    kept, rest = digest(results)
+    print_table(kept)
+    paragraph(rest)
+    signatures = {result.signature for result in results}
+    if len(signatures) == 1:
+        typer.echo(f"signature: {signatures.pop()}")
+    notes = [
+        note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")
+    ]  # the rest is for a report
+    for line in [*notes, *(conclusions(results) if conclude else ())]:
+        paragraph(line)
+    _warn_once(results)
+    write(results.to_frame(), out)
+    assumed = said_of(results, "assumptions") if conclude else []
+    for line in ["Assumed:", *(f"- {text}" for text in assumed)] if assumed else ():
+        paragraph(line)
+
+
+def _warn_once(results: Results) -> None:
+    """Each text once, whoever says it; of texts with one name the first, and how many there are."""
+    said: dict[str, list[str]] = {}
+    for result in results:
+        for text in getattr(result, "warnings", ()):
+            named = text.partition(": ")[0] if " " not in text.partition(": ")[0] else text
+            said.setdefault(named, []).append(text)
+    for texts in said.values():
+        more = f" (and {len(texts) - 1} more results)" if len(set(texts)) > 1 else ""
+        warnings.warn(texts[0] + more, stacklevel=1)
+
+
+def show_lines(results: Results) -> None:
+    """What results say of themselves."""
+    for line in str(results).splitlines():
+        paragraph(line)
+    _warn_once(results)
+
+
+def paragraph(text: str) -> None:
+    """Text as wide as the terminal."""
+    typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
+
+
+def show_rows(frame: pd.DataFrame) -> None:
+    """The first rows of a table."""
+    from calib.report.columns import informative
+
+    print_table(informative(frame)[0].head(_ROWS))
+    typer.echo(f"{len(frame)} rows" if len(frame) <= _ROWS else f"... {len(frame)} rows in all")
+
+
+def print_table(frame: pd.DataFrame) -> None:
+    """A table as wide as the terminal, in several parts where it needs them."""
+    import pandas as pd
+
+    shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
+    width, options = shutil.get_terminal_size().columns, {"float_format": _number, "na_rep": ""}
+    text = shown.to_string(index=False, **options)
+    if max(map(len, text.splitlines()), default=0) > width:
+        # in a table of several parts each part repeats the words that name its rows
+        names = [name for name, kind in shown.dtypes.items() if kind.kind not in "iuf"]
+        rows = shown[names].agg(" ".join, axis="columns") if names else shown.index
+        text = shown.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
+    typer.echo(text)
+
+
+def _column(name: object, values: pd.Series) -> tuple[str, Any]:
+    """A column as it is shown: numbers as they are, words flush left under their head."""
+    if values.dtype.kind in "iuf":
+        return shown_text(name), values
+    words = [shown_text(name), *(shown_text(value) for value in values)]
+    head, *cells = [word.ljust(max(map(len, words))) for word in words]
+    return head, cells
+
+
+def _number(value: Any) -> str:
+    from calib.core.result import short
+
+    return short(value) if isinstance(value, float) else str(value)
+
+
+def write(frame: pd.DataFrame, out: Path | None) -> None:
+    """The table into a file, if one was named."""
+    from calib import table
+
+    if out is not None:
+        typer.echo(f"wrote {len(frame)} rows to {shown_text(table.write(frame, out))}")

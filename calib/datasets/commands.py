@@ -1,0 +1,113 @@
+"""The command line's data: the sets that there are, and a demonstration on the planted one."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import calib
+from calib.console.show import paragraph, print_table, show_results, shown_text, write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calib import Results
+
+_SEED = 1
+_DEMO = (
+    "The people here are SIMULATED and the judge is the one embedded in calib: "
+    "the numbers show what calib does and say nothing about any model."
+)
+_HEADS = (
+    "Agreement with the simulated people within source texts",
+    "Distance (RMSE) of the mean of N draws from the exact expectation",
+    "Mean score from the labels of 60 of the 312 outputs",
+    "For comparison: the labels of all outputs",
+)
+
+
+def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
+    """Go through everything once, offline: simulated people, the embedded judge."""
+    items, people = calib.load_planted()
+    exact, sampled = (_rated_offline(items, method, out / "replies.sqlite") for method in ("logprob", "sample"))
+    scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
+    gold = _some(human)
+    tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
+    for name, frame in tables.items():
+        calib.table.write(frame, out / f"{name}.csv")
+    agreement = calib.agreement(scores, human, level="group")
+    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
+    intervals, everything = _three(scores, gold), calib.interval(scores, human, method="classical")
+    _show_demo(agreement, convergence, intervals)
+    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
+    for ending in ("md", "html"):
+        calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
+    typer.echo(_next_steps(out))
+
+
+def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFrame:
+    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
+    return calib.rate(items, prompts, calib.Judge("offline", method=method), store=store)
+
+
+def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> None:
+    from calib.report.sections import together
+
+    paragraph(_DEMO)
+    typer.echo(f"\n{_HEADS[0]}\n")
+    show_results(agreement)
+    typer.echo(f"\n{_HEADS[1]}\n")
+    print_table(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
+    typer.echo(f"\n{_HEADS[2]}\n")
+    show_results(together(intervals))
+
+
+def _some(human: pd.DataFrame) -> pd.DataFrame:
+    """The labels of 60 outputs, chosen at random: the gold subset."""
+    import numpy as np
+
+    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
+    return human[human["item"].isin(chosen)]
+
+
+def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
+    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "auto"))
+    return sum(more, first)
+
+
+def _next_steps(out: Path) -> str:
+    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in ("sampled", "scores", "human", "gold")}
+    return (
+        f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
+        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
+        f"  calib interval {at['scores']} {at['gold']}\n"
+        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
+    )
+
+
+def data(
+    name: Annotated[str | None, typer.Argument(help="A set; without one they are listed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for items.csv and ratings.csv.")] = None,
+) -> None:
+    """List the public data sets, or write one of them as tables."""
+    sets = {
+        loader.removeprefix("load_"): getattr(calib.datasets, loader)
+        for loader in dir(calib.datasets)
+        if loader[:5] == "load_"
+    }
+    about = calib.datasets.available().assign(name=lambda frame: frame["loader"].str.removeprefix("load_"))
+    if name is None:
+        for row in about.itertuples():
+            paragraph(f"{row.name}: {row.title} (licence: {row.licence}; where: {row.where})")
+    elif name not in sets:
+        raise typer.BadParameter(f"NAME must be one of {', '.join(sets)}, but got {name!r}.")
+    elif out is None:
+        raise typer.BadParameter("--out must name a folder for the tables.")
+    else:
+        for kind, frame in zip(("items", "ratings"), sets[name](), strict=True):
+            write(frame, out / f"{kind}.csv")
+        row = next(about[about["name"] == name].itertuples())
+        paragraph(f"{row.title}. Licence: {row.licence}. {row.citation}")

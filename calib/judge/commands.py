@@ -1,0 +1,76 @@
+"""The command line's judge: rate."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Out
+from calib.console.show import say, show_rows, shown_text, write
+
+
+@options_from("Judge", "geval_prompt", "rate", without=("complete", "progress"))
+def rate(
+    items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
+    criterion: Annotated[list[str], typer.Option(help="coherence, consistency, fluency, relevance; repeatable.")],
+    model: Annotated[str, typer.Option(help="'offline', openai/gpt-4o-mini, or any model that LiteLLM knows.")],
+    out: Out = None,
+    criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
+    variants: Annotated[int, typer.Option(help="Wordings of each prompt; the first is the prompt itself.")] = 1,
+    store: Annotated[
+        Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
+    ] = None,
+    to_batch: Annotated[
+        Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
+    ] = None,
+    from_jsonl: Annotated[Path | None, typer.Option(help="Read the replies from there instead (batch output).")] = None,
+    **options: Any,
+) -> None:
+    """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
+    judge = calib.Judge(model, **_taken(calib.Judge, options))
+    prompts = _prompts(criterion, criteria, variants, _taken(calib.geval_prompt, options))
+    table = calib.table.read(items, "items")
+    kept = store or (out and out.with_suffix(".sqlite"))
+    if to_batch is not None:
+        typer.echo(f"wrote {shown_text(calib.to_batch(table, prompts, judge, to_batch))}")
+        return
+    if options["dry_run"]:
+        there = kept if kept and kept.exists() else None  # looking on leaves no file behind
+        typer.echo(str(calib.rate(table, prompts, judge, store=there, dry_run=True)))
+        return
+    if out is None:
+        raise typer.BadParameter("--out must name a file for the ratings.")
+    if from_jsonl is not None:
+        ratings = calib.from_jsonl(from_jsonl, table, prompts, judge, replies=options["replies"])
+    else:
+        ratings = calib.rate(table, prompts, judge, store=kept, **options)
+    show_rows(ratings)
+    write(ratings, out)
+
+
+def _taken(function: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of one of several functions, which are then taken from the rest."""
+    return {name: options.pop(name) for name in inspect.signature(function).parameters if name in options}
+
+
+def _prompts(names: list[str], criteria: str | None, variants: int, options: dict[str, Any]) -> list[calib.Prompt]:
+    if criteria is None:
+        prompts = [calib.geval_prompt(name, **options) for name in names]
+    elif len(names) == 1:
+        prompts = [calib.Prompt.from_criteria(names[0], criteria, **options)]
+    else:
+        raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
+    if not 1 <= variants <= 256:
+        raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
+    if variants == 1:
+        return prompts
+    worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
+    for prompt in worded:
+        changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
+        say(f"{prompt.id}: {changes or 'the prompt itself'}")
+    return worded
