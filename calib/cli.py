@@ -21,8 +21,8 @@ from calib.console.show import say
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
-_FIRST = {"datasets": ("demo",), "judge": ("rate",), "tables": ("summarize",)}
-_LAST = {"report": ("report",), "datasets": ("data",)}
+_FIRST = (("console", "demo"), ("judge", "rate"), ("console", "summarize"))
+_LAST = (("console", "report"), ("console", "data"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name: those of the topics, and of the packages that are none."""
-    topics = {f"analysis.{name}": import_module(f"calib.analysis.{name}").TOPIC.commands for name in TOPICS}
-    places = [*_FIRST.items(), *topics.items(), *_LAST.items()]
-    return {name: getattr(import_module(f"calib.{home}.commands"), name) for home, names in places for name in names}
+    topics = [(f"analysis.{topic}", import_module(f"calib.analysis.{topic}").TOPIC) for topic in TOPICS]
+    places = (*_FIRST, *((home, name) for home, topic in topics for name in topic.commands), *_LAST)
+    return {name: getattr(import_module(f"calib.{home}.commands"), name) for home, name in places}
 
 
 def app(arguments: Sequence[str]) -> int:

@@ -22,13 +22,7 @@ def options_from(
 ) -> Callable[[F], F]:
     """The command takes the keyword arguments of these functions of `calib` as options, for its ``**options``.
 
-    Parameters
-    ----------
-    *verbs : str
-    only, without : sequence of str
-        Arguments that become options, or that do not.
-    called : mapping of str to str, optional
-        How messages call an argument that is no option of that name.
+    `called` says how messages call an argument that is no option of that name.
     """
 
     def noted(function: F) -> F:
@@ -91,7 +85,8 @@ def options_of(function: Any) -> Parameters:
         if kind is None or not settled or default is parameter.empty:
             continue
         # what `method` was called before an argument had a name of its own is taken still
-        option = typer.Option(help=told.get(name, ""), hidden=name == "method" and default is None)
+        empty = " An empty text is None." if isinstance(default, str) and NoneType in get_args(hints[name]) else ""
+        option = typer.Option(help=told.get(name, "") + empty, hidden=name == "method" and default is None)
         default = list(default) if isinstance(default, tuple) else default
         found[name] = parameter.replace(annotation=Annotated[kind, option], default=default)
     return found

@@ -18,6 +18,8 @@ class Shown:
         What `plots.py` has for it. A report draws the first, unless `pictures` chooses.
     pictures : str
         In `plots.py`: results -> the drawings of a report, each of which takes `ax`.
+    apart : bool
+        Whether each result has a picture of its own.
     conclusions : str
         In `words.py`: labels and results -> what may be concluded, in sentences. Default: what each says of itself.
     speaks : bool
@@ -36,6 +38,7 @@ class Shown:
 
     plots: tuple[str, ...] = ()
     pictures: str = ""
+    apart: bool = False
     conclusions: str = ""
     speaks: bool = False
     adds: bool = False

@@ -19,21 +19,11 @@ from calib.tables.text import telling, visible
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # what the results of several topics have
 _COMMON_HEADS = {
-    "method": "read by",
-    "estimator": "method",
-    "std_error": "std. error",
-    "p_value": "p",
-    "p_adjusted": "p adjusted",
-    "interval_method": "interval",
-    "generalises_to": "about",
-    "n_gold": "human labels",
-    "n_groups": "groups",
-    "n_systems": "systems",
-    "n_missing": "missing",
-    "n_unmatched": "unmatched",
-    "n_unread": "unread",
-    "n_dropped": "dropped",
-}
+    "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
+    "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
+    "n_gold": "human labels", "n_groups": "groups", "n_systems": "systems", "n_missing": "missing",
+    "n_unmatched": "unmatched", "n_unread": "unread", "n_dropped": "dropped",
+}  # fmt: skip
 
 
 class Table(NamedTuple):

@@ -36,7 +36,8 @@ def _drawings(results: Results, kind: type) -> Iterable[Callable[..., Axes]]:
         chosen: Iterable[Callable[..., Axes]] = choose(results)
         return chosen
     first = topic.function("plots", "".join(look.plots[:1]))
-    return [partial(first, results)] if first is not None else []
+    parts = [results[place : place + 1] for place in range(len(results))] if look.apart else [results]
+    return [partial(first, part) for part in parts if first is not None]
 
 
 def _picture(draw: Callable[..., Axes]) -> Picture:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from calib.core.check import ArgumentError
@@ -19,7 +19,7 @@ R = TypeVar("R", bound=Result)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-INCHES_PER_ROW = 0.26
+_INCHES_PER_ROW = 0.26
 
 
 class Mark(NamedTuple):
@@ -67,20 +67,17 @@ def single_pair(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
 
 
 def checked_pairs(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
-    pairs = [pair for one in given for pair in labelled_pairs(one)]
+    pairs = [
+        pair
+        for one in given
+        for pair in (zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)])
+    ]
     if not pairs:
         raise ArgumentError("results", "must hold one result at least", "is empty")
     for _, result in pairs:
         if not isinstance(result, kind):
             raise TypeError(f"`results` must hold {kind.__name__} results, but got {type(result).__name__}.")
     return pairs
-
-
-def labelled_pairs(given: Any) -> Iterator[tuple[dict[str, Any], Any]]:
-    if isinstance(given, Results):
-        yield from zip(given.labels, given.results, strict=True)
-    else:
-        yield {}, given
 
 
 def axes_of(ax: Axes | None) -> Axes:
@@ -109,7 +106,7 @@ def fit(ax: Axes) -> Axes:
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
     ax.figure.set_size_inches(
-        max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + INCHES_PER_ROW * (bottom - top)
+        max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
     )
     return ax
 

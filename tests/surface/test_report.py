@@ -24,6 +24,7 @@ from calib.stats import (
     ppi_mean,
     rank_judges,
     reliability,
+    tie_calibration,
 )
 from calib.tables.results import conclusions
 
@@ -404,6 +405,28 @@ def test_results_have_the_picture_of_their_kind(thing, words, tmp_path):
     found = alt(thing, tmp_path / "r.html")
     assert len(found) == len(words)
     assert all(word.removeprefix("judge ").removeprefix("x ") in one for word, one in zip(words, found, strict=True))
+
+
+def test_each_tie_calibration_has_a_curve(tmp_path):
+    ties = tie_calibration([2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4])
+    both = Results(({"criterion": "a"}, {"criterion": "b"}), (ties, ties))
+    assert (
+        alt(both, tmp_path / "r.html")
+        == ["Picture: pairwise accuracy against scores of the judge within epsilon are ties"] * 2
+    )
+
+
+def test_what_may_be_concluded_from_results_and_from_one():
+    one = known()
+    assert one.conclusion == Results(({},), (one,)).conclusion == conclusions(Results(({},), (one,)))[0]
+    assert mean_of().one().conclusion.startswith("Mean human score is 3.713, 95 % CI")
+    assert converged()[0].conclusion == f"{converged()[0]}."
+    assert compared().conclusion == "\n".join(conclusions(compared()))
+
+
+def test_unlike_results_conclude_each_in_their_way():
+    mixed = Results(({"criterion": "a"},), (known(),)) + compared()
+    assert conclusions(mixed) == [*conclusions(mixed[:1]), *conclusions(compared())]
 
 
 def test_several_judges_and_criteria_are_a_map(tmp_path):

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import calib
+import calib.analysis
+from calib import plot, stats
+from calib.core.topic import topic_of
 
 PACKAGE = Path(calib.__file__).parent
 TOPICS = ("agreement", "distributions", "draws", "means", "prompts", "planning")
@@ -76,7 +79,7 @@ def test_import_calib_loads_nothing_heavy():
 
 
 def test_import_calib_stats_loads_no_table_and_no_model():
-    loaded = loaded_by("import calib.stats; calib.stats.ppi_mean, calib.stats.agreement")
+    loaded = loaded_by("import calib.stats; calib.stats.ppi_mean; calib.stats.agreement([1, 2], [1, 2]).conclusion")
     assert "scipy" in loaded
     assert not loaded & set(HEAVY)
 
@@ -204,8 +207,34 @@ def test_no_private_name_is_imported(name):
 
 @pytest.mark.parametrize("name", OURS)
 def test_heavy_imports_stand_inside_functions(name):
-    late = {"litellm", "matplotlib", "statsmodels"} - ({"matplotlib"} if name == "calib.plot" else set())
+    late = {"litellm", "matplotlib", "statsmodels"}
     assert not {imported.split(".")[0] for imported, at_load in imports(MODULES[name]) if at_load} & late
+
+
+# --- topics -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", calib.analysis.TOPICS)
+def test_what_a_topic_names_is_there(name):
+    topic = import_module(f"calib.analysis.{name}").TOPIC
+    assert topic.home == f"calib.analysis.{name}"
+    for kind, shown in topic.results.items():
+        assert topic_of(getattr(stats, kind)) is topic
+        assert set(shown.plots) <= set(plot.__all__)
+        for file, functions in {
+            "plots": (*shown.plots, shown.pictures),
+            "words": (shown.conclusions, shown.notes, shown.assumptions, topic.frame),
+            "commands": topic.commands,
+        }.items():
+            assert all(callable(topic.function(file, function)) for function in functions if function)
+
+
+def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
+    topics = [import_module(f"calib.analysis.{name}").TOPIC for name in calib.analysis.TOPICS]
+    assert {name for topic in topics for shown in topic.results.values() for name in shown.plots} == set(plot.__all__)
+    heads = [name for topic in topics for name in topic.heads]
+    assert len(heads) == len(set(heads))
+    assert set(calib.analysis.TOPICS) == set(TOPICS)
 
 
 # --- docstrings -------------------------------------------------------------------------------------------------

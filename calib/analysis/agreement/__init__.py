@@ -7,8 +7,7 @@ TOPIC = Topic(
     results={
         "Agreement": Shown(
             plots=("agreement", "scatter", "forest", "heatmap", "ties"),
-            pictures="agreement_pictures",
-            conclusions="highest_agreement",
+            pictures="agreement_pictures", conclusions="highest_agreement",
         ),
         "Comparison": Shown(
             plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus")
@@ -16,25 +15,16 @@ TOPIC = Topic(
         "Ranking": Shown(plots=("ranking",), speaks=True),
         "Reliability": Shown(plots=("reliability",), speaks=True, interval_of="ceiling"),
         "AltTest": Shown(conclusions="verdicts", speaks=True),
-        "TieCalibration": Shown(plots=("ties",)),
+        "TieCalibration": Shown(plots=("ties",), apart=True),
     },
     heads={
-        "n_skipped": "constant groups",
-        "estimate_other": "other rule",
-        "estimate_other_missing": "other rule for missing",
-        "ties_human": "people's ties",
-        "ties_x": "judge's ties",
-        "ties_y": "human ties",
-        "ties_first": "ties of first",
-        "ties_second": "ties of second",
-        "levels_x": "judge's levels",
-        "levels_y": "human levels",
-        "agreement_first": "agreement of first",
-        "agreement_second": "agreement of second",
-        "n_raters": "people",
-        "winning_rate": "winning rate",
+        "n_skipped": "constant groups", "estimate_other": "other rule",
+        "estimate_other_missing": "other rule for missing", "ties_human": "people's ties", "ties_x": "judge's ties",
+        "ties_y": "human ties", "ties_first": "ties of first", "ties_second": "ties of second",
+        "levels_x": "judge's levels", "levels_y": "human levels", "agreement_first": "agreement of first",
+        "agreement_second": "agreement of second", "n_raters": "people", "winning_rate": "winning rate",
         "not_distinguishable": "not told apart from",
     },
     frame="told_once",
     commands=("agree", "compare", "reliability"),
-)
+)  # fmt: skip

@@ -13,26 +13,8 @@ import numpy as np
 from calib.analysis.agreement.agreement import METHODS, SHARES
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
+from calib.tables import figure
 from calib.tables.cells import draw_cells, name_cells
-from calib.tables.figure import (
-    COLOURS,
-    End,
-    Rows,
-    Style,
-    axes_of,
-    checked_pairs,
-    draw_interval,
-    draw_series,
-    finished,
-    legend_above,
-    look_of,
-    plain_frame,
-    rows_of,
-    say_title,
-    single_pair,
-    style_handles,
-    zero_line,
-)
 from calib.tables.results import Results
 from calib.tables.text import joined_words, level_words, place_of, plain_text, span_of, telling, title_of, visible
 
@@ -44,8 +26,8 @@ _WHERE = {"item": "over items", "group": "within groups", "system": "over system
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _CEILING_STYLES = {
-    "one person": Style("one person", "#0072B2", "s"),
-    "judge": Style("judge", "#D55E00", "o"),
+    "one person": figure.Style("one person", "#0072B2", "s"),
+    "judge": figure.Style("judge", "#D55E00", "o"),
 }
 
 
@@ -55,11 +37,7 @@ _CEILING_STYLES = {
 def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     """Correlations with their intervals, one row each, grouped and coloured by criterion.
 
-    Parameters
-    ----------
-    results : Results of `calib.agreement`, or Agreement
-        Rows are named by what tells the results apart.
-    ax : Axes, optional
+    figure.Rows are named by what tells the results apart.
 
     Examples
     --------
@@ -71,25 +49,20 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     Spearman rho within groups (95 % CI)
     n = 24 groups
     """
-    pairs = checked_pairs([results], Agreement)
+    pairs = figure.checked_pairs([results], Agreement)
     facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
-    rows = rows_of(ax, facts, found)
-    zero_line(rows.ax)
+    rows = figure.rows_of(ax, facts, found)
+    figure.zero_line(rows.ax)
     _rows_by_head(rows)
     rows.ax.set_xlabel(_agreement_words(found))
-    say_title(rows.ax, title_of(facts, rows.names, "against "))
-    return finished(rows.ax, ax)
+    figure.say_title(rows.ax, title_of(facts, rows.names, "against "))
+    return figure.finished(rows.ax, ax)
 
 
 def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     """Differences of two judges' agreement with people, with intervals, and a line where there is none.
 
     What the test does not tell apart is hollow and dashed.
-
-    Parameters
-    ----------
-    results : Results of `calib.compare`, or Comparison
-    ax : Axes, optional
 
     Examples
     --------
@@ -99,27 +72,22 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a minus b']
     """
-    pairs = checked_pairs([results], Comparison)
+    pairs = figure.checked_pairs([results], Comparison)
     facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
-    rows = rows_of(ax, facts, found, unnamed="judges")
-    zero_line(rows.ax)
+    rows = figure.rows_of(ax, facts, found, unnamed="judges")
+    figure.zero_line(rows.ax)
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in found))
     rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
-    say_title(rows.ax, title_of(facts, [*rows.names, "test"], "against "))
-    return finished(rows.ax, ax)
+    figure.say_title(rows.ax, title_of(facts, [*rows.names, "test"], "against "))
+    return figure.finished(rows.ax, ax)
 
 
 def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
-    """Judges in the order of their agreement with people, with intervals, coloured by cluster.
+    """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
     Every judge of one cluster is told apart from every judge of another, by paired tests:
     intervals that overlap do not show that two judges are alike.
-
-    Parameters
-    ----------
-    results : Results of `calib.rank_judges`, or Ranking
-    ax : Axes, optional
 
     Examples
     --------
@@ -129,28 +97,26 @@ def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a', 'b']
     """
-    pairs = checked_pairs([results], Ranking)
+    pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
     clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
     alone = [one for _, r in pairs for one in r.agreements]
-    rows = rows_of(ax, facts, alone, clusters, names=names, pitch=1)
-    styles = {c: Style(c, *look_of(place)) for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))}
+    rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
+    styles = {
+        c: figure.Style(c, *figure.look_of(place))
+        for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))
+    }
     for mark in rows.marks:
-        draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
+        figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
-    legend_above(rows.ax, style_handles([*styles.values()]), title_of(facts, names, "against "))
-    return finished(rows.ax, ax)
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "))
+    return figure.finished(rows.ax, ax)
 
 
 def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Axes:
     """What one person reaches against the others, and beside it each judge against the same.
-
-    Parameters
-    ----------
-    results : Results of `calib.reliability`, or Reliability
-    ax : Axes, optional
 
     Examples
     --------
@@ -160,31 +126,33 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one person', 'judge']
     """
-    ceilings = [(label, r.ceiling) for label, r in checked_pairs([results], Reliability)]
+    ceilings = [(label, r.ceiling) for label, r in figure.checked_pairs([results], Reliability)]
     facts, series, ends = [], [], []
     for label, r in ceilings:
-        people = ("one person", End(r.ceiling, r.ceiling_interval, r.confidence_level))
-        judge = ("judge", End(r.judge, r.judge_interval, r.confidence_level))
+        people = ("one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level))
+        judge = ("judge", figure.End(r.judge, r.judge_interval, r.confidence_level))
         for who, end in [people, judge][: 1 + bool(r.judge_by_rater)]:
             facts.append(label | _facts(r))
             series.append(who)
             ends.append(end)
-    rows = rows_of(ax, facts, ends, series)
+    rows = figure.rows_of(ax, facts, ends, series)
     styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(series)}
-    zero_line(rows.ax)
-    draw_series(rows, styles)
+    figure.zero_line(rows.ax)
+    figure.draw_series(rows, styles)
     heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
     words = f"{heads}, with the mean of the other people{level_words(ends)}"
     rows.ax.set_xlabel(f"{words}\nn = {_counts([r for _, r in ceilings])}")
-    legend_above(rows.ax, style_handles([*styles.values()]), title_of(facts, rows.names))
-    return finished(rows.ax, ax)
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names))
+    return figure.finished(rows.ax, ax)
 
 
-def _rows_by_head(rows: Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
+def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
     """Intervals coloured by the heading that they stand under."""
     for mark in rows.marks:
-        look = look_of(rows.heads.index(mark.place[0]))
-        draw_interval(rows.ax, rows.heights[mark.place], mark.result, Style("", *look, hollow=hollow(mark.result)))
+        look = figure.look_of(rows.heads.index(mark.place[0]))
+        figure.draw_interval(
+            rows.ax, rows.heights[mark.place], mark.result, figure.Style("", *look, hollow=hollow(mark.result))
+        )
 
 
 def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
@@ -228,16 +196,11 @@ _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in ro
 
 
 def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
-    """Judge against human: the pairs that a coefficient is of.
+    """Judge against human: the pairs that one result of `calib.agreement` is of.
 
     At level "system" these are the means of the systems. Scores on few levels are spread a
     little, always in the same way, so that equal ones can be seen; the axis says so. Points
     are coloured by group, or else by system, where these are at most seven.
-
-    Parameters
-    ----------
-    result : Agreement, or Results of `calib.agreement` with one
-    ax : Axes, optional
 
     Examples
     --------
@@ -246,20 +209,20 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('human', 'judge')
     """
-    label, found = single_pair(result, Agreement)
-    drawn = axes_of(ax)
+    label, found = figure.single_pair(result, Agreement)
+    drawn = figure.axes_of(ax)
     cloud = _cloud(found)
     rng = np.random.default_rng(0)
     human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
     alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
     for place, (kind, rows) in enumerate(cloud.kinds.items()):
-        colour, marker = look_of(place)
+        colour, marker = figure.look_of(place)
         name = plain_text(kind, 24)
         drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
     means = _MEANS if found.level == "system" else ""
     drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
-    plain_frame(drawn)
+    figure.plain_frame(drawn)
     _say_above(drawn, label, found)
     if cloud.unit and cloud.kinds:
         _legend_beside(drawn, cloud.unit)
@@ -284,7 +247,7 @@ def _cloud(result: Agreement) -> _Cloud:
         return _Cloud(human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else _Cloud(human, judge, one, "")
     for labels, unit in ((sample.group, "group"), (sample.system, "system")):
         found = _members(labels)
-        if 1 < len(found) <= len(COLOURS):
+        if 1 < len(found) <= len(figure.COLOURS):
             return _Cloud(sample.y, sample.x, found, unit)
     return _Cloud(sample.y, sample.x, one, "")
 
@@ -315,14 +278,9 @@ def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
 
 
 def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
-    """The coefficient inside each group, in order, with the mean and its interval as a band.
+    """The coefficient of one `Agreement` inside each group, in order, with the mean and its interval as a band.
 
     Groups have their names where there are at most forty.
-
-    Parameters
-    ----------
-    result : Agreement of level "group", or Results of `calib.agreement` with one
-    ax : Axes, optional
 
     Raises
     ------
@@ -338,33 +296,33 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     Spearman rho inside each group
     1 of 3 groups has none: a rater gives it a single value; left out of the mean
     """
-    label, found = single_pair(result, Agreement)
+    label, found = figure.single_pair(result, Agreement)
     if found.level != "group":
         raise ArgumentError("result", "must be of level 'group'", f"is of level {found.level!r}")
     inside = found.sample.within
     shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
-    drawn = axes_of(ax)
-    zero_line(drawn)
+    drawn = figure.axes_of(ax)
+    figure.zero_line(drawn)
     _band(drawn, found)
     pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
     heights = [pitch * (place + 0.5) for place in range(len(shown))]
     size = 5.5 if pitch == 1 else 3
-    drawn.plot([inside[name] for name in shown], heights, "o", color=COLOURS[0], markersize=size, zorder=3)
+    drawn.plot([inside[name] for name in shown], heights, "o", color=figure.COLOURS[0], markersize=size, zorder=3)
     _rows_look(drawn, pitch * len(shown))
     drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
     drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
     _say_above(drawn, label, found)
     drawn.legend(frameon=False, fontsize="small", loc="best")
-    return finished(drawn, ax)
+    return figure.finished(drawn, ax)
 
 
 def _band(ax: Axes, result: Agreement) -> None:
     low, high = result.interval
-    ax.axvline(result.estimate, color=COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    ax.axvline(result.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
     if not math.isnan(low):
         words = f"{100 * result.confidence_level:g} % CI of the mean"
-        ax.axvspan(low, high, color=COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+        ax.axvspan(low, high, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
 
 
 def _without_one(result: Agreement, number: int) -> str:
@@ -378,19 +336,14 @@ def _without_one(result: Agreement, number: int) -> str:
 def _rows_look(ax: Axes, end: float) -> None:
     ax.set_ylim(end + 0.2, -0.2)
     ax.tick_params(axis="y", length=0)
-    plain_frame(ax, "x")
+    figure.plain_frame(ax, "x")
 
 
 def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
-    """Judges down, criteria across: the estimate in each cell and its interval beneath.
+    """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
 
     Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
     pairwise accuracy, have no frames: 0 is not "no agreement" there.
-
-    Parameters
-    ----------
-    results : Results of `calib.agreement`, or Agreement
-    ax : Axes, optional
 
     Examples
     --------
@@ -402,13 +355,13 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['simulated-1', 'simulated-2']
     """
-    pairs = checked_pairs([results], Agreement)
+    pairs = figure.checked_pairs([results], Agreement)
     facts = [label | _facts(r) for label, r in pairs]
     names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
     places = _map_places(facts, names)
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
     cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
-    drawn = axes_of(ax)
+    drawn = figure.axes_of(ax)
     table = np.full((len(rows), len(columns)), np.nan)
     for place, r in cells.items():
         table[place] = r.estimate
@@ -416,8 +369,8 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     draw_cells(drawn, table, cells, framed)
     name_cells(drawn, columns, rows)
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
-    say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
-    return finished(drawn, ax)
+    figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
+    return figure.finished(drawn, ax)
 
 
 def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
@@ -440,11 +393,6 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
     order. A tie calibration is drawn as the accuracy at every epsilon.
 
-    Parameters
-    ----------
-    results : Results of `calib.agreement`, Agreement, or TieCalibration
-    ax : Axes, optional
-
     Examples
     --------
     >>> from calib.stats import agreement, tie_calibration
@@ -455,12 +403,12 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     >>> ties(tie_calibration(x, y)).get_xlabel()
     'scores of the judge within epsilon are ties'
     """
-    if isinstance(results, TieCalibration):
-        return _tie_curve(axes_of(ax), results)
-    pairs = checked_pairs([results], Agreement)
+    if isinstance(results[0] if isinstance(results, Results) and len(results) else results, TieCalibration):
+        return _tie_curve(figure.axes_of(ax), *figure.single_pair(results, TieCalibration))
+    pairs = figure.checked_pairs([results], Agreement)
     facts, found = [label | {"level": _WHERE[r.level]} for label, r in pairs], [r for _, r in pairs]
-    styles = [Style("judge", COLOURS[1], "o"), Style("human", COLOURS[0], "s", hollow=True)]
-    rows = rows_of(ax, facts, found, unnamed="rater")
+    styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
+    rows = figure.rows_of(ax, facts, found, unnamed="rater")
     drawn = rows.ax
     for mark in rows.marks:
         height, shares = rows.heights[mark.place], (mark.result.ties_x, mark.result.ties_y)
@@ -470,18 +418,18 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(_WHERE[r.level] for r in found))
     drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
-    legend_above(drawn, style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
-    return finished(drawn, ax)
+    figure.legend_above(drawn, figure.style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
+    return figure.finished(drawn, ax)
 
 
-def _tie_curve(ax: Axes, result: TieCalibration) -> Axes:
+def _tie_curve(ax: Axes, label: Mapping[str, Any], result: TieCalibration) -> Axes:
     epsilons, accuracies = result.curve
-    ax.step(epsilons, accuracies, where="post", color=COLOURS[0], linewidth=1.4)
-    ax.plot([result.epsilon], [result.accuracy], "o", color=COLOURS[1], markersize=6)
+    ax.step(epsilons, accuracies, where="post", color=figure.COLOURS[0], linewidth=1.4)
+    ax.plot([result.epsilon], [result.accuracy], "o", color=figure.COLOURS[1], markersize=6)
     ax.set_xlabel("scores of the judge within epsilon are ties")
     ax.set_ylabel("pairwise accuracy")
-    plain_frame(ax)
-    _say_above(ax, {}, result)
+    figure.plain_frame(ax)
+    _say_above(ax, label, result)
     return ax
 
 

@@ -9,17 +9,11 @@ TOPIC = Topic(
         "VarianceComponents": Shown(plots=("gain",)),
     },
     heads={
-        "draws": "draws, N",
-        "rmse": "RMSE",
-        "rmse_low": "RMSE, low",
-        "rmse_high": "RMSE, high",
-        "rmse_predicted": "RMSE predicted",
-        "correlation": "with the reference",
-        "correlation_predicted": "with the reference, predicted",
-        "human": "with people",
-        "human_low": "with people, low",
-        "human_high": "with people, high",
+        "draws": "draws, N", "rmse": "RMSE", "rmse_low": "RMSE, low", "rmse_high": "RMSE, high",
+        "rmse_predicted": "RMSE predicted", "correlation": "with the reference",
+        "correlation_predicted": "with the reference, predicted", "human": "with people",
+        "human_low": "with people, low", "human_high": "with people, high",
         "human_predicted": "with people, predicted",
     },
     commands=("converge",),
-)
+)  # fmt: skip

@@ -12,16 +12,7 @@ import numpy as np
 from calib.analysis.agreement.agreement import METHODS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Convergence, VarianceComponents, attenuation, precision_gain
-from calib.tables.figure import (
-    GREY,
-    Style,
-    axes_of,
-    checked_pairs,
-    log_ticks,
-    look_of,
-    plain_frame,
-    say_title,
-)
+from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import joined_words, place_of, span_of, telling, title_of
 
@@ -67,23 +58,23 @@ def convergence(
         raise ArgumentError("show", "must be 'error' or 'human'", f"got {show!r}")
     if cost is not None and not 0 < cost < math.inf:
         raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
-    pairs = checked_pairs([results], Convergence)
+    pairs = figure.checked_pairs([results], Convergence)
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
         raise ArgumentError(
             "show", "'human' needs results that were computed with {0}", "these were not", mentions=("human",)
         )
-    drawn = axes_of(ax)
+    drawn = figure.axes_of(ax)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
         curve = _error_curve if show == "error" else _human_curve
         # side by side on the log axis, where the intervals of several would hide each other
         shift = 1 + 0.03 * (place - (len(pairs) - 1) / 2)
-        curve(drawn, result, Style(joined_words(place_of(label, names), names), *look_of(place)), shift)
+        curve(drawn, result, figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place)), shift)
     _draws_axis(drawn, [r for _, r in pairs], show)
     if cost is not None:
         _cost_axis(drawn, cost)
-    say_title(drawn, title_of(facts, names))
+    figure.say_title(drawn, title_of(facts, names))
     return drawn
 
 
@@ -92,13 +83,13 @@ def _between(result: Convergence) -> Floats:
 
 
 def _measured(
-    ax: Axes, result: Convergence, style: Style, shift: float, values: Sequence[float], ends: tuple[Any, Any]
+    ax: Axes, result: Convergence, style: figure.Style, shift: float, values: Sequence[float], ends: tuple[Any, Any]
 ) -> None:
     ax.vlines(shift * np.array(result.sizes), *ends, colors=style.colour, linewidth=1, alpha=0.7)
     ax.plot(result.sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
-def _error_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
+def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
     spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
     n, first = _between(result), 1 / result.sizes[0] - spared
     if first > 0:  # the variance of a draw, as the first prediction has it
@@ -107,7 +98,7 @@ def _error_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> N
     _measured(ax, result, style, shift, result.rmse, (result.rmse_low, result.rmse_high))
 
 
-def _human_curve(ax: Axes, result: Convergence, style: Style, shift: float) -> None:
+def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
     ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
     if _has_law(result):
         n = _between(result)
@@ -121,7 +112,7 @@ def _has_law(result: Convergence) -> bool:
 
 
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
-    log_ticks(ax, sorted({size for r in results for size in r.sizes}))
+    figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
     ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
     reference = " or ".join(dict.fromkeys(_REFERENCES[r.reference] for r in results))
     if show == "error":
@@ -129,7 +120,7 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
         ax.set_ylim(bottom=0)
     else:
         ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.method] for r in results))} with people")
-    plain_frame(ax)
+    figure.plain_frame(ax)
     _draws_legend(ax, results, reference, show)
 
 
@@ -140,18 +131,18 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
     over = f"{levels} % CI over {units}"
-    dot: dict[str, Any] = {"color": GREY, "marker": "o", "markersize": 4.5}
+    dot: dict[str, Any] = {"color": figure.GREY, "marker": "o", "markersize": 4.5}
     if show == "error":
         handles += [
             Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=GREY, linewidth=1.2, label="predicted from the variance of a draw"),
+            Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the variance of a draw"),
         ]
     else:
         handles += [
             Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=GREY, linewidth=1, linestyle="--", label=f"{reference} itself"),
+            Line2D([], [], color=figure.GREY, linewidth=1, linestyle="--", label=f"{reference} itself"),
         ]
-        law = Line2D([], [], color=GREY, linewidth=1.2, label="predicted from the reference and r")
+        law = Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the reference and r")
         handles += [law] * any(map(_has_law, results))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
@@ -173,11 +164,6 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     Thin lines are for given ratios r of within-item to between-item variance, heavy ones for
     the judges in `results`. How much 20 draws recover depends on the judge.
 
-    Parameters
-    ----------
-    results : Results of `calib.convergence` or `calib.variance_components`, or one result, optional
-    ax : Axes, optional
-
     Examples
     --------
     >>> ax = gain()
@@ -188,21 +174,21 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     if results is not None:
         first = results[0] if isinstance(results, Results) and len(results) else results
         kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
-        pairs = checked_pairs([results], kind)
-    drawn, n = axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
+        pairs = figure.checked_pairs([results], kind)
+    drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
     _reference_gains(drawn, n)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
     for place, (label, result) in enumerate(known):
-        colour, marker = look_of(place)
+        colour, marker = figure.look_of(place)
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
     _gain_axis(drawn)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
-    say_title(drawn, title_of(facts, names) if facts else "")
+    figure.say_title(drawn, title_of(facts, names) if facts else "")
     return drawn
 
 
@@ -218,13 +204,13 @@ def _reference_gains(ax: Axes, n: Floats) -> None:
 
 
 def _gain_axis(ax: Axes) -> None:
-    log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
+    figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
     ax.set_xlim(1, _MOST_DRAWS)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     ax.set_xlabel("draws per item, N")
     ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
-    plain_frame(ax)
+    figure.plain_frame(ax)
 
 
 def convergence_pictures(results: Results) -> Iterator[Callable[..., Axes]]:

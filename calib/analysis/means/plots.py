@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calib.analysis.means.mean import WORDS
 from calib.core.check import ArgumentError
 from calib.stats import MeanEstimate
-from calib.tables.figure import (
-    Mark,
-    Style,
-    checked_pairs,
-    draw_series,
-    finished,
-    legend_above,
-    look_of,
-    rows_of,
-    style_handles,
-    zero_line,
-)
+from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import level_words, place_of, span_of, telling, title_of
 
@@ -77,16 +66,11 @@ def interval(
     judge alone (not an interval for the human mean): 14 scores
     PPI++: 6 labels, 14 judge scores
     """
-    return _means(checked_pairs(results, MeanEstimate), truth, ax)
+    return _means(figure.checked_pairs(results, MeanEstimate), truth, ax)
 
 
 def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
     """Differences of two systems with their intervals, and a line where there is none.
-
-    Parameters
-    ----------
-    results : Results of `calib.difference`, or MeanEstimate
-    ax : Axes, optional
 
     Examples
     --------
@@ -97,8 +81,8 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     >>> difference(ppi_difference(y_a, y_b, f_a, f_b, method="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """
-    drawn = _means(checked_pairs([results], MeanEstimate), None, ax)
-    zero_line(drawn)
+    drawn = _means(figure.checked_pairs([results], MeanEstimate), None, ax)
+    figure.zero_line(drawn)
     return drawn
 
 
@@ -106,16 +90,16 @@ def _means(
     pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], truth: Mapping[Any, float] | None, ax: Axes | None
 ) -> Axes:
     facts, results = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = rows_of(ax, facts, results, _series(pairs, telling(facts) or ["criterion"]))
+    rows = figure.rows_of(ax, facts, results, _series(pairs, telling(facts) or ["criterion"]))
     styles = _series_styles(rows.marks)
-    draw_series(rows, styles)
-    handles = style_handles([*styles.values()])
+    figure.draw_series(rows, styles)
+    handles = figure.style_handles([*styles.values()])
     if truth is not None:
         handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
     estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.method == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
-    legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
-    return finished(rows.ax, ax)
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
+    return figure.finished(rows.ax, ax)
 
 
 def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
@@ -130,14 +114,14 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
     return series
 
 
-def _series_styles(marks: Sequence[Mark]) -> dict[str, Style]:
-    styles: dict[str, Style] = {}
+def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
+    styles: dict[str, figure.Style] = {}
     for mark in sorted(marks, key=lambda m: list(_LOOKS).index(WORDS[m.result.method])):
         again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.method == "judge_only"
-        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else look_of(again + 3)
+        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else figure.look_of(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
         said = _ALONE if alone else WORDS[mark.result.method]
-        styles[mark.series] = Style(f"{said}: {_material(results)}", colour, marker, alone)
+        styles[mark.series] = figure.Style(f"{said}: {_material(results)}", colour, marker, alone)
     return styles
 
 

@@ -5,15 +5,12 @@ from calib.core.topic import Shown, Topic
 TOPIC = Topic(
     home=__name__,
     results={
-        "BudgetPlan": Shown(plots=("plan",), pictures="plan_pictures", speaks=True),
+        "BudgetPlan": Shown(plots=("plan",), apart=True, speaks=True),
         "LabelsNeeded": Shown(plots=("labels_needed",)),
     },
     heads={
-        "n_gold_alone": "labels alone",
-        "half_width": "half-width",
-        "half_width_alone": "half-width alone",
-        "step_cost": "price of the step",
-        "per_money": "narrowing per money",
+        "n_gold_alone": "labels alone", "half_width": "half-width", "half_width_alone": "half-width alone",
+        "step_cost": "price of the step", "per_money": "narrowing per money",
     },
     commands=("choose", "plan"),
-)
+)  # fmt: skip

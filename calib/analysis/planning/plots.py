@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calib.stats import BudgetPlan, LabelsNeeded
-from calib.tables.figure import COLOURS, axes_of, checked_pairs, finished, look_of, plain_frame, say_title, single_pair
+from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import place_of, telling, title_of
 
@@ -23,11 +21,6 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
 
     Dots mark where the target is reached.
 
-    Parameters
-    ----------
-    results : Results of `calib.labels_needed`, or LabelsNeeded
-    ax : Axes, optional
-
     Examples
     --------
     >>> from calib.stats import labels_needed as needed
@@ -35,19 +28,19 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['with the judge: 48 labels', 'labels alone: 119']
     """
-    pairs = checked_pairs([results], LabelsNeeded)
-    drawn, facts = axes_of(ax), [label for label, _ in pairs]
+    pairs = figure.checked_pairs([results], LabelsNeeded)
+    drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
         of = ", ".join(place_of(label, names))
-        _width_curves(drawn, result, f"{of}: " * bool(of), look_of(place)[0])
+        _width_curves(drawn, result, f"{of}: " * bool(of), figure.look_of(place)[0])
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
     drawn.set_xlabel("gold labels")
     drawn.set_ylabel(f"half-width of the {100 * pairs[0][1].confidence_level:g} % interval (score points)")
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     drawn.xaxis.set_minor_formatter("")
-    plain_frame(drawn)
+    figure.plain_frame(drawn)
     drawn.legend(frameon=False, fontsize="small")
     return drawn
 
@@ -67,11 +60,6 @@ def _width_curves(ax: Axes, result: LabelsNeeded, of: str, colour: str) -> None:
 def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     """What one unit of money narrows the interval by, spent on labels, items, prompts or draws.
 
-    Parameters
-    ----------
-    result : BudgetPlan, or Results of `calib.plan` with one
-    ax : Axes, optional
-
     Examples
     --------
     >>> from calib.stats import budget_plan
@@ -80,12 +68,12 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     >>> sorted(text.get_text().split(",")[0] for text in ax.get_yticklabels())
     ['draws', 'items', 'labels', 'prompts']
     """
-    label, found = single_pair(result, BudgetPlan)
-    drawn, widths = axes_of(ax), [100 * step.per_money for step in found.steps]
+    label, found = figure.single_pair(result, BudgetPlan)
+    drawn, widths = figure.axes_of(ax), [100 * step.per_money for step in found.steps]
     for place, (step, width) in enumerate(zip(found.steps, widths, strict=True)):
         best = step.what == found.next
         known = width if math.isfinite(width) else 0.0
-        drawn.barh(place + 0.5, known, 0.7, color=COLOURS[0] if best else "#C8C8C8", zorder=2)
+        drawn.barh(place + 0.5, known, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
         note = ", next" * best + ", a waste" * step.waste
         words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
         drawn.text(
@@ -99,12 +87,7 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     drawn.tick_params(axis="y", length=0)
     drawn.margins(x=0.22)
     drawn.set_xlim(left=min(0.0, *(w for w in widths if math.isfinite(w)), 0.0))
-    plain_frame(drawn, "x")
+    figure.plain_frame(drawn, "x")
     drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
-    say_title(drawn, title_of([label], []))
-    return finished(drawn, ax)
-
-
-def plan_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
-    """One for each: what is bought next differs."""
-    yield from (partial(plan, results[place : place + 1]) for place in range(len(results)))
+    figure.say_title(drawn, title_of([label], []))
+    return figure.finished(drawn, ax)

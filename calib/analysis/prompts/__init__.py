@@ -11,15 +11,9 @@ TOPIC = Topic(
         "RankStability": Shown(speaks=True),
     },
     heads={
-        "items_low": "these prompts, low",
-        "items_high": "these prompts, high",
-        "s2_prompt": "prompt variance",
-        "prompt_width": "width under one prompt",
-        "n_prompts": "prompts",
-        "relative_error": "error of order",
-        "absolute_error": "error of value",
-        "e_rho2": "E(rho\u00b2)",
-        "phi": "Phi",
+        "items_low": "these prompts, low", "items_high": "these prompts, high", "s2_prompt": "prompt variance",
+        "prompt_width": "width under one prompt", "n_prompts": "prompts", "relative_error": "error of order",
+        "absolute_error": "error of value", "e_rho2": "E(rho\u00b2)", "phi": "Phi",
     },
     commands=("sensitivity",),
-)
+)  # fmt: skip

@@ -10,18 +10,7 @@ import numpy as np
 
 from calib.core.check import ArgumentError, Floats
 from calib.stats import GStudy, PromptMean
-from calib.tables.figure import (
-    COLOURS,
-    GREY,
-    axes_of,
-    checked_pairs,
-    finished,
-    legend_above,
-    rows_of,
-    say_title,
-    single_pair,
-    zero_line,
-)
+from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import level_words, plain_text, span_of, title_of
 
@@ -38,12 +27,7 @@ _NAMED_SHARE = 0.045  # a narrower piece has no room for its number  # a narrowe
 
 
 def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
-    """Where the variance of a single score comes from: one bar per judge or criterion, its shares stacked.
-
-    Parameters
-    ----------
-    results : Results of `calib.sensitivity`, or GStudy
-    ax : Axes, optional
+    """Where the variance of a single score comes from: one bar per result of `calib.sensitivity`, stacked.
 
     Examples
     --------
@@ -55,9 +39,9 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['item', 'prompt', 'item x prompt', 'draw']
     """
-    pairs = checked_pairs([results], GStudy)
+    pairs = figure.checked_pairs([results], GStudy)
     facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = rows_of(ax, facts, studies, pitch=1.2)
+    rows = figure.rows_of(ax, facts, studies, pitch=1.2)
     for mark in rows.marks:
         _stack(rows.ax, rows.heights[mark.place], mark.result)
     rows.ax.set_xlim(0, 1)
@@ -65,8 +49,8 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
     rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
     handles = _part_handles([part.name for r in studies for part in r.components])
-    legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
-    return finished(rows.ax, ax)
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
+    return figure.finished(rows.ax, ax)
 
 
 def _stack(ax: Axes, height: float, result: GStudy) -> None:
@@ -132,18 +116,20 @@ def d_study(
     for name, most in {"most_prompts": most_prompts, "most_draws": most_draws}.items():
         if not (isinstance(most, int) and most >= 2):
             raise ArgumentError(name, "must be a whole number, 2 or more", f"got {most!r}")
-    label, study = single_pair(result, GStudy)
+    label, study = figure.single_pair(result, GStudy)
     prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
     worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
-    drawn = axes_of(ax)
+    drawn = figure.axes_of(ax)
     _map(drawn, prompts, draws, worth)
     _equal_costs(drawn, most_prompts, most_draws)
     if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
-        drawn.plot([study.n_prompts], [study.n_draws], "o", color=COLOURS[1], mec="white", markersize=9, clip_on=False)
+        drawn.plot(
+            [study.n_prompts], [study.n_draws], "o", color=figure.COLOURS[1], mec="white", markersize=9, clip_on=False
+        )
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
     head = title_of([label], [])
-    say_title(drawn, f"{head}{': ' * bool(head)}{_WORTH[coefficient]}")
+    figure.say_title(drawn, f"{head}{': ' * bool(head)}{_WORTH[coefficient]}")
     return drawn
 
 
@@ -166,10 +152,10 @@ def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
 
     for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
         ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
-        ax.plot(ends, calls / ends, color=GREY, linewidth=0.8, linestyle="--")
+        ax.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
     handles = [
-        Line2D([], [], color=GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
-        Line2D([], [], color=COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
+        Line2D([], [], color=figure.GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
+        Line2D([], [], color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
     ]
     below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="upper left", ncols=2, **below)
@@ -181,11 +167,6 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     Small and light: each prompt alone. Bold: all prompts, with the choice of the prompt in the
     interval; hollow where there is a single prompt and nothing is known about others.
 
-    Parameters
-    ----------
-    results : Results of `calib.prompt_mean` or `calib.prompt_difference`, or PromptMean
-    ax : Axes, optional
-
     Examples
     --------
     >>> from calib.stats import prompt_mean
@@ -194,19 +175,19 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one prompt alone', 'with the prompt inside']
     """
-    pairs = checked_pairs([results], PromptMean)
+    pairs = figure.checked_pairs([results], PromptMean)
     facts, means = [label for label, _ in pairs], [r for _, r in pairs]
     most = max(r.n_prompts for r in means)
-    rows = rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
+    rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
         _prompts_of(rows.ax, rows.heights[mark.place] - 0.15 * most, mark.result, named=len(means) == 1)
     rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
     if any(r.estimand.startswith("difference") for r in means):
-        zero_line(rows.ax)
+        figure.zero_line(rows.ax)
     one = all(r.conditional for r in means)
     handles = _prompt_handles("over items, of this prompt alone" if one else "with the prompt inside")
-    legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
-    return finished(rows.ax, ax)
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
+    return figure.finished(rows.ax, ax)
 
 
 def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> None:
@@ -215,19 +196,19 @@ def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> Non
         height = top + 0.3 * place
         if named:
             beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(plain_text(name), (ends.high, height), fontsize="x-small", color=GREY, **beside)
-        ax.hlines(height, *ends, colors=COLOURS[5], linewidth=1, zorder=2)
-        ax.plot([mean], [height], "o", color=COLOURS[5], markersize=3, zorder=3)
+            ax.annotate(plain_text(name), (ends.high, height), fontsize="x-small", color=figure.GREY, **beside)
+        ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
+        ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
     height = top + 0.3 * result.n_prompts + 0.1
-    ax.hlines(height, *result.interval, colors=COLOURS[0], linewidth=3, zorder=2)
-    face = "white" if result.conditional else COLOURS[0]
-    ax.plot([result.estimate], [height], "D", color=COLOURS[0], mfc=face, markersize=6, zorder=3)
+    ax.hlines(height, *result.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
+    face = "white" if result.conditional else figure.COLOURS[0]
+    ax.plot([result.estimate], [height], "D", color=figure.COLOURS[0], mfc=face, markersize=6, zorder=3)
 
 
 def _prompt_handles(whole: str) -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        Line2D([], [], color=COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
-        Line2D([], [], color=COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
+        Line2D([], [], color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
+        Line2D([], [], color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
     ]

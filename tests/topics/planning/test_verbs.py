@@ -308,7 +308,7 @@ def test_the_command_line_plans(tmp_path, capsys, ending):
     assert run("plan", judge, gold, "--budget", 100) == 2
     assert "--price-judge, ...) must have one of a 'label'" in capsys.readouterr().err
     assert run("plan", judge, gold, "--budget", 100, "--half-width", 0.1, *prices) == 2
-    assert "`half_width` or `budget` must be given, and only one" in capsys.readouterr().err
+    assert "--half-width or --budget must be given, and only one" in capsys.readouterr().err
     assert run("plan", judge, gold, *prices) == 2
 
 

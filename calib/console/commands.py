@@ -1,20 +1,20 @@
-"""The command line's data: the sets that there are, and a demonstration on the planted one."""
+"""Commands that belong to no topic: a demonstration, scores of ratings, a report, the data sets."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import calib
-from calib.console.show import paragraph, print_table, show_results, shown_text, write
+from calib.console.command import options_from
+from calib.console.files import By, Files, Human, Items, Out, Scores
+from calib.console.show import paragraph, print_table, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calib import Results
 
 _SEED = 1
 _DEMO = (
@@ -53,7 +53,7 @@ def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFram
     return calib.rate(items, prompts, calib.Judge("offline", method=method), store=store)
 
 
-def _show_demo(agreement: Results, convergence: Results, intervals: Results) -> None:
+def _show_demo(agreement: calib.Results, convergence: calib.Results, intervals: calib.Results) -> None:
     from calib.report.sections import together
 
     paragraph(_DEMO)
@@ -73,7 +73,7 @@ def _some(human: pd.DataFrame) -> pd.DataFrame:
     return human[human["item"].isin(chosen)]
 
 
-def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
+def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> calib.Results:
     first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "auto"))
     return sum(more, first)
 
@@ -111,3 +111,61 @@ def data(
             write(frame, out / f"{kind}.csv")
         row = next(about[about["name"] == name].itertuples())
         paragraph(f"{row.title}. Licence: {row.licence}. {row.citation}")
+
+
+@options_from("summarize")
+def summarize(
+    ratings: Annotated[Path, typer.Argument(help="Table of ratings.")],
+    items: Items = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """One score per item, criterion and rater: the expectation of its score distribution."""
+    texts = None if items is None else calib.table.read(items, "items")
+    scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, **options)
+    show_rows(scores)
+    write(scores, out)
+
+
+@options_from("agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out"})
+def report(
+    scores: Scores,
+    human: Human,
+    files: Files,
+    out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
+    title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
+    by: By = None,
+    **options: Any,
+) -> None:
+    """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
+    judged, people = files.read([scores], human)
+    parts: list[Any] = [
+        (f"Agreement, level {level}", calib.agreement(judged, people, level=level, **options))
+        for level in ("item", *_columns(judged, people))
+    ]
+    for column in dict.fromkeys((None, by)):
+        parts += _intervals(judged, people, options["confidence_level"], column)
+    calib.report(parts, out, title=title)
+    typer.echo(f"wrote {shown_text(out)}")
+
+
+def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:
+    """The levels beyond items that either table has whole columns for."""
+    return [
+        name
+        for name in ("group", "system")
+        if any(name in frame and frame[name].notna().all() for frame in (scores, human))
+    ]
+
+
+def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float, by: str | None) -> list[Any]:
+    """Gold only, judge only and both, or why there is none."""
+    found, trouble = [], {}
+    for method in ("classical", "judge_only", "auto"):
+        try:
+            found.append(calib.interval(scores, gold, by=by, method=method, confidence_level=confidence_level))
+        except ValueError as error:
+            trouble[str(error)] = method
+    heading = "Mean score, by criterion" if by is None else f"Mean score, by criterion and {by}"
+    parts: list[Any] = [(heading, sum(found[1:], found[0]))] if found else []
+    return parts + [f"No interval ({method}): {words}" for words, method in trouble.items()]
