@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from calib.core.result import short
+from calib.tables.text import visible
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -20,15 +23,11 @@ _ROWS = 20
 
 def say(message: str) -> None:
     """A line beside the output: what went wrong, or has to be minded."""
-    from calib.tables.text import visible
-
     typer.echo(f"calib: {visible(message)}", err=True)
 
 
 def shown_text(value: object) -> str:
     """For a terminal: line by line without control characters."""
-    from calib.tables.text import visible
-
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
@@ -113,8 +112,6 @@ def _column(name: object, values: pd.Series) -> tuple[str, Any]:
 
 
 def _number(value: Any) -> str:
-    from calib.core.result import short
-
     return short(value) if isinstance(value, float) else str(value)
 
 
