@@ -255,11 +255,10 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
             plain = pd.Index(values.cat.categories, dtype=object)
             return pd.Series(pd.Categorical.from_codes(values.cat.codes, categories=plain), index=values.index)
         # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
-        text = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
-        if kind == "text":
-            return text
-        categories = pd.Index(sorted(set(text)), dtype=object)
-        return pd.Series(pd.Categorical(text, categories=categories), index=values.index)
+        plain = values.astype(object)
+        if pd.api.types.infer_dtype(plain, skipna=False) != "string":
+            plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
+        return plain if kind == "text" else _label(plain)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         numbers = values.astype(float)
     else:
@@ -271,6 +270,16 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
         return numbers
     _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
+
+
+def _label(texts: pd.Series) -> pd.Series:
+    codes, found = pd.factorize(texts.to_numpy())
+    names = found.tolist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), dtype=np.intp)
+    place[order] = np.arange(len(names))
+    categories = pd.Index([names[k] for k in order], dtype=object)
+    return pd.Series(pd.Categorical.from_codes(place[codes], categories=categories), index=texts.index)
 
 
 def _text(value: Any) -> str:
