@@ -41,6 +41,7 @@ def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) ->
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     drawn.xaxis.set_minor_formatter("")
     figure.plain_frame(drawn)
+    drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
     drawn.legend(frameon=False, fontsize="small")
     return drawn
 
