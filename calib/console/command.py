@@ -44,7 +44,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(**given: Any) -> None:
         from calib.core.check import ArgumentError
 
-        taken = {name: _value(p, given.pop(name)) for name, p in options.items()}
+        taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
             taken["files"] = Files.of({name: given.pop(name) for name in files})
         try:
@@ -84,12 +84,25 @@ def options_of(function: Any) -> Parameters:
         settled = parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)
         if kind is None or not settled or default is parameter.empty:
             continue
-        # what `method` was called before an argument had a name of its own is taken still
         empty = " An empty text is None." if isinstance(default, str) and NoneType in get_args(hints[name]) else ""
-        option = typer.Option(help=told.get(name, "") + empty, hidden=name == "method" and default is None)
+        option = typer.Option(help=told.get(name, "") + empty, hidden=_is_old(name, parameter))
         default = list(default) if isinstance(default, tuple) else default
         found[name] = parameter.replace(annotation=Annotated[kind, option], default=default)
     return found
+
+
+def _is_old(name: str, parameter: inspect.Parameter) -> bool:
+    """Whether it is the name that an argument had before it had one of its own."""
+    return name == "method" and parameter.default is None
+
+
+def _under_new_names(given: dict[str, Any], options: Parameters) -> dict[str, Any]:
+    """What was given by an old name, by that which the verb has now."""
+    if "method" not in options or not _is_old("method", options["method"]):
+        return given
+    now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
+    old = given.pop("method")
+    return given if old is None else given | {now: old}
 
 
 def _shell_type(hint: Any) -> Any:

@@ -22,7 +22,7 @@ def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options
     show_results(calib.agreement(judged, people, **options), out, conclude=True)
 
 
-@options_from("compare", "rank_judges", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
+@options_from("compare", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
 def compare(
     scores: Annotated[list[Path], typer.Argument(help=_JUDGES)],
     human: Human,

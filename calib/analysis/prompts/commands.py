@@ -10,20 +10,21 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Items, Out
+from calib.console.files import By, Items, Out
 from calib.console.show import paragraph, show_lines, show_results
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("sensitivity", "prompt_mean")
+@options_from("sensitivity")
 def sensitivity(
     ratings: Annotated[Path, typer.Argument(help="Ratings of the same items under several prompts.")],
     items: Items = None,
     gold: Annotated[
         Path | None, typer.Option(help="People's scores of some items: does averaging prompts help?")
     ] = None,
+    by: By = None,
     calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
     target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
     price_prompt: Annotated[float, typer.Option(help="With --target: of one more prompt, in replies.")] = 0.0,
@@ -34,7 +35,7 @@ def sensitivity(
     table = calib.table.read(ratings, "ratings")
     texts = None if items is None else calib.table.read(items, "items")
     people = None if gold is None else calib.table.read(gold, "scores")
-    by, judges, groups = (options.pop(name) for name in ("by", "judges", "groups"))
+    judges, groups = options.pop("judges"), options.pop("groups")
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
     studies = calib.sensitivity(table, texts, judges=judges, groups=of_items, **options)
