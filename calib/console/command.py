@@ -52,8 +52,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         except ArgumentError as error:
             raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
 
-    out = {name: shown.pop(name) for name in ("out",) if name in shown}  # last in the help
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (shown | out).values()]
+    last = sorted(shown.values(), key=lambda parameter: parameter.name == "out")
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in last]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
