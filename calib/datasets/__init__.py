@@ -24,8 +24,8 @@ import pandas as pd
 
 from calib import table
 from calib.datasets import planted
-from calib.judge.prompt import Scale
 from calib.judge.replies.extract import read_label
+from calib.judge.scale import Scale
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 Row = dict[str, Any]
