@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.core.check import ArgumentError, choice, whole
+from calib.core import check
+from calib.core.check import ArgumentError
 from calib.judge.calls.transport import public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
 from calib.table import check_items
+
+Row = dict[str, Any]  # an item, by column
 
 METHODS = ("auto", "logprob", "sample")
 _MAX_TOKENS = {"form": 8, "think": 1024, "json": 1024}
@@ -103,13 +107,13 @@ class Judge:
         """Refuse what no call could be made from."""
         if not self.model:
             raise ArgumentError("model", "must be a model string", "got ''")
-        choice(self.method, "method", METHODS)
+        check.choice(self.method, "method", METHODS)
         if self.temperature < 0:
             raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
         for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
             value = getattr(self, name)
             if value is not None:
-                whole(value, name, least=1)
+                check.whole(value, name, least=1)
         for name in ("timeout", "deadline", "requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -141,7 +145,7 @@ class Call(NamedTuple):
 
     key: str
     prompt: Prompt
-    row: dict[str, Any]
+    row: Row
     draw: int
     logprobs: bool
 
@@ -156,9 +160,7 @@ class Call(NamedTuple):
         return f"item {self.row['item']!r}"
 
 
-def prompts_and_rows(
-    items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]
-) -> tuple[list[Prompt], list[dict[str, Any]]]:
+def prompts_and_rows(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, and the checked items as rows.
 
     Raises
@@ -176,28 +178,19 @@ def prompts_and_rows(
     return prompts, table.to_dict(orient="records")
 
 
-def calls_for(
-    judge: Judge, address: str, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]
-) -> Iterator[Call]:
+def calls_for(judge: Judge, address: str, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> Iterator[Call]:
     """The calls of a run, one per draw, in the order of the table; `address` is that of the transport."""
-    for prompt in prompts:
-        for row in rows:
-            yield from _item_calls(judge, address, plan, prompt, row)
-
-
-def _item_calls(judge: Judge, address: str, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
     logprobs = plan.method == "logprob"
-    draws = judge.draws or DEFAULT_DRAWS[plan.method]
-    if logprobs and prompt.reasoning == "form":
-        draws = 1  # without a chain of reasoning each reply would tell the same probabilities
-    body = _item_body(judge, plan, prompt, row, logprobs=logprobs)
-    scale = prompt.scale
-    read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
-    base = digest([address, judge.seed, read, body])
-    for draw in range(draws):
-        own = base.copy()
-        own.update(str(draw).encode())
-        yield Call(own.hexdigest(), prompt, row, draw, logprobs)
+    for prompt, row in product(prompts, rows):
+        # without a chain of reasoning each reply would tell the same probabilities
+        draws = 1 if logprobs and prompt.reasoning == "form" else judge.draws or DEFAULT_DRAWS[plan.method]
+        body, scale = _item_body(judge, plan, prompt, row, logprobs=logprobs), prompt.scale
+        read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
+        base = digest([address, judge.seed, read, body])
+        for draw in range(draws):
+            own = base.copy()
+            own.update(str(draw).encode())
+            yield Call(own.hexdigest(), prompt, row, draw, logprobs)
 
 
 def draws_request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]:
@@ -232,7 +225,7 @@ def digest(values: list[Any]) -> hashlib.blake2b:
     return hashlib.blake2b(to_json(values), digest_size=16)
 
 
-def _item_body(judge: Judge, plan: Plan, prompt: Prompt, row: dict[str, Any], *, logprobs: bool) -> dict[str, Any]:
+def _item_body(judge: Judge, plan: Plan, prompt: Prompt, row: Row, *, logprobs: bool) -> dict[str, Any]:
     most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
     candidates = {"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {}
     return _chat_body(judge, prompt.render(row), most) | candidates | plan.extras

@@ -266,8 +266,8 @@ def _rewording_json(task: str, criteria: str, question: str, seed: int) -> str:
     """The same behind other words: it cannot do better, and a demo needs no more."""
     places = (int(_uniform(question, seed, what) * 5) for what in ("task", "criterion"))
     leads = zip((_TASK_LEADS, _CRITERION_LEADS), places, (task, criteria), strict=True)
-    said = [f"{words[place]} {text}" for words, place, text in leads]
-    return json.dumps({"task": said[0], "criterion": said[1]})
+    task, criteria = (f"{words[place]} {text}" for words, place, text in leads)
+    return json.dumps({"task": task, "criterion": criteria})
 
 
 def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calib.core.check import ArgumentError, choice
+from calib.core import check
+from calib.core.check import ArgumentError
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     MOST_VARIANTS,
@@ -67,7 +68,7 @@ class Prompt:
 
     def __post_init__(self) -> None:
         """Refuse an unknown kind of reasoning and a template that shows no item."""
-        choice(self.reasoning, "reasoning", REASONING)
+        check.choice(self.reasoning, "reasoning", REASONING)
         if not self.inputs:
             raise ArgumentError("template", "must name an item's column as {{column}}", "names none")
 
@@ -211,10 +212,10 @@ class Prompt:
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
-        given = {name: str(item[name]) for name in names}
+        shown = {name: str(item[name]) for name in names}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
-        mark = hashlib.blake2b(json.dumps(given).encode(), digest_size=8).hexdigest()
-        texts = {name: _fenced(name, text, mark) for name, text in given.items()} | {"steps": steps}
+        mark = hashlib.blake2b(json.dumps(shown).encode(), digest_size=8).hexdigest()
+        texts = {name: _fenced(name, text, mark) for name, text in shown.items()} | {"steps": steps}
         # one pass over the template alone: what an item says is never read as a template
         user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
@@ -254,8 +255,7 @@ def parse_steps(reply: str) -> tuple[str, ...]:
     >>> parse_steps("Steps:\n1. Read both texts.\n2) Compare them.")
     ('Read both texts.', 'Compare them.')
     """
-    found = re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply)
-    return tuple(found)
+    return tuple(re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply))
 
 
 def _fenced(name: str, text: str, mark: str) -> str:

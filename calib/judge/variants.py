@@ -151,26 +151,25 @@ _DEGREES = {
 
 
 def _degree_lines(scale: Scale) -> list[str]:
-    """A line on each level, or on evenly spaced ones where there are many."""
+    """A line on each label, or on evenly spaced ones where there are many."""
     labels = scale.labels
     if not scale.numeric:  # labels that are words have a meaning, which degrees of ours could contradict
         above = [f"worse than {label}" for label in labels[1:]] + [""]
         below = ["", *(f"better than {label}" for label in labels)]
-        said = zip(labels, below, above, strict=False)
-        return [f"{label}: {', '.join(filter(None, places))}" for label, *places in said]
+        placed = zip(labels, below, above, strict=False)
+        return [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
     gaps = len(labels) - 1
     degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
     return [f"{label}: {words}" for label, words in zip(labels[:: gaps // (len(degrees) - 1)], degrees, strict=True)]
 
 
-def _label_lines(scale: Scale, way: int) -> str:
+def _label_lines(scale: Scale, choice: int) -> str:
     labels = scale.labels
-    if way == 3:
+    if choice == 3:
         return f"Labels, from best to worst: {', '.join(reversed(labels))}"
-    said = [f"Labels, from worst to best: {', '.join(labels)}"]
-    if way == 1:
-        said.append(f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best.")
-    return "\n".join(said + (_degree_lines(scale) if way == 2 else []))
+    ends = [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
+    more = ends if choice == 1 else _degree_lines(scale) if choice == 2 else []
+    return "\n".join([f"Labels, from worst to best: {', '.join(labels)}", *more])
 
 
 def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
@@ -226,8 +225,8 @@ _DIGITS = re.compile(r"\d+")
 def reword_request(parts: Parts, number: int) -> list[dict[str, str]]:
     """The chat messages that ask for one rewording; its number makes each of them another question."""
     ask = _REWORD_ASK.format(inputs=", ".join(parts.inputs), number=number)
-    said = f"Task: {parts.task}\n\nCriterion: {parts.name}\n{parts.criteria}\n\n{ask}"
-    return [{"role": "system", "content": _REWORD_SYSTEM}, {"role": "user", "content": said}]
+    text = f"Task: {parts.task}\n\nCriterion: {parts.name}\n{parts.criteria}\n\n{ask}"
+    return [{"role": "system", "content": _REWORD_SYSTEM}, {"role": "user", "content": text}]
 
 
 def parse_rewording(reply: str, parts: Parts) -> Parts:

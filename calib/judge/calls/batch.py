@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.judge.calls.transport import model_name
-from calib.judge.judge import Call, Judge, Plan, calls_for, draws_request, prompts_and_rows
+from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
-from calib.judge.replies.extract import RatingRow, extract, has_logprobs
+from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
 from calib.judge.replies.sheet import Sheet
 from calib.table import TableError
@@ -127,7 +126,7 @@ def from_jsonl(
     sheet.expect(calls)
     for call, choice in zip(calls, choices, strict=True):
         if choice is None:
-            sheet.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
+            sheet.fail(call)
             continue
         scale, answer = call.prompt.scale, call.prompt.answer
         found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
@@ -171,7 +170,7 @@ def _first_has_logprobs(lines: list[_Line]) -> bool:
 
 
 def _calls_with_choices(
-    lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[dict[str, Any]]
+    lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
 ) -> tuple[list[Call], list[Choice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
     by_key: dict[str, list[Call]] = {}
@@ -189,7 +188,7 @@ def _calls_with_choices(
     return calls, [choice for _, choice in pairs]
 
 
-def _lines_with_names(lines: list[_Line], rows: list[dict[str, Any]]) -> list[_Line]:
+def _lines_with_names(lines: list[_Line], rows: list[Row]) -> list[_Line]:
     """Lines without ids are those of the items, in their order."""
     if any(line.name is not None for line in lines):
         return lines

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from calib.core.check import ArgumentError, choice, whole
+from calib.core import check
+from calib.core.check import ArgumentError
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.store import Store
@@ -106,7 +107,7 @@ def rate(
     """
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
-    choice(keep, "keep", ("compact", "full"))
+    check.choice(keep, "keep", ("compact", "full"))
     prompts, rows = prompts_and_rows(items, prompt)
     with _client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
         run = Run(client, progress=progress, texts=replies)
@@ -230,7 +231,7 @@ def write_variants(
     >>> other.changes
     (('wording', 'by offline, reply 1'),)
     """
-    whole(n, "n", least=1)
+    check.whole(n, "n", least=1)
     parts = parts_of(prompt, "write_variants")
     if "{{" in parts.task + parts.criteria:
         rule = "must not show a text of the items inside its task or criterion, which are to be reworded; name the "
@@ -261,10 +262,9 @@ async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tupl
     return tuple(found.values())
 
 
-def _wording_key(parts: Parts) -> tuple[str, str]:
+def _wording_key(parts: Parts) -> tuple[str, ...]:
     """What must differ for two prompts to be worded differently."""
-    task, criteria = (" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
-    return task, criteria
+    return tuple(" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
 
 
 async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: int) -> str:

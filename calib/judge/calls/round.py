@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from tqdm import tqdm
 from calib.judge.calls.client import Client
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 from calib.judge.judge import Call, Plan, draws_request
-from calib.judge.replies.extract import RatingRow
 from calib.judge.replies.reply import Choice, Reply
 from calib.judge.replies.sheet import Sheet
 
@@ -152,7 +150,7 @@ class Round:
             self.seen = served
         self.lost.append(error)
         for call in group:
-            self.sheet.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
+            self.sheet.fail(call)
             self.bar.update()
 
     def _show(self) -> None:

@@ -16,6 +16,7 @@ from calib.judge.judge import (
     SAMPLERS_OFF,
     Call,
     Plan,
+    Row,
     calls_for,
     choices_request,
     continuation_request,
@@ -44,7 +45,7 @@ class Run:
 
     # --- the whole ---
 
-    async def rate(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Plan:
+    async def rate(self, prompts: list[Prompt], rows: list[Row]) -> Plan:
         """Make all calls; what was settled for the run."""
         written = [await self.with_steps(prompt) for prompt in prompts]
         for extras in self._extras_to_try(written[0], rows[0]):
@@ -59,7 +60,7 @@ class Run:
                 return plan
         raise AssertionError
 
-    async def _rate(self, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> None:
+    async def _rate(self, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> None:
         wanted = list(self._calls(plan, prompts, rows))
         unresolved = await self._fetch(plan, wanted)
         if unresolved:
@@ -71,7 +72,7 @@ class Run:
             left = f"{missing} of {len(wanted)} draws were not asked for"
             self.notes.append(f"`max_cost` of ${self.client.max_cost:g} is reached: {left}; a higher one goes on.")
 
-    def dry(self, prompts: list[Prompt], rows: list[dict[str, Any]]) -> DryRun:
+    def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
         # variants of a prompt share the request for its steps
         missing = {key: body for body, key in map(self._steps, prompts) if body and key not in self.store}
@@ -108,17 +109,17 @@ class Run:
 
     # --- what the server can do, asked once ---
 
-    def _extras_to_try(self, prompt: Prompt, row: dict[str, Any]) -> list[dict[str, Any]]:
+    def _extras_to_try(self, prompt: Prompt, row: Row) -> list[dict[str, Any]]:
         """A server's own samplers are switched off if it knows them; a run that goes on does as it did before."""
         every: list[dict[str, Any]] = [SAMPLERS_OFF, {}] if self._has_samplers() else [{}]
         return sorted(every, key=lambda extras: not self._begun(prompt, row, extras))
 
-    def _begun(self, prompt: Prompt, row: dict[str, Any], extras: dict[str, Any]) -> list[str]:
+    def _begun(self, prompt: Prompt, row: Row, extras: dict[str, Any]) -> list[str]:
         """By which methods the store has the first draw of an item."""
         plans = [Plan(method, "", extras) for method in ("logprob", "sample")]
         return [plan.method for plan in plans if next(self._calls(plan, [prompt], [row])).key in self.store]
 
-    def _method(self, prompt: Prompt, row: dict[str, Any]) -> str:
+    def _method(self, prompt: Prompt, row: Row) -> str:
         """What a run is expected to do; of "auto" the store may know."""
         if self.judge.method != "auto":
             return self.judge.method
@@ -129,7 +130,7 @@ class Run:
         """Whether there may be samplers that the request does not name: hosted models have none by default."""
         return self.judge.base_url is not None and self.client.transport.choices
 
-    async def _settle(self, prompt: Prompt, rows: list[dict[str, Any]], extras: dict[str, Any]) -> Plan:
+    async def _settle(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> Plan:
         """The one method of this run, what is asked beside, and the words that record how that came about."""
         judge, auto = self.judge, self.judge.method == "auto"
         method = judge.method
@@ -145,7 +146,7 @@ class Run:
         run = "|".join(words for words, holds in record.items() if holds)
         return Plan(method, run, extras, await self._choices(extras) if method == "sample" else 1)
 
-    async def _gives_logprobs(self, prompt: Prompt, rows: list[dict[str, Any]], extras: dict[str, Any]) -> bool:
+    async def _gives_logprobs(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> bool:
         """Ask for the first item, for a further one where that could not be read; the replies count."""
         plan = Plan("logprob", "", extras)
         refused: RejectedError | None = None
@@ -188,7 +189,7 @@ class Run:
 
     # --- many calls ---
 
-    def _calls(self, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Iterator[Call]:
+    def _calls(self, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> Iterator[Call]:
         return calls_for(self.judge, self.address, plan, prompts, rows)
 
     async def _fetch(self, plan: Plan, wanted: list[Call]) -> list[Call]:

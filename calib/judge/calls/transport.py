@@ -187,8 +187,8 @@ def public_url(url: str) -> str:
 def keep_secret(url: str) -> None:
     """Have `redact` take out what `public_url` leaves out: a server may repeat it."""
     parts = _url_parts(url)
-    said = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
-    _endpoint_secrets.update(form for one in said for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
+    secrets = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
+    _endpoint_secrets.update(form for one in secrets for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
 
 
 def redact(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -52,6 +53,10 @@ class Sheet:
                 self._numbers[name].extend(numbers)
             if self.keeps_texts:
                 self._texts[place] = text
+
+    def fail(self, call: Call) -> None:
+        """The row of a draw that came to nothing."""
+        self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
 
     def missing(self) -> int:
         """Draws that were expected and have no row."""
