@@ -156,9 +156,9 @@ from calib.analysis.prompts.averaging import (
     Averaging as Averaging,
     averaging as averaging,
 )
+from calib.analysis.prompts.component_intervals import Component as Component
+from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import (
-    Component as Component,
-    DStudy as DStudy,
     GStudy as GStudy,
     g_study as g_study,
 )

@@ -108,7 +108,7 @@ class BudgetPlan(Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         numbers = dict(zip(_THINGS, zip(self.present, self.plan, strict=True), strict=False))
-        steps = self.steps or [Step(what, 0, *[math.nan] * 4, waste=False) for what in _THINGS]
+        steps = self.steps or [Step(what, 0, math.nan, math.nan, math.nan, math.nan, waste=False) for what in _THINGS]
         return [
             dict(zip(("what", "now", "plan"), (step.what, *numbers[step.what]), strict=True))
             | {"step": step.more, "step_cost": step.cost, "narrowing": step.narrowing, "per_money": step.per_money}
@@ -238,6 +238,7 @@ def budget_plan(
     Before there is a pilot, with a correlation from elsewhere:
 
     >>> print(budget_plan(rho=0.9, prices={"label": 1, "judge": 0.1}, budget=1000))
+    607 labels, 3930 items for 1000: +/- 0.04471
     """
     confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     target = _target(half_width=half_width, budget=budget, effective_n=effective_n)
@@ -257,7 +258,8 @@ def budget_plan(
         return Purchase(replace(width, sd=sd), judge_noise(rho, item, item_prompt, draw, shop), shop)
 
     middle, between = purchase(sd, correlation(rho)), Interval(math.nan, math.nan)
-    steps, other, sides = (), ("nothing", "nothing"), []
+    steps: tuple[Step, ...] = ()
+    other, sides = ("nothing", "nothing"), []
     if n_gold:
         between = correlation_interval(rho, n_gold, confidence)
         steps = _steps(middle)
@@ -308,6 +310,7 @@ def cost_optimal(
     --------
     >>> plan = budget_plan(rho=0.9, prices={"label": 1, "judge": 0.1}, effective_n=3000).plan
     >>> plan.n_gold, plan.n_items
+    (945, 6139)
     """
     check.warn("`cost_optimal` is `budget_plan` now, and goes with the next release.", FutureWarning)
     prices = {"label": cost_label, "judge": cost_judge, "item": cost_item}

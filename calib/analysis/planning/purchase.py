@@ -84,7 +84,7 @@ def shop_of(prices: Mapping[str, float], now: Numbers, max_items: int | None) ->
     positive(prices["label"], "prices['label']")
     label, judge, item, prompt = (float(prices.get(name, 0)) for name in names)
     n, items, prompts, draws = now
-    check.whole(n, "n_gold", least=LEAST if n else 0)
+    check.whole(n, "n_gold", least=4 if n else 0)
     check.whole(items, "n_items", least=n)
     check.whole(prompts, "prompts", least=1)
     reads = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]

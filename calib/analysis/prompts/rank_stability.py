@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.prompts.prompt_mean import complete, deviations
+from calib.analysis.prompts.prompt_variance import complete, deviations
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Result, short
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 
 class SystemPair(NamedTuple):
-    """Two systems: share of prompts that order them other than the majority, and how often two prompts differ."""
+    """Two systems: how often two prompts order them differently, and how often noise alone would make them."""
 
     first: str
     second: str
-    minority: float
     swap: float
     swap_noise: float
 
@@ -43,8 +42,7 @@ class RankStability(Result):
         The same if no prompt favoured any system: what items and draws alone would give, at the
         differences seen. NaN where only means are known.
     pairs : tuple of SystemPair
-        The same for each pair; `minority` is the share of prompts that order it other than the majority
-        does, a tie counted half.
+        The same for each pair.
     w : float
         Kendall's coefficient of concordance of the prompts' rankings, corrected for ties; 1 is one order.
     chi2, df, p_value : float
@@ -163,7 +161,7 @@ def rank_stability(
     named = tuple(map(str, range(systems) if names is None else names))
     check.same_length(x=scores, names=named)
     means, noise, n, dropped = _means_and_noise(scores, groups)
-    pairs = tuple(_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
+    pairs = tuple(_system_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
     w, chi2 = _concordance(means)
     lost = [f"dropped: {dropped} items lack a score and are left out."] if dropped else []
     few = ["few_systems: the p-value is rough with fewer than 7 systems and few prompts."] if systems < 7 else []
@@ -203,13 +201,12 @@ def _means_and_noise(scores: Floats, groups: Labels | None) -> tuple[Floats, Flo
     return kept.mean(axis=0).reshape(systems, prompts), np.maximum(noise, 0.0), len(kept), dropped
 
 
-def _pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b: int) -> SystemPair:
+def _system_pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b: int) -> SystemPair:
     gap = means[a] - means[b]
     prompts, won, lost = len(gap), int(np.sum(gap > 0)), int(np.sum(gap < 0))
     tied = prompts - won - lost
-    ahead = (won + tied / 2) / prompts
     swap = (won * lost + tied * (won + lost) / 2) / math.comb(prompts, 2)
-    return SystemPair(names[a], names[b], min(ahead, 1 - ahead), swap, _noise_swap(gap, float(noise[a, b])))
+    return SystemPair(names[a], names[b], swap, _noise_swap(gap, float(noise[a, b])))
 
 
 def _noise_swap(gap: Floats, noise: float) -> float:
