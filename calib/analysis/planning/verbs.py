@@ -263,7 +263,7 @@ def plan(
 def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str, Any]) -> stats.Result:
     """Of scores as they are: they do not tell what prompts and draws do."""
     y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
-    facts = {"n_items": len(score), "item": float(np.var(score, ddof=1))} | ends
+    facts = {"n_items": len(score), "item": float(np.var(score, ddof=1)) or 1.0} | ends
     return stats.budget_plan(**_labels_and_rho(y, score, ends), **facts, **options)
 
 
@@ -294,12 +294,13 @@ def _labels_and_rho(y: Any, score: Any, ends: dict[str, Any]) -> dict[str, Any]:
     if ends.get("step") and ends["step"] == np.ptp(ends["bounds"]):
         # yes or no, as `interval` takes it
         score = np.where(score > np.mean(ends["bounds"]), *reversed(ends["bounds"]))
-    if len(y) < 4 or not np.ptp(y) or not np.ptp(score):
-        rule = "must label four items of the pilot at least, with labels and scores that vary"
-        equal = ", and the scores of these are all equal" if len(y) and not np.ptp(score) else ""
-        raise ArgumentError("gold", rule, f"labels {len(y)}{equal}")
+    if len(y) < 4 or not np.ptp(y):
+        raise ArgumentError(
+            "gold", "must label four items of the pilot at least, with labels that vary", f"labels {len(y)}"
+        )
     spread = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1))}
-    return spread | {"rho": float(np.corrcoef(y, score)[0, 1]), "n_gold": len(y)}
+    # a judge that says the same of all explains nothing
+    return spread | {"rho": float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0, "n_gold": len(y)}
 
 
 def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
