@@ -131,16 +131,14 @@ from calib.analysis.planning.choose import (
     Choice as Choice,
     choose_items as choose_items,
 )
-from calib.analysis.planning.detectable_difference import (
-    DetectableDifference as DetectableDifference,
-    detectable_difference as detectable_difference,
-)
 from calib.analysis.planning.judge_correlation import (
     judge_correlation as judge_correlation,
     label_multiplier as label_multiplier,
 )
 from calib.analysis.planning.labels import (
+    DetectableDifference as DetectableDifference,
     LabelsNeeded as LabelsNeeded,
+    detectable_difference as detectable_difference,
     labels_needed as labels_needed,
 )
 from calib.analysis.planning.transport import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.planning.detectable_difference import error_with_judge
+from calib.analysis.planning.labels import error_with_judge
 from calib.analysis.planning.pilot import not_negative, positive
 from calib.core import check
 from calib.core.check import ArgumentError, Floats

@@ -78,9 +78,8 @@ def shop_of(prices: Mapping[str, float], now: Numbers, max_items: int | None) ->
         not_negative(price, "prices", f" for {name!r}")
     for name in names[:2]:
         if name not in prices:
-            raise ArgumentError(
-                "prices", f"must have one of a {name!r}", f"has {', '.join(map(repr, prices)) or 'none'}"
-            )
+            there = ", ".join(map(repr, prices)) or "none"
+            raise ArgumentError("prices", f"must have one of a {name!r}", f"has {there}")
     positive(prices["label"], "prices['label']")
     label, judge, item, prompt = (float(prices.get(name, 0)) for name in names)
     n, items, prompts, draws = now
@@ -132,11 +131,8 @@ class Purchase:
         if half <= half_width:
             return judged if key <= (cost, half) else (alone, alone, 0, 0)
         if key[0] == math.inf:
-            raise ArgumentError(
-                "half_width",
-                f"must be {short(half)} or more, which labels for all {most} items reach",
-                f"got {half_width:g}: more items are needed",
-            )
+            rule = f"must be {short(half)} or more, which labels for all {most} items reach"
+            raise ArgumentError("half_width", rule, f"got {half_width:g}: more items are needed")
         return judged
 
     def _look(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.analysis.means.mean import mean_interval
+from calib.analysis.means.mean import MeanEstimate, mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -129,14 +129,13 @@ def transport_test(
     if (y_base is None) != (f_base is None) or (groups_base is not None and y_base is None):
         raise ArgumentError("y_base", "and {0} must be given together", "one of them came alone", mentions=("f_base",))
     if y_base is not None and (groups is None) != (groups_base is None):
-        raise ArgumentError(
-            "groups_base", "must be given exactly when {0} is", "only one of them came", mentions=("groups",)
-        )
+        rule = "must be given exactly when {0} is"
+        raise ArgumentError("groups_base", rule, "only one of them came", mentions=("groups",))
     sides = [here] if y_base is None or f_base is None else [here, _mean_error(y_base, f_base, groups_base, "_base")]
-    estimate = here.mean - (sides[1].mean if len(sides) > 1 else 0.0)
-    variance = sum(side.variance for side in sides)
-    spread = sum(side.variance**2 / (side.units - 1) for side in sides)
-    df = variance**2 / spread if spread else float(here.units - 1)
+    estimate = here.estimate - (sides[1].estimate if len(sides) > 1 else 0.0)
+    variance = sum(side.std_error**2 for side in sides)
+    spread = sum((side.std_error**2) ** 2 / (side.n_groups - 1) for side in sides)
+    df = variance**2 / spread if spread else float(here.n_groups - 1)
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * error if error else math.nan
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
@@ -144,8 +143,8 @@ def transport_test(
     for text in warned:
         check.warn(text)
     return Transport(
-        residual=here.mean,
-        residual_base=sides[1].mean if len(sides) > 1 else None,
+        residual=here.estimate,
+        residual_base=sides[1].estimate if len(sides) > 1 else None,
         estimate=estimate,
         std_error=error,
         statistic=estimate / error if error else math.nan,
@@ -154,9 +153,9 @@ def transport_test(
         interval=Interval(estimate - half, estimate + half),
         confidence_level=confidence,
         transports=p_value > 1 - confidence if error else estimate == 0,
-        n=here.n,
-        n_base=sides[1].n if len(sides) > 1 else 0,
-        n_groups=here.units,
+        n=here.n_gold,
+        n_base=sides[1].n_gold if len(sides) > 1 else 0,
+        n_groups=here.n_groups,
         warnings=warned,
     )
 
@@ -210,17 +209,7 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
     return np.asarray((wanted / wanted.sum() * len(code) / np.bincount(code))[code])
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanError:
-    """Mean error of the judge, its variance, and what it rests on."""
-
-    mean: float
-    variance: float
-    units: int
-    n: int
-
-
-def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> _MeanError:
+def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> MeanEstimate:
     labels, scores = check.array(y, f"y{suffix}", ndim=1), check.array(f, f"f{suffix}", ndim=1)
     check.same_length(**{f"y{suffix}": labels, f"f{suffix}": scores, f"groups{suffix}": groups})
     given = ~np.isnan(labels)
@@ -232,8 +221,7 @@ def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) 
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
         raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
-    found = mean_interval(error, groups=unit, method="classical")
-    return _MeanError(found.estimate, found.std_error**2, count, len(error))
+    return mean_interval(error, groups=unit, method="classical")
 
 
 def _in_order(labels: Labels) -> list[Hashable]:

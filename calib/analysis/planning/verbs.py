@@ -295,9 +295,8 @@ def _labels_and_rho(y: Any, score: Any, ends: dict[str, Any]) -> dict[str, Any]:
         # yes or no, as `interval` takes it
         score = np.where(score > np.mean(ends["bounds"]), *reversed(ends["bounds"]))
     if len(y) < 4 or not np.ptp(y):
-        raise ArgumentError(
-            "gold", "must label four items of the pilot at least, with labels that vary", f"labels {len(y)}"
-        )
+        rule = "must label four items of the pilot at least, with labels that vary"
+        raise ArgumentError("gold", rule, f"labels {len(y)}")
     spread = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1))}
     # a judge that says the same of all explains nothing
     return spread | {"rho": float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0, "n_gold": len(y)}
@@ -307,22 +306,17 @@ def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str,
     """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
     if x.shape[1] > 1:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
-        found = {part.name: part.estimate for part in study.components}
-        noise = {"item_prompt": found.get("item_prompt", found.get("residual")), "draw": found.get("draw")}
-        return noise | {"item": found["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
+        parts = {part.name: part.estimate for part in study.components}
+        noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
+        return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
     if variance is None and x.shape[2] < 2:
         raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
     if variance is not None:
         one = stats.exact_components(x[:, 0], variance[:, 0])
     else:
         one = stats.variance_components(x[:, 0])
-    return {
-        "item": one.between,
-        "item_prompt": None,
-        "draw": one.within,
-        "prompts": 1,
-        "draws": _whole_draws(one.n_draws),
-    }
+    draws = _whole_draws(one.n_draws)
+    return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
 
 
 def _whole_draws(number: float) -> float:
@@ -375,9 +369,8 @@ def transport_test(
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False, observed=True)))
         if base is not None and base not in known:
-            raise TableArgumentError(
-                "base", f"must be a value of {by!r}", f"got {base!r}; there are {', '.join(map(repr, known))}"
-            )
+            there = ", ".join(map(repr, known))
+            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {there}")
         home = {} if base is None else _side_of_test(known[base], "_base")
         for value, part in known.items():
             if value != base:

@@ -48,12 +48,8 @@ def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
 
 def _exact_cells(means: Floats, variance: Floats) -> Cells:
     if means.ndim != 2 or variance.shape != means.shape:
-        raise ArgumentError(
-            "draw_variance",
-            "must have the shape of {0}, (items, prompts)",
-            f"got {variance.shape} and {means.shape}",
-            mentions=("x",),
-        )
+        rule, given = "must have the shape of {0}, (items, prompts)", f"got {variance.shape} and {means.shape}"
+        raise ArgumentError("draw_variance", rule, given, mentions=("x",))
     if (variance < 0).any():
         raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
     seen = np.isfinite(means) & np.isfinite(variance)

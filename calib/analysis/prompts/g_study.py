@@ -201,27 +201,16 @@ class GStudy(Result):
     def _check_draws(self, draws: Sequence[float]) -> None:
         confounded = any(part.name == "residual" for part in self.components)
         if confounded and any(k != 1 for k in draws):
-            raise ArgumentError(
-                "draws",
-                "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)",
-                f"got {list(draws)}",
-            )
+            rule = "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)"
+            raise ArgumentError("draws", rule, f"got {list(draws)}")
 
     def _rows(self) -> list[dict[str, Any]]:
+        counts = {"n": self.n_items, "n_dropped": self.n_dropped, "n_unread": self.n_unread}
         return [
-            {
-                "component": part.name,
-                "estimate": part.estimate,
-                "share": part.share,
-                "conf_low": part.interval.low,
-                "conf_high": part.interval.high,
-                "items_low": part.interval_items.low,
-                "items_high": part.interval_items.high,
-                "clipped": part.clipped,
-                "n": self.n_items,
-                "n_dropped": self.n_dropped,
-                "n_unread": self.n_unread,
-            }
+            {"component": part.name, "estimate": part.estimate, "share": part.share}
+            | {"conf_low": part.interval.low, "conf_high": part.interval.high}
+            | {"items_low": part.interval_items.low, "items_high": part.interval_items.high}
+            | {"clipped": part.clipped, **counts}
             for part in self.components
         ]
 
@@ -362,11 +351,8 @@ def _enough(cells: Cells, estimator: str) -> None:
     if len(shape) < 2 or min(shape) < 2:
         complete = " without a missing cell" if estimator == "moments" else ""
         judges = " and two judges" if len(shape) == 3 else ""
-        raise ArgumentError(
-            "x",
-            f"must have scores of two items{complete}, two prompts{judges} at least",
-            f"has them of {' x '.join(map(str, shape))}",
-        )
+        rule = f"must have scores of two items{complete}, two prompts{judges} at least"
+        raise ArgumentError("x", rule, f"has them of {' x '.join(map(str, shape))}")
 
 
 def _harmonic(counts: Floats) -> float:

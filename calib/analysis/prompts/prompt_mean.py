@@ -131,11 +131,8 @@ class PromptMean(Result):
             raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
         if not half_width >= self._half_width(_MANY):
             least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
-            raise ArgumentError(
-                "half_width",
-                f"must be above {short(least)}, which these items leave with prompts without end",
-                f"got {half_width!r}",
-            )
+            rule = f"must be above {short(least)}, which these items leave with prompts without end"
+            raise ArgumentError("half_width", rule, f"got {half_width!r}")
         more = range(2, _MANY)
         return more.start + bisect_left(more, True, key=lambda prompts: self._half_width(prompts) <= half_width)
 

@@ -149,14 +149,9 @@ def rank_stability(
     """
     scores = check.array(x, "x")
     if scores.ndim not in {2, 3} or min(scores.shape[0], scores.shape[-1]) < 2:
-        raise ArgumentError(
-            "x",
-            (
-                "must have shape (systems, prompts) or (systems, items, prompts) with two systems and "
-                "two prompts at least"
-            ),
-            f"got {scores.shape}",
-        )
+        shapes = "(systems, prompts) or (systems, items, prompts)"
+        rule = f"must have shape {shapes} with two systems and two prompts at least"
+        raise ArgumentError("x", rule, f"got {scores.shape}")
     systems, prompts = scores.shape[0], scores.shape[-1]
     named = tuple(map(str, range(systems) if names is None else names))
     check.same_length(x=scores, names=named)

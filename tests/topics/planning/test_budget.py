@@ -16,9 +16,9 @@ from scipy import stats
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning import purchase
 from calib.analysis.planning.budget import budget_plan, cost_optimal
-from calib.analysis.planning.detectable_difference import error_with_judge
 from calib.analysis.planning.half_width import HalfWidth
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
+from calib.analysis.planning.labels import error_with_judge
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 INF = math.inf
