@@ -13,7 +13,7 @@ from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning.half_width import HalfWidth
 from calib.analysis.planning.judge_correlation import check_components, label_multiplier
-from calib.analysis.planning.pilot import LEAST, correlation, correlation_interval, positive, told, uncertain
+from calib.analysis.planning.pilot import LEAST, checked_rho, correlation_interval, pilot_warning, positive, told
 from calib.analysis.planning.purchase import Numbers, Purchase, judge_noise, shop_of
 from calib.core import check
 from calib.core.check import ArgumentError
@@ -154,7 +154,7 @@ def budget_plan(
     r"""The cheapest labels, items, prompts and draws for an interval, or the best for a budget.
 
     From a pilot: its correlation is taken to endless prompts and draws by the reliability of its
-    own score, and from there to any other design by `judge_correlation`. The half-width is what
+    own score, and from there to any other size by `judge_correlation`. The half-width is what
     `ppi_mean` (or, without a judge, `mean_interval`) gives on the average at its default: with
     :math:`\rho = \rho(P, K)`, n of M items labelled and the slope shrunk as there,
 
@@ -212,7 +212,7 @@ def budget_plan(
     Notes
     -----
     If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30
-    designs (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
+    sizes (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
     yes or no within 7 %, farthest off where the judge is very good. They are not quite right: from
     pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in
     one of ten, most of that for the standard deviation, which 40 labels tell to 11 %; `interval`
@@ -227,12 +227,12 @@ def budget_plan(
     Examples
     --------
     >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
-    >>> found = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
-    >>> print(found)
+    >>> plan = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
+    >>> print(plan)
     118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
     prompts: 1 more for 4 narrow it by 8.6 %; this depends on the correlation: labels if it is 0.3548,
     prompts if it is 0.768
-    >>> [(step.what, round(step.narrowing, 3), round(step.limit, 3)) for step in found.steps]
+    >>> [(step.what, round(step.narrowing, 3), round(step.limit, 3)) for step in plan.steps]
     [('prompts', 0.086, 0.288), ('draws', 0.045, 0.112), ('labels', 0.049, 0.634), ('items', 0.002, 0.021)]
 
     Before there is a pilot, with a correlation from elsewhere:
@@ -257,7 +257,7 @@ def budget_plan(
     def purchase(sd: float, rho: float) -> Purchase:
         return Purchase(replace(width, sd=sd), judge_noise(rho, item, item_prompt, draw, shop), shop)
 
-    middle, between = purchase(sd, correlation(rho)), Interval(math.nan, math.nan)
+    middle, between = purchase(sd, checked_rho(rho)), Interval(math.nan, math.nan)
     steps: tuple[Step, ...] = ()
     other, sides = ("nothing", "nothing"), []
     if n_gold:
@@ -290,7 +290,7 @@ def budget_plan(
         rho_interval=between,
         confidence_level=confidence,
         target=target,
-        warnings=told(_plan_warnings(rho, middle) | (uncertain(n_gold, rho, confidence) if n_gold else {})),
+        warnings=told(_plan_warnings(rho, middle) | (pilot_warning(n_gold, rho, confidence) if n_gold else {})),
     )
 
 

@@ -59,10 +59,10 @@ def judge_correlation(
     """
     check_components(item, item_prompt, draw)
     times, reads = (_averaged(value, name) for value, name in ((prompts, "prompts"), (draws, "draws")))
-    found = np.asarray(rho_inf, dtype=float)
-    if not np.all(np.abs(found) <= 1):
+    endless = np.asarray(rho_inf, dtype=float)
+    if not np.all(np.abs(endless) <= 1):
         raise ArgumentError("rho_inf", "must be between -1 and 1", f"got {rho_inf!r}")
-    out = found * np.sqrt(item / (item + item_prompt / times + draw / (times * reads)))
+    out = endless * np.sqrt(item / (item + item_prompt / times + draw / (times * reads)))
     return float(out) if np.ndim(out) == 0 else out
 
 
@@ -94,18 +94,18 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
     >>> round(label_multiplier(0.8), 3), round(label_multiplier(0.8, n_gold=50, n_items=1000), 3)
     (2.778, 2.505)
     """
-    found = np.asarray(rho, dtype=float)
-    if not np.all(np.abs(found) < 1):
+    rhos = np.asarray(rho, dtype=float)
+    if not np.all(np.abs(rhos) < 1):
         raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
     if (n_gold is None) != (n_items is None):
         raise ArgumentError("n_gold", "and {0} must be given together", "only one came", mentions=("n_items",))
     if n_gold is None or n_items is None:
-        out = np.asarray(1 / (1 - found**2))
+        out = np.asarray(1 / (1 - rhos**2))
     else:
         check.whole(n_gold, "n_gold", least=4)
         check.whole(n_items, "n_items", least=n_gold)
-        out = np.asarray([1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in found.flat])
-        out = out.reshape(found.shape)
+        out = np.asarray([1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat])
+        out = out.reshape(rhos.shape)
     return float(out) if np.ndim(out) == 0 else out
 
 

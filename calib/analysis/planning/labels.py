@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from calib.analysis.planning.pilot import LEAST, correlation, labelled, pearson, positive, told, uncertain
+from calib.analysis.planning.pilot import LEAST, checked_rho, labelled_pairs, pearson, pilot_warning, positive, told
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Result, short
@@ -142,8 +142,8 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    rho, sd, n_pilot, seen = _facts(y, f, rho, sd)
-    items = _all_items(n_items, seen)
+    rho, sd, n_pilot, seen = _rho_and_sd(y, f, rho, sd)
+    items = _planned_items(n_items, seen)
     reached = _reaches(half_width, difference, power, confidence)
     if not reached(sd / math.sqrt(items), items - 2):
         raise _unreachable(half_width, difference, power, confidence, items, sd)
@@ -235,8 +235,8 @@ def detectable_difference(
     50 labels and 1000 judge scores find a difference of 0.2985 with power 0.8, labels alone one of 0.4042
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    need_power(power, confidence)
-    correlation(rho)
+    check_power(power, confidence)
+    checked_rho(rho)
     positive(sd, "sd")
     check.whole(n_gold, "n_gold", least=LEAST)
     check.whole(n_items, "n_items", least=n_gold)
@@ -283,7 +283,7 @@ def _reaches(
     """Whether a standard error with its degrees of freedom reaches the target."""
     if (half_width is None) == (difference is None):
         raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
-    need_power(power, confidence)
+    check_power(power, confidence)
     if half_width is not None:
         wanted = positive(half_width, "half_width")
         return lambda error, df: half_width_of(error, df, confidence) <= wanted
@@ -324,7 +324,7 @@ def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[
     )
 
 
-def _facts(
+def _rho_and_sd(
     y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None
 ) -> tuple[float, float, int | None, int | None]:
     """Correlation, spread, labels of the pilot and items that the judge has scored."""
@@ -332,21 +332,21 @@ def _facts(
         rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
         raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
     if y is not None and f is not None:
-        labels, scores = labelled(y, f)
+        labels, scores = labelled_pairs(y, f)
         return pearson(labels, scores), float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
     assert rho is not None
     assert sd is not None
-    return correlation(rho), positive(sd, "sd"), None, None
+    return checked_rho(rho), positive(sd, "sd"), None, None
 
 
-def _all_items(n_items: int | None, seen: int | None) -> int:
+def _planned_items(n_items: int | None, seen: int | None) -> int:
     if n_items is None and seen is None:
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     return check.whole(seen if n_items is None else n_items, "n_items", least=LEAST)  # type: ignore[arg-type]
 
 
 def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
-    warned = {} if n_pilot is None else uncertain(n_pilot, rho, confidence)
+    warned = {} if n_pilot is None else pilot_warning(n_pilot, rho, confidence)
     if abs(rho) <= 1 / math.sqrt(n_gold - 2):
         warned["weak_judge"] = f"a correlation of {short(rho)} does not pay with {n_gold} labels: leave the judge out."
     if n_gold == LEAST:
@@ -354,7 +354,7 @@ def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: f
     return warned
 
 
-def need_power(power: float, confidence: float) -> None:
+def check_power(power: float, confidence: float) -> None:
     if not 1 - confidence < power < 1:
         rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
         raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))

@@ -17,7 +17,7 @@ LEAST = 10  # labels: with fewer no interval is given
 _SURE = 30  # labels from which a correlation says something
 
 
-def labelled(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats]:
+def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats]:
     """Labels and judge scores of the items with a label: four at least, that vary."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     check.same_length(y=labels, f=scores)
@@ -47,7 +47,7 @@ def correlation_interval(rho: float, n: int, confidence: float) -> Interval:
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
 
-def uncertain(n: int, rho: float, confidence: float) -> dict[str, str]:
+def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
     """A warning where the correlation comes from few labels."""
     if n >= _SURE:
         return {}
@@ -63,7 +63,7 @@ def told(warned: Mapping[str, str]) -> tuple[str, ...]:
     return texts
 
 
-def correlation(rho: float) -> float:
+def checked_rho(rho: float) -> float:
     if not -1 < rho < 1:
         raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
     return float(rho)

@@ -124,7 +124,7 @@ class Purchase:
             alone = int(_first_where(lambda n: self.shop.cost(n, n, 0, 0) > budget, n0, most + 1)) - 1
             if alone < n0:
                 raise ArgumentError("budget", f"must pay for {n0} labels at least", f"got {budget:g}")
-        key, judged = _search(partial(self._look, half_width, budget), n0, alone, self.shop)
+        key, judged = _best_numbers(partial(self._worth_of, half_width, budget), n0, alone, self.shop)
         cost, half = float(self.shop.cost(alone, alone, 0, 0)), self.half((alone, alone, 0, 0))
         if half_width is None:
             return judged if key <= (half, cost) else (alone, alone, 0, 0)
@@ -135,7 +135,7 @@ class Purchase:
             raise ArgumentError("half_width", rule, f"got {half_width:g}: more items are needed")
         return judged
 
-    def _look(
+    def _worth_of(
         self, half_width: float | None, budget: float | None, n: Floats, prompts: Floats, draws: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Items for each of these labels, prompts and draws, and what comes first and second in the choice."""
@@ -162,10 +162,10 @@ def _first_where(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floa
     return end
 
 
-_Look = Callable[[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
+_WorthOf = Callable[[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
 
 
-def _search(look: _Look, low: int, high: int, shop: Shop) -> tuple[tuple[float, float], Numbers]:
+def _best_numbers(worth_of: _WorthOf, low: int, high: int, shop: Shop) -> tuple[tuple[float, float], Numbers]:
     """Labels, prompts and draws on a coarse grid, then finer and finer around the best of it."""
     now = {"prompts": shop.now[2], "draws": shop.now[3]}
     ends = {"prompts": (_PROMPTS, _AXIS + 2), "draws": (_DRAWS, _AXIS + 4)}
@@ -174,20 +174,20 @@ def _search(look: _Look, low: int, high: int, shop: Shop) -> tuple[tuple[float, 
         fixed = what in shop.unknown or math.isinf(now[what])
         axes.append(np.unique(np.r_[np.geomspace(1, most, number).round()[: 0 if fixed else None], now[what]]))
     mesh = _points(axes)
-    _, first, second = look(*mesh)
+    _, first, second = worth_of(*mesh)
     order = np.lexsort((second, first))
     # the best of each pair of prompts and draws: what is paid for makes kinks, and so more than one valley
     _, leading = np.unique(np.stack(mesh[1:])[:, order], axis=1, return_index=True)
     starts = [tuple(float(side[at]) for side in mesh) for at in order[np.sort(leading)[:_STARTS]]]
-    return min(_zoom(look, axes, start) for start in starts)
+    return min(_refined(worth_of, axes, start) for start in starts)
 
 
-def _zoom(look: _Look, axes: list[Floats], start: tuple[float, ...]) -> tuple[tuple[float, float], Numbers]:
+def _refined(worth_of: _WorthOf, axes: list[Floats], start: tuple[float, ...]) -> tuple[tuple[float, float], Numbers]:
     best, before = start, None
     while best != before or any(np.diff(axis).max(initial=0) > 1 for axis in axes):
-        axes, before = [_around(axis, value) for axis, value in zip(axes, best, strict=True)], best
+        axes, before = [_neighbours(axis, value) for axis, value in zip(axes, best, strict=True)], best
         mesh = _points(axes)
-        items, first, second = look(*mesh)
+        items, first, second = worth_of(*mesh)
         at = int(np.lexsort((second, first))[0])
         best = tuple(float(side[at]) for side in mesh)
     n, prompts, draws = best
@@ -199,7 +199,7 @@ def _points(axes: list[Floats]) -> list[Floats]:
     return [side.ravel() for side in np.meshgrid(*axes, indexing="ij")]
 
 
-def _around(axis: Floats, value: float) -> Floats:
+def _neighbours(axis: Floats, value: float) -> Floats:
     """Whole numbers between the neighbours of a value."""
     if math.isinf(value):
         return axis

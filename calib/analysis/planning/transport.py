@@ -32,7 +32,7 @@ class Transport(Result):
     interval : Interval
     confidence_level : float
     transports : bool
-        Whether the test leaves the judge standing at this level of confidence. True is no proof.
+        Whether the test leaves the judge standing at this confidence level. True is no proof.
     n, n_base : int
         Labels of the probe and of the base.
     n_groups : int
@@ -68,12 +68,12 @@ class Transport(Result):
 
     def __str__(self) -> str:
         what = "the judge's error" if self.residual_base is None else "the change of the judge's error"
-        found = f"{what} is {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, on {self.n} labels"
+        said = f"{what} is {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, on {self.n} labels"
         if not self.transports:
-            return f"{found}: the judge does not transport (p = {short(self.p_value)})"
+            return f"{said}: the judge does not transport (p = {short(self.p_value)})"
         reach = max(abs(self.interval.low), abs(self.interval.high))
         small = "" if math.isnan(reach) else f": an error of {short(reach)} would look the same"
-        return f"{found}: not shown to differ, which is no proof{small}"
+        return f"{said}: not shown to differ, which is no proof{small}"
 
 
 def transport_test(

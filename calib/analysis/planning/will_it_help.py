@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.planning.pilot import correlation_interval, labelled, pearson, told
+from calib.analysis.planning.pilot import correlation_interval, labelled_pairs, pearson, told
 from calib.core import check
 from calib.core.result import Interval, Result, bracket, short
 
@@ -107,7 +107,7 @@ def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) 
     with many unlabelled items (a judge no better than what it judges reaches 2 at most)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    labels, scores = labelled(y, f)
+    labels, scores = labelled_pairs(y, f)
     n, rho = len(labels), pearson(labels, scores)
     interval, even = correlation_interval(rho, n, confidence), 1 / math.sqrt(n - 2)
     ratio = math.sqrt((1 - rho**2) * (n - 2) / (n - 3))

@@ -198,10 +198,10 @@ def averaging(
         best=best,
         labels_ratio=ratio,
         labels_ratio_interval=ends,
-        verdict=_helped(ends),
+        verdict=_verdict_of(ends),
         labels_ratio_best=ratio_best,
         labels_ratio_best_interval=ends_best,
-        verdict_best=_helped(ends_best),
+        verdict_best=_verdict_of(ends_best),
         confidence_level=confidence_level,
         n_gold=int(gold.sum()),
         n=len(scores),
@@ -245,7 +245,7 @@ def _labels_ratio(log: Floats, confidence: float) -> tuple[float, Interval]:
     return float(np.exp(log[0])), Interval(*(float(np.exp(end)) for end in ends))
 
 
-def _helped(ends: Interval) -> str:
+def _verdict_of(ends: Interval) -> str:
     if ends.high < 1 - _SAME:
         return "helped"
     return "did not help" if ends.low > 1 + _SAME else "cannot be said"

@@ -230,7 +230,7 @@ def _slope(
     return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off))
 
 
-def floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
+def component_floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
     """What draws and the effects above it add to each component before they are taken away."""
     shape, read = cells.means.shape, cells.counts[cells.counts > 0]
     noise = components.get("draw", 0.0) * float(np.mean(1 / read))

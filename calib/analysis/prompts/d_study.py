@@ -51,7 +51,7 @@ class DStudy(Result):
     def __str__(self) -> str:
         name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
         return "; ".join(
-            f"{times(p, 'prompt')} x {_draws_in_words(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
+            f"{counted(p, 'prompt')} x {_draws_in_words(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
             for p, j, k, value in zip(self.prompts, self.judges, self.draws, values, strict=True)
         )
 
@@ -105,7 +105,7 @@ def cheapest_size(
     stays, per_prompt, per_draw = _error_by_what_it_falls_with(estimates, coefficient, judges)
     allowed = item * (1 / target - 1) - stays
     if allowed <= 0:
-        text = f"must be below {short(item / (item + stays))}, what {times(judges, 'judge')} and endless prompts give"
+        text = f"must be below {short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
         raise ArgumentError("target", text, f"got {target!r}")
     most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
     spare = 1e-9 * per_prompt  # a target that is met exactly is met
@@ -152,9 +152,9 @@ def whole_numbers(value: Any, name: str) -> list[float]:
     return [float(number) for number in given]
 
 
-def times(number: int, word: str) -> str:
+def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _draws_in_words(draws: float) -> str:
-    return "exact probabilities" if math.isinf(draws) else times(int(draws), "draw")
+    return "exact probabilities" if math.isinf(draws) else counted(int(draws), "draw")

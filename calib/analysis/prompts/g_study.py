@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.prompts.component_intervals import Component, components_with_intervals, squared_errors
-from calib.analysis.prompts.crossed import Cells, cells_of, floors, moments, reml
+from calib.analysis.prompts.crossed import Cells, cells_of, component_floors, moments, reml
 from calib.analysis.prompts.d_study import DStudy, cheapest_size, d_study_of, whole_numbers
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -324,7 +324,9 @@ def g_study(
     again = moments if chosen == "moments" else partial(reml, start=components)
     spread = {} if confidence is None else squared_errors(kept, owners, again, components)
     return GStudy(
-        components=components_with_intervals(components, spread, floors(components, kept), confidence or 0.95),
+        components=components_with_intervals(
+            components, spread, component_floors(components, kept), confidence or 0.95
+        ),
         estimator=chosen,
         n_items=len(rows),
         n_prompts=kept.means.shape[1],

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.prompts.prompt_variance import (
     PromptParts,
-    complete,
-    deviations,
     names_of,
     parts_of_variance,
     prompt_variance_interval,
+    unit_deviations,
+    with_all_prompts,
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -307,8 +307,8 @@ def _over_prompts(
 ) -> PromptMean:
     check.probability(confidence, "confidence_level")
     called = names_of(names, x)
-    x, unit, dropped = complete(x, groups, name)
-    sums, means = deviations(x, unit), x.mean(axis=0)
+    x, unit, dropped = with_all_prompts(x, groups, name)
+    sums, means = unit_deviations(x, unit), x.mean(axis=0)
     n_groups, prompts = sums.shape
     parts = parts_of_variance(sums, means)
     alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))

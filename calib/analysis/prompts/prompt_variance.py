@@ -15,7 +15,7 @@ from calib.core.result import Interval
 from calib.core.units import unit_sums, units_of
 
 
-def complete(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
+def with_all_prompts(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
     """Items with a score under every prompt, the unit of each, and how many others there were."""
     check.same_length(**{name: x, "groups": groups})
     if not x.shape[1]:
@@ -28,7 +28,7 @@ def complete(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes
     return x[whole], unit, int(np.sum(~whole))
 
 
-def deviations(x: Floats, unit: Codes) -> Floats:
+def unit_deviations(x: Floats, unit: Codes) -> Floats:
     """Each unit's share of how far the means lie from their own average, shape (units, prompts)."""
     return unit_sums((x - x.mean(axis=0)) / len(x), unit)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.prompts.prompt_variance import complete, deviations
+from calib.analysis.prompts.prompt_variance import unit_deviations, with_all_prompts
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Result, short
@@ -188,8 +188,8 @@ def _means_and_noise(scores: Floats, groups: Labels | None) -> tuple[Floats, Flo
             raise ArgumentError("x", "must have the mean of every system under every prompt", "got NaN")
         return scores, np.full((systems, systems), math.nan), 0, 0
     table = np.moveaxis(scores, 1, 0).reshape(scores.shape[1], -1)
-    kept, unit, dropped = complete(table, groups, "x")
-    sums = deviations(kept, unit).reshape(-1, systems, prompts)
+    kept, unit, dropped = with_all_prompts(table, groups, "x")
+    sums = unit_deviations(kept, unit).reshape(-1, systems, prompts)
     own = sums - sums.mean(axis=2, keepdims=True)
     cross = np.einsum("gap,gbp->ab", own, own) * len(own) / (len(own) - 1) / (prompts - 1)
     noise = np.diag(cross)[:, None] + np.diag(cross) - 2 * cross
