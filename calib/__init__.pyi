@@ -75,9 +75,9 @@ from .judge.calls.transport import (
 from .judge.judge import Judge as Judge
 from .judge.prompt import (
     Prompt as Prompt,
-    Scale as Scale,
     geval_prompt as geval_prompt,
 )
+from .judge.scale import Scale as Scale
 from .report.report import report as report
 from .tables.results import (
     Results as Results,

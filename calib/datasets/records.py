@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from calib.core.check import choice
 from calib.datasets.planted import CRITERIA
 from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json
-from calib.judge.prompt import Scale
 from calib.judge.replies.extract import read_label
+from calib.judge.scale import Scale
 
 TOPICAL_CHAT_PROMPTS = (
     "analyze_rate", "analyze_rate_auto_cot", "geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain",

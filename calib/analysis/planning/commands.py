@@ -59,8 +59,8 @@ def plan(
     if pilot is not None:
         show_lines(calib.plan(pilot, people, prices=prices, **options))
         return
-    if options["max_items"] is not None:
-        raise typer.BadParameter("--max-items needs ratings and prices.")
+    if options["max_items"] is not None and not prices:
+        raise typer.BadParameter("--max-items needs prices.")
     shared = {name: options[name] for name in ("by", "confidence_level")}
     half_width = options["half_width"]
     wanted = bool(prices) or options["budget"] is not None
