@@ -159,21 +159,31 @@ def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     return _plain(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
 
 
-def temper(p: ArrayLike, tau: float) -> Floats:
+def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float = 0.0) -> Floats:
     r"""Each distribution at another temperature.
 
-    .. math:: p_\tau(k) = p_k^{1/\tau} \Big/ \sum_l p_l^{1/\tau}
+    .. math:: p_\tau(k) = (p_k + a)^{source/\tau} \Big/ \sum_l (p_l + a)^{source/\tau}
 
-    This is what a model samples from at temperature `tau` if `p` is what it samples from at 1,
+    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`,
     and the score is one token without reasoning before it: with reasoning, temperature changes
     the reasoning too. The expectation moves, not the spread alone (see `temperature_curve`).
+
+    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened
+    not to come: without it they stay at 0 at every temperature. Towards a higher temperature it is
+    raised with the rest and moves the expectation to the middle of the levels, the more so the more
+    levels there are: with 20 draws of a judge on four levels, from 0.7 to 1, by 0.03 points with
+    0.1 and by 0.13 with 1/2. So try several.
 
     Parameters
     ----------
     p : array_like, shape (..., K)
-        Probabilities or weights, not negative; normalised first.
+        Probabilities, weights or counts of draws, not negative; normalised first.
     tau : float
         Not negative. 0: the mode, ties shared equally; infinity: all levels with p > 0 alike.
+    source : float, default 1
+        Temperature of `p`, above 0: draws at 0 show the mode alone.
+    pseudocount : float, default 0
+        Added to every count.
 
     Returns
     -------
@@ -183,19 +193,25 @@ def temper(p: ArrayLike, tau: float) -> Floats:
     Raises
     ------
     ValueError
-        If `tau` is negative or `p` is negative somewhere.
+        If `tau`, `p` or `pseudocount` is negative somewhere, or `source` is not above 0.
 
     Examples
     --------
     >>> temper([0.1, 0.3, 0.6], 0.5).round(4), temper([0.2, 0.4, 0.4], 0)
     (array([0.0217, 0.1957, 0.7826]), array([0. , 0.5, 0.5]))
+    >>> temper([0, 5, 15], 1, source=0.5, pseudocount=0.1).round(3)
+    array([0.049, 0.35 , 0.601])
     """
-    share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
-    if not tau >= 0:
-        raise ArgumentError("tau", "must not be negative", f"got {tau!r}")
+    for name, value in {"tau": tau, "pseudocount": pseudocount}.items():
+        if not value >= 0:
+            raise ArgumentError(name, "must not be negative", f"got {value!r}")
+    if not 0 < source < np.inf:
+        raise ArgumentError("source", "must be above 0 and finite", f"got {source!r}")
+    weight, none = _weights(p, np.zeros(np.shape(p)[-1:]))
+    share, _ = _shares(np.where(weight.sum(axis=-1, keepdims=True) > 0, weight + pseudocount, np.nan), none)
     with np.errstate(divide="ignore", over="ignore"):
         power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
-        np.divide(power, tau, out=power, where=(power < 0) & (share > 0))
+        np.divide(power, tau / source, out=power, where=(power < 0) & (share > 0))
     weight = np.exp(power)
     return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 

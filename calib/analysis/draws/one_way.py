@@ -16,7 +16,7 @@ from calib.core.result import Interval
 from calib.core.units import unit_sums, units_of
 
 NONE = Interval(math.nan, math.nan)
-CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `{}` was set to 0."
+CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `between` was set to 0."
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
 _TOLERANCE = 1e-9  # what is taken for rounding error
 
@@ -71,8 +71,8 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
     return Sums(values.astype(float), items, items * shifted, items * shifted**2, inside)
 
 
-def not_negative(value: ArrayLike, name: str, ndim: int) -> Floats:
-    out = check.array(value, name, ndim=ndim)
+def not_negative(value: ArrayLike, name: str) -> Floats:
+    out = check.array(value, name)
     if (out < -_TOLERANCE).any():  # a difference of two moments may be a hair below 0
         raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
     return np.maximum(out, 0.0)
@@ -195,7 +195,7 @@ def _ratio_at(log_f: float, n0: float) -> float:
 
 
 def over(top: float, bottom: float) -> float:
-    return top / bottom if bottom else math.inf if top else math.nan
+    return top / bottom if bottom else math.inf if top > 0 else math.nan
 
 
 def share(ratio: float) -> float:
