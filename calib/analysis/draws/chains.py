@@ -111,7 +111,7 @@ def chain_plan(
     3 chains with its token probabilities each: standard error 0.1826 for 960 tokens per item
     """
     if isinstance(between, VarianceComponents):
-        between, within = between.within, between.label
+        within, between = between.label, between.within
     for name, value in {"between": between, "within": within}.items():
         if not 0 <= value < math.inf:
             raise ArgumentError(name, "must be a variance, 0 or more", f"got {value!r}")

@@ -342,10 +342,7 @@ def _components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
         return noise | {"item": found["item"], "prompts": study.n_prompts, "draws": _draws(study.n_draws)}
     if variance is None and x.shape[2] < 2:
         raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
-    if variance is not None:
-        one = stats.exact_components(x[:, 0], variance[:, 0])
-    else:
-        one = stats.variance_components(x[:, 0])
+    one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
     return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": _draws(one.n_draws)}
 
 
