@@ -1,8 +1,10 @@
-"""Names of the release before: they still work, and warn."""
+"""Names of the release before: they still resolve, and warn; they are not listed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -11,41 +13,20 @@ from calib.analysis.distributions.temperature import Temperature
 from calib.analysis.draws.components import VarianceComponents, variance_components
 from calib.core.check import Floats, warn
 
+R = TypeVar("R")
 ChainComponents, TemperatureCurve = VarianceComponents, Temperature
 
 
-def exact_components(expectation: ArrayLike, variance: ArrayLike, **options: Any) -> VarianceComponents:
-    """See `variance_components`.
-
-    Examples
-    --------
-    >>> exact_components([1, 2, 4], [1, 1, 2])  # doctest: +SKIP
-    """
-    warn("`exact_components` is `variance_components` now, and goes with the next release.", FutureWarning)
-    return variance_components(expectation, variance, **options)
+def _warned(name: str, now: str, call: Callable[..., R], *args: Any, **options: Any) -> R:
+    warn(f"`{name}` is {now} now, and goes with the next release.", FutureWarning)
+    return call(*args, **options)
 
 
-def chain_components(means: ArrayLike, variances: ArrayLike, **options: Any) -> VarianceComponents:
-    """See `variance_components`; `item`, `between`, `within` are `between`, `within`, `label` there.
-
-    Examples
-    --------
-    >>> chain_components([[1, 2], [4, 6]], [[1, 1], [2, 2]])  # doctest: +SKIP
-    """
-    warn(
-        "`chain_components` is `variance_components` now, with `between`, `within`, `label` for what was `item`, "
-        "`between`, `within`; it goes with the next release.",
-        FutureWarning,
-    )
-    return variance_components(means, variances, **options)
-
-
-def retemper(counts: ArrayLike, *, source: float, target: float, pseudocount: float = 0.1) -> Floats:
-    """See `temper`.
-
-    Examples
-    --------
-    >>> retemper([0, 5, 15], source=1, target=2)  # doctest: +SKIP
-    """
-    warn("`retemper` is `temper` with `source` now, and goes with the next release.", FutureWarning)
+def _tempered(counts: ArrayLike, *, source: float, target: float, pseudocount: float = 0.1) -> Floats:
     return temper(counts, target, source=source, pseudocount=pseudocount)
+
+
+_SWAPPED = "`variance_components` (its `between`, `within`, `label` were `item`, `between`, `within`)"
+exact_components = partial(_warned, "exact_components", "`variance_components`", variance_components)
+chain_components = partial(_warned, "chain_components", _SWAPPED, variance_components)
+retemper = partial(_warned, "retemper", "`temper` with `source`", _tempered)

@@ -22,7 +22,7 @@ def test_components():
             stats.exact_components(MEANS[:, 0], VARIANCES[:, 0]),
             stats.variance_components(MEANS[:, 0], VARIANCES[:, 0]),
         )
-    with pytest.warns(FutureWarning, match="`chain_components` is `variance_components` now"):
+    with pytest.warns(FutureWarning, match="`chain_components` is `variance_components`"):
         same(stats.chain_components(MEANS, VARIANCES), stats.variance_components(MEANS, VARIANCES))
     with pytest.warns(FutureWarning, match="`method` is called `estimator` now"):
         found = stats.variance_components(MEANS, method="reml")
@@ -35,7 +35,7 @@ def test_components_of_tables():
     item, draw = (place.ravel() for place in np.indices((9, 3)))
     table = pd.DataFrame({"item": item.astype(str), "draw": draw, "score": MEANS.ravel(), "method": "sample"})
     table = table.assign(criterion="fluency", rater="judge")
-    with pytest.warns(FutureWarning, match="`chain_components` is `variance_components` now"):
+    with pytest.warns(FutureWarning, match="`chain_components` is `variance_components`"):
         same(calib.chain_components(table).one(), calib.variance_components(table).one())
 
 

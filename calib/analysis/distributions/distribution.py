@@ -50,7 +50,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1)
     # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
-    return _plain((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
+    return _number_or_array((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -75,7 +75,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     """
     share, values = _shares(p, levels)
     centre = (share * values).sum(axis=-1, keepdims=True)
-    return _plain((share * (values - centre) ** 2).sum(axis=-1))
+    return _number_or_array((share * (values - centre) ** 2).sum(axis=-1))
 
 
 def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
@@ -102,7 +102,7 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     """
     share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
     nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
-    return _plain(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
+    return _number_or_array(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -126,7 +126,7 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     share, values = _shares(p, levels)
     most = share == share.max(axis=-1, keepdims=True)
     lowest = np.min(np.where(most, values, np.inf), axis=-1)
-    return _plain(np.where(np.isfinite(lowest), lowest, np.nan))
+    return _number_or_array(np.where(np.isfinite(lowest), lowest, np.nan))
 
 
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -156,7 +156,7 @@ def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     # sums of shares are off by rounding dust, which must not decide on which side of one half they are
     ends = [np.argmax(reached > 0.5 + dust, axis=-1)[..., None] for dust in (-_DUST, _DUST)]
     low, high = (np.take_along_axis(values, end, -1)[..., 0] for end in ends)
-    return _plain(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
+    return _number_or_array(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
 
 
 def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float = 0.0) -> Floats:
@@ -261,11 +261,11 @@ def expectation_bounds(
     for name, value in {"unseen": spare, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _extreme(weight, values, spare, most)
-    return low, -_extreme(weight, -values, spare, most)
+    low = _lowest_expectation(weight, values, spare, most)
+    return low, -_lowest_expectation(weight, -values, spare, most)
 
 
-def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
+def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
     """Lowest expectation: fill the empty levels from below while that still lowers it."""
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
@@ -276,7 +276,7 @@ def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floa
         added = np.where(helps, np.minimum(left, cap), 0.0)
         mass, total, left = mass + added, total + added * values[..., k], left - added
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _plain(total / np.where(mass > 0, mass, np.nan))
+        return _number_or_array(total / np.where(mass > 0, mass, np.nan))
 
 
 def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
@@ -305,6 +305,6 @@ def _shares(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-def _plain(values: Floats) -> Floats:
+def _number_or_array(values: Floats) -> Floats:
     """A number for a single distribution, an array for several, as numpy's own functions give."""
     return np.asarray(values)[()]

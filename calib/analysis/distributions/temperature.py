@@ -18,7 +18,7 @@ from calib.core.laws import quantile
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import units_of
 
-_DUST = 1e-20
+_NO_INFORMATION = 1e-20
 _FEW_GROUPS = 10
 _TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 _FORECASTS = ("before", "after", "climatology")
@@ -149,7 +149,7 @@ class Temperature(Result):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            return _former(self.forecasts, name)
+            return _former_field(self.forecasts, name)
 
     def _rows(self) -> list[dict[str, Any]]:
         if not self.n_groups:
@@ -180,7 +180,7 @@ class Temperature(Result):
         )
 
 
-def _former(forecasts: Sequence[Forecast], name: str) -> Any:
+def _former_field(forecasts: Sequence[Forecast], name: str) -> Any:
     """What was a field in the release before: `rps_before`, `mean_human`, `nll_climatology`; `taus` of a curve."""
     whole = {"taus": "tau", "expectation": "mean", "entropy": "entropy"}.get(name)
     number, _, which = name.replace("_human", "_climatology").rpartition("_")
@@ -308,15 +308,15 @@ def fit_temperature(
     tau = 1.924, 95 % CI [1.544, 2.516], from 400 human labels: RPS 0.1909 -> 0.1842 (base rates 0.2016)
     """
     check.probability(confidence_level, "confidence_level")
-    shares, labels, unit, n_missing = _used(p, y, levels, groups, floor)
+    shares, labels, unit, n_missing = _labelled_shares(p, y, levels, groups, floor)
     values = np.sort(check.array(levels, "levels", ndim=1))
     place = places_of(labels, values)
     log_p = _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
     data = _Labelled(log_p[possible], place[possible], units_of(unit, possible))
-    n_groups = _enough(data)
-    power, std_error, interval = _fitted(data, n_groups, confidence_level)
-    tau, n_impossible = _inverse(power), int((~possible).sum())
+    n_groups = _n_groups(data)
+    power, std_error, interval = _power_and_interval(data, n_groups, confidence_level)
+    tau, n_impossible = _inverse_power(power), int((~possible).sum())
     forecasts = _scored(shares, tau, place, possible, values)
     warned = _warnings(forecasts, len(labels), n_impossible, n_groups)
     for text in warned:
@@ -352,7 +352,7 @@ def _scored(
     return *(one._replace(skill=1 - one.rps / worst) for one in told), base_rates._replace(skill=0.0)
 
 
-def _used(
+def _labelled_shares(
     p: ArrayLike, y: ArrayLike, levels: ArrayLike, groups: Labels | None, floor: float
 ) -> tuple[Floats, Floats, Codes, int]:
     """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
@@ -372,9 +372,9 @@ def _log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares) - np.log(shares.max(axis=1, keepdims=True)))
 
 
-def _enough(data: _Labelled) -> int:
+def _n_groups(data: _Labelled) -> int:
     """The number of groups, once two of them at least can speak about temperature."""
-    telling = np.bincount(data.group, _moments(1.0, data)[2]) > _DUST
+    telling = np.bincount(data.group, _label_scores(1.0, data)[2]) > _NO_INFORMATION
     if telling.sum() < 2:
         raise ArgumentError(
             "p",
@@ -388,7 +388,7 @@ def _enough(data: _Labelled) -> int:
     return len(telling)
 
 
-def _moments(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
+def _label_scores(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
     """Log-likelihood of each label at power 1 / tau, its derivative, and the variance of log p under it."""
     possible = np.isfinite(data.log_p)
     log_p = np.where(possible, data.log_p, 0.0)
@@ -401,15 +401,15 @@ def _moments(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
     return tempered[np.arange(len(own)), data.place] - np.log(mass), own - mean, spread
 
 
-def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
+def _power_and_interval(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
     """1 / tau, the standard error of tau, and the interval of tau."""
     power = _best_power(data)
-    log_likelihood, score, spread = _moments(power, data)
-    excess = _excess(score, spread, data.group)
+    log_likelihood, score, spread = _label_scores(power, data)
+    excess = _excess_variance(score, spread, data.group)
     most = float(quantile(n_groups - 1, (1 - confidence_level) / 2)) ** 2 * excess
 
     def beyond(b: float) -> float:
-        return float(2 * (log_likelihood.sum() - _moments(b, data)[0].sum()) - most)
+        return float(2 * (log_likelihood.sum() - _label_scores(b, data)[0].sum()) - most)
 
     low, high = 0.0, float("inf")
     if beyond(0.0) > 0:
@@ -417,14 +417,14 @@ def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[fl
     if power < high:
         high = optimize.brentq(beyond, power, _doubled(max(2 * power, 1.0), lambda b: beyond(b) > 0))
     error = float(np.sqrt(excess / spread.sum()) / power**2) if 0 < power < np.inf else float("nan")
-    return power, error, Interval(_inverse(high), _inverse(low))
+    return power, error, Interval(_inverse_power(high), _inverse_power(low))
 
 
 def _best_power(data: _Labelled) -> float:
     """1 / tau of the highest likelihood, which is concave in it; at least 0."""
 
     def slope(b: float) -> float:
-        return float(_moments(b, data)[1].sum())
+        return float(_label_scores(b, data)[1].sum())
 
     if (data.log_p[np.arange(len(data.place)), data.place] == 0).all():
         return float("inf")  # every label is a mode: lower temperatures fit ever better
@@ -433,10 +433,10 @@ def _best_power(data: _Labelled) -> float:
     return float(optimize.brentq(slope, 0.0, _doubled(1.0, lambda b: slope(b) <= 0), xtol=1e-12))
 
 
-def _excess(score: Floats, spread: Floats, group: Codes) -> float:
+def _excess_variance(score: Floats, spread: Floats, group: Codes) -> float:
     """Variance of the summed scores between groups over that of the likelihood, each group left out in turn."""
     information, by_group = np.bincount(group, spread), np.bincount(group, score)
-    if information.sum() <= _DUST:  # tau = 0 leaves no score; labels of one group may then be copies of each other
+    if information.sum() <= _NO_INFORMATION:  # tau = 0 leaves no score; labels of one group may be copies
         return len(group) / len(by_group)
     left_out = (by_group - by_group.mean()) / (1 - information / information.sum())
     return float((left_out**2).sum() / information.sum())
@@ -449,7 +449,7 @@ def _doubled(start: float, reached: Callable[[float], bool]) -> float:
     return start
 
 
-def _inverse(value: float) -> float:
+def _inverse_power(value: float) -> float:
     return 1 / value if value else float("inf")
 
 
@@ -484,4 +484,4 @@ def draws_temperature(counts: Floats, share: Floats) -> float:
     times = counts[row, place].astype(int)
     row, place = np.repeat(row, times), np.repeat(place, times)
     data = _Labelled(_log_shares(share)[row], place, row)
-    return _inverse(_best_power(data)) if _moments(1.0, data)[2].sum() > _DUST else float("nan")
+    return _inverse_power(_best_power(data)) if _label_scores(1.0, data)[2].sum() > _NO_INFORMATION else float("nan")

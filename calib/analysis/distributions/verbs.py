@@ -76,11 +76,8 @@ def point_scores(
         aim = scores_by_item(people, label, ("criterion",), "human").reindex(weights.index)
         drawn = label["method"] == "sample"
         scores, values = (draws_by_item(rows), None) if drawn else (weights, levels)
-        with (
-            in_the_names_of(label, scores="ratings"),
-            warnings.catch_warnings(),
-        ):  # warnings are said once for all below
-            warnings.simplefilter("ignore", stats.CalibWarning)
+        with in_the_names_of(label, scores="ratings"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.CalibWarning)  # said once for all below
             result = stats.point_scores(scores, aim, levels=values, methods=methods, rng=source)
         entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
         return {"entropy": float(np.nanmean(entropy))}, result

@@ -14,7 +14,7 @@ from calib.analysis.draws.spearman_brown import TOLERANCE, rounded_up
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
 
-_MOST = 1_000_000  # chains that a plan looks through
+_MOST_CHAINS = 1_000_000  # chains that a plan looks through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def chain_plan(
             raise ArgumentError(name, "must be above 0", f"got {wanted!r}")
     drawn = 0.0 if logprobs else within
     if budget is not None:
-        chains, draws = _affordable(budget, tokens_chain, tokens_label, several=drawn > 0)
+        chains, draws = _chains_affordable(budget, tokens_chain, tokens_label, several=drawn > 0)
     elif std_error is not None:
         chains, draws = _enough_chains(between, drawn, std_error**2)
     error = np.sqrt(between / chains + drawn / (chains * draws))
@@ -143,25 +143,25 @@ def _enough_chains(between: float, within: float, variance: float) -> tuple[Floa
     least, one_label = (max(1, int(rounded_up(part / variance))) for part in (between, between + within))
     if not within:
         return np.array([float(least)]), np.ones(1)
-    chains = _range(least, one_label + 1)  # more chains than one label each needs are only dearer
+    chains = _chain_numbers(least, one_label + 1)  # more chains than one label each needs are only dearer
     spare = chains * variance - between
     chains, spare = chains[spare > TOLERANCE * between], spare[spare > TOLERANCE * between]
     return chains, np.maximum(1, rounded_up(within / spare))
 
 
-def _affordable(budget: float, chain: float, label: float, *, several: bool) -> tuple[Floats, Floats]:
+def _chains_affordable(budget: float, chain: float, label: float, *, several: bool) -> tuple[Floats, Floats]:
     """Every number of chains that the budget allows, each with all the labels it allows."""
     if budget < chain + label:
         raise ArgumentError("budget", f"must pay for a chain and a label ({chain + label:g})", f"got {budget!r}")
-    chains = _range(1, int(_down(budget / (chain + label))))
-    return chains, np.maximum(1, _down((budget / chains - chain) / label)) if several else np.ones(len(chains))
+    chains = _chain_numbers(1, int(_rounded_down(budget / (chain + label))))
+    return chains, np.maximum(1, _rounded_down((budget / chains - chain) / label)) if several else np.ones(len(chains))
 
 
-def _range(least: int, most: int) -> Floats:
-    if most > _MOST:
-        raise ValueError(f"the target must not take more than {_MOST} chains, but may take {most}.")
+def _chain_numbers(least: int, most: int) -> Floats:
+    if most > _MOST_CHAINS:
+        raise ValueError(f"the target must not take more than {_MOST_CHAINS} chains, but may take {most}.")
     return np.arange(float(least), most + 1.0)
 
 
-def _down(value: ArrayLike) -> Floats:
+def _rounded_down(value: ArrayLike) -> Floats:
     return np.asarray(np.floor(np.asarray(value) * (1 + TOLERANCE)))

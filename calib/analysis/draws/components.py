@@ -16,16 +16,16 @@ from calib.analysis.draws.one_way import (
     Fit,
     Read,
     Sums,
-    exact,
+    distributions_fit,
     fitted,
     jackknife,
-    known,
+    known_fit,
     left_out,
-    moments,
+    moments_fit,
     not_negative,
-    over,
+    quotient,
     read_draws,
-    reml,
+    reml_fit,
     share,
     sums_of,
 )
@@ -117,12 +117,12 @@ class VarianceComponents(Result):
         return attenuation(self.r, n)
 
     @property
-    def _of_chains(self) -> bool:
+    def _has_chains(self) -> bool:
         return not math.isnan(self.label)
 
     def _rows(self) -> list[dict[str, Any]]:
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
-        names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._of_chains]
+        names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
         shown = [(name, getattr(self, name), ends.get(name, NONE)) for name in names]
         return [
             {"quantity": name, "estimate": value, "conf_low": low, "conf_high": high, "n": self.n}
@@ -130,7 +130,7 @@ class VarianceComponents(Result):
         ]
 
     def _terms(self) -> dict[str, Any]:
-        chains = self._of_chains
+        chains = self._has_chains
         terms: dict[str, Any] = {"chain-components": True} if chains else {"components": self.estimator}
         terms |= {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
         terms |= {"chains": self.n_draws} if chains else {"draws": self.n_draws, "unread": self.n_unread}
@@ -139,7 +139,7 @@ class VarianceComponents(Result):
     def __str__(self) -> str:
         names = ", ".join(text.partition(":")[0] for text in self.warnings)
         warned = f" [warnings: {names}]" if names else ""
-        if self._of_chains:
+        if self._has_chains:
             return (
                 f"token probabilities after a chain remove {100 * self.share:.3g} % of the variance of a draw, "
                 f"{bracket(self.share_interval, self.confidence_level)}; then r = {short(self.r)}, without them "
@@ -261,23 +261,24 @@ def variance_components(
     if variances is None:
         draws = check.array(values, "samples", ndim=2)
         read = read_draws(draws, "samples", groups)
-        return _components(_of_draws(draws, read, moments if estimator == "moments" else reml), level, estimator)
+        fit = moments_fit if estimator == "moments" else reml_fit
+        return _result_of(_parts_of_draws(draws, read, fit), level, estimator)
     spread = not_negative(variances, "variances")
     if values.shape != spread.shape:
         raise ArgumentError(
             "variances", f"must have the shape of {{0}} {values.shape}", f"got {spread.shape}", mentions=("samples",)
         )
     if values.ndim == 1:
-        return _components(_of_distributions(values, spread, groups), level, "logprob")
-    return _components(_of_chains(check.array(values, "samples", ndim=2), spread, groups), level, estimator)
+        return _result_of(_parts_of_distributions(values, spread, groups), level, "logprob")
+    return _result_of(_parts_of_chains(check.array(values, "samples", ndim=2), spread, groups), level, estimator)
 
 
-def _of_draws(draws: Floats, read: Read, fit: Callable[[Sums], Fit]) -> _Parts:
+def _parts_of_draws(draws: Floats, read: Read, fit: Callable[[Sums], Fit]) -> _Parts:
     unread = int(np.isnan(draws[read.used]).sum())
-    return _Parts(*fitted(fit, read.rows, read.unit), _counts(read.used, read.draws_each, unread))
+    return _Parts(*fitted(fit, read.rows, read.unit), _read_counts(read.used, read.draws_each, unread))
 
 
-def _of_distributions(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
+def _parts_of_distributions(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
     used = np.isfinite(means) & np.isfinite(spread)
     if used.sum() < 2:
         raise ArgumentError(
@@ -285,25 +286,25 @@ def _of_distributions(means: Floats, spread: Floats, groups: Labels | None) -> _
         )
     unit = units_of(groups, used)
     rows = sums_of(np.ones(len(unit), dtype=np.intp), means[used], spread[used])
-    return _Parts(*fitted(exact, rows, unit), _counts(used, math.inf, 0))
+    return _Parts(*fitted(distributions_fit, rows, unit), _read_counts(used, math.inf, 0))
 
 
-def _of_chains(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
+def _parts_of_chains(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
     there = np.isfinite(means) & np.isfinite(spread)
     chains = np.where(there, means, np.nan)
     read = read_draws(chains, "samples", groups)
-    parts = _of_draws(chains, read, moments)
+    parts = _parts_of_draws(chains, read, moments_fit)
     noise = np.where(there, spread, 0.0).sum(axis=1)[read.used]
     label = np.array([noise.sum() / read.draws.sum()])
     labels = ratio(left_out(noise, read.unit), left_out(read.draws, read.unit))
-    return parts._replace(label=(known(label, parts.whole.within), known(labels, parts.without.within)))
+    return parts._replace(label=(known_fit(label, parts.whole.within), known_fit(labels, parts.without.within)))
 
 
-def _counts(used: NDArray[np.bool_], n_draws: float, n_unread: int) -> dict[str, Any]:
+def _read_counts(used: NDArray[np.bool_], n_draws: float, n_unread: int) -> dict[str, Any]:
     return {"n": int(used.sum()), "n_dropped": int((~used).sum()), "n_draws": n_draws, "n_unread": n_unread}
 
 
-def _components(parts: _Parts, level: float, estimator: str) -> VarianceComponents:
+def _result_of(parts: _Parts, level: float, estimator: str) -> VarianceComponents:
     within, between, found = (float(part[0]) for part in parts.whole[:3])
     ends, df = jackknife(parts.whole, parts.without, level)
     label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
@@ -317,14 +318,14 @@ def _components(parts: _Parts, level: float, estimator: str) -> VarianceComponen
     return VarianceComponents(
         within=within,
         between=between,
-        r=over(within, between),
-        interval=Interval(over(1.0, ends.high), over(1.0, ends.low)),
+        r=quotient(within, between),
+        interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
         icc=share(max(found, 0.0)),
         icc_interval=Interval(*map(share, ends)),
         label=label,
         share=1 - kept,
         share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
-        r_label=over(within + label, between),
+        r_label=quotient(within + label, between),
         confidence_level=level,
         estimator=estimator,
         clipped=found < 0,

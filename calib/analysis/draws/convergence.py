@@ -219,11 +219,11 @@ def convergence(
     >>> [round(v, 2) for v in result.rmse], [round(v, 2) for v in result.rmse_predicted]
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
-    draws = _accepted(check.array(samples, "samples", ndim=2))
+    draws = _enough_draws(check.array(samples, "samples", ndim=2))
     kind = _coefficient(coefficient, method)
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
-    wanted = _sizes(sizes, draws.shape[1])
+    wanted = _wanted_sizes(sizes, draws.shape[1])
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
@@ -233,18 +233,18 @@ def convergence(
         known = np.isfinite(target)
         draws, whole, target, people = (part[known] for part in (draws, whole, target, people))
         owners = owners[known]
-        _accepted(draws, "`exact` and `samples`")
+        _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
-    errors = [_error(draws, whole, target, n) for n in wanted]
+    errors = [_squared_errors(draws, whole, target, n) for n in wanted]
     spans = [_root_interval(q, owners, level) for q in errors]
     curves = subset_correlations(draws, wanted, (target, people), kind, n_subsets, owners, np.random.default_rng(rng))
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_people(target, people, kind, owners)
-    noise = np.array([_noise(draws, n) for n in wanted])
-    left = 0.0 if exact is not None else _noise(draws, draws.shape[1])
-    law = _law(parts.icc, noise, left) if kind == "pearson" else np.full(len(wanted), np.nan)
+    noise = np.array([_noise_of_means(draws, n) for n in wanted])
+    left = 0.0 if exact is not None else _noise_of_means(draws, draws.shape[1])
+    law = _kept_by_law(parts.icc, noise, left) if kind == "pearson" else np.full(len(wanted), np.nan)
     return Convergence(
         sizes=wanted,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
@@ -259,7 +259,7 @@ def convergence(
         human_predicted=tuple((law * limit.value).tolist()),
         human_reference=limit.value,
         human_interval=limit.interval(kind, level),
-        entropy=_entropies(draws, wanted),
+        entropy=_mean_entropies(draws, wanted),
         reference="all draws" if exact is None else "exact",
         coefficient=kind,
         within=parts.within,
@@ -275,7 +275,7 @@ def convergence(
     )
 
 
-def _law(icc: float, noise: Floats, left: float) -> Floats:
+def _kept_by_law(icc: float, noise: Floats, left: float) -> Floats:
     """What draws leave of the reference's own correlation; both have some variances of one draw in them."""
     return np.asarray(np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)))
 
@@ -289,7 +289,7 @@ def _coefficient(coefficient: str | None, method: str | None) -> str:
     return check.choice("spearman" if coefficient is None else coefficient, "coefficient", COEFFICIENTS)
 
 
-def _accepted(draws: Floats, given: str = "`samples`") -> Floats:
+def _enough_draws(draws: Floats, given: str = "`samples`") -> Floats:
     """Draws that there are enough of."""
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
@@ -298,7 +298,7 @@ def _accepted(draws: Floats, given: str = "`samples`") -> Floats:
     return draws
 
 
-def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
+def _wanted_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
     if sizes is None:
         return tuple(dict.fromkeys([n for n in SIZES if n < k] + [k])) if k <= SIZES[-1] else SIZES
     wrong = [n for n in sizes if not 1 <= int(n) <= k or int(n) != n]
@@ -310,22 +310,22 @@ def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
 # --- distance from the reference: exact over all subsets --------------------------------------------------------
 
 
-def _error(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
+def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
     read = np.isfinite(draws).sum(axis=1)
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
     variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
-    spared = _inverse(read, draws.shape[1], size) - _inverse(read, draws.shape[1], draws.shape[1])
+    spared = _mean_inverse(read, draws.shape[1], size) - _mean_inverse(read, draws.shape[1], draws.shape[1])
     return np.asarray(variance * np.maximum(spared, 0.0) + (whole - target) ** 2)
 
 
-def _noise(draws: Floats, size: int) -> float:
+def _noise_of_means(draws: Floats, size: int) -> float:
     """Mean over items of the variance of N-draw means, in variances of one draw."""
     read = np.isfinite(draws).sum(axis=1)
-    return float(np.mean(_inverse(read[read > 0], draws.shape[1], size)))
+    return float(np.mean(_mean_inverse(read[read > 0], draws.shape[1], size)))
 
 
-def _inverse(read: Codes, k: int, size: int) -> Floats:
+def _mean_inverse(read: Codes, k: int, size: int) -> Floats:
     """Mean of 1/h, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
     counts, place = np.unique(read, return_inverse=True)
     h = np.arange(1, size + 1)
@@ -348,7 +348,7 @@ def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 
 
-def _entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
+def _mean_entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
     """Expected plug-in entropy of N of the draws; exact, without drawing."""
     levels, place = np.unique(draws[np.isfinite(draws)], return_inverse=True)
     if len(levels) > _MOST_LEVELS:

@@ -58,7 +58,7 @@ def subset_correlations(
                 first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], kind)
     joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
     return [
-        (_defined_mean(near), _over_units(_defined_mean(toward), each, owners))
+        (_defined_mean(near), _with_variance(_defined_mean(toward), each, owners))
         for (near, toward), each in zip(joined, first, strict=True)
     ]
 
@@ -72,7 +72,7 @@ def _drawn_means(
     draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator
 ) -> Iterator[tuple[Floats, Codes]]:
     """Means of the first N of the draws in random order, for each N: their levels and which, -1 for none."""
-    start, step = _lattice(draws)
+    start, step = _steps_of_scale(draws)
     read = np.isfinite(draws)
     steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
@@ -81,12 +81,12 @@ def _drawn_means(
         if step:
             part = shuffled[:, :, :size]
             seen = (part >= 0).sum(axis=2)
-            yield _from_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
+            yield _coded_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
         else:
-            yield _coded(row_means(shuffled[:, :, :size]))
+            yield _coded_means(row_means(shuffled[:, :, :size]))
 
 
-def _lattice(draws: Floats) -> tuple[float, float]:
+def _steps_of_scale(draws: Floats) -> tuple[float, float]:
     """Start and step of the scale that all draws are on; a step of 0 where there is none."""
     levels = np.unique(draws[np.isfinite(draws)])
     if len(levels) < 2:
@@ -97,7 +97,7 @@ def _lattice(draws: Floats) -> tuple[float, float]:
     return float(levels[0]), step if whole else 0.0
 
 
-def _from_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
+def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
     """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
     width = int(total.max()) + 1
     pairs = seen * width + total
@@ -109,7 +109,7 @@ def _from_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Fl
     return start + step * levels, table[pairs]
 
 
-def _coded(means: Floats) -> tuple[Floats, Codes]:
+def _coded_means(means: Floats) -> tuple[Floats, Codes]:
     there = np.isfinite(means)
     levels, place = np.unique(settled(means)[there], return_inverse=True)
     codes = np.full(means.shape, -1)
@@ -125,7 +125,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
     others, second = np.unique(y[known], return_inverse=True)
     mine, second = codes[:, known], second.reshape(-1)
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
-    used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _places(pairs)
+    used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used_places(pairs)
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
         return np.array([coefficient(levels[row[row >= 0]], y[known][row >= 0], kind) for row in mine])
     cells = cells.reshape(pairs.shape)
@@ -136,7 +136,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
     return weighted_correlation(x, z, counts[:, real].astype(float), kind)
 
 
-def _places(pairs: Codes) -> tuple[Codes, Codes]:
+def _used_places(pairs: Codes) -> tuple[Codes, Codes]:
     """Which numbers occur, and each as its place among them: `unique` without a sort."""
     seen = np.bincount(pairs.ravel() + 1) > 0
     return np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
@@ -155,7 +155,7 @@ def _influences(levels: Floats, codes: Codes, people: Floats, kind: str) -> Floa
     return out
 
 
-def _over_units(value: float, influences: Floats, owners: Codes) -> MeanCorrelation:
+def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrelation:
     """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
     influences = influences[np.isfinite(influences).all(axis=1)]
     units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
@@ -170,6 +170,6 @@ def _over_units(value: float, influences: Floats, owners: Codes) -> MeanCorrelat
 
 
 def correlation_with_people(target: Floats, people: Floats, kind: str, owners: Codes) -> MeanCorrelation:
-    levels, codes = _coded(target[None, :])
+    levels, codes = _coded_means(target[None, :])
     value = float(_row_correlations(levels, codes, people, kind)[0])
-    return _over_units(value, _influences(levels, codes, people, kind), owners)
+    return _with_variance(value, _influences(levels, codes, people, kind), owners)

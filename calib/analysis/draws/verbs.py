@@ -99,7 +99,7 @@ def convergence(
 
     def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         draws = draws_by_item(rows)
-        aim = None if target is None else _reference(target, label, unlike=unlike)
+        aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
         theirs = None if people is None else scores_by_item(people, label, ("criterion",), "human").reindex(kept.index)
         with in_the_names_of(label, samples="sampled"):
@@ -107,7 +107,7 @@ def convergence(
                 kept.to_numpy(),
                 exact=None if aim is None else aim.reindex(kept.index),
                 human=theirs,
-                groups=_owners((target, people), groups, kept.index),
+                groups=_groups_of_items((target, people), groups, kept.index),
                 coefficient=coefficient,
                 sizes=sizes,
                 n_subsets=n_subsets,
@@ -115,13 +115,13 @@ def convergence(
                 rng=source,
                 method=method,
             )
-        against = {"reference": _kind(target, label)} if unlike and target is not None else {}
+        against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
         return against | {"n_unmatched": len(draws) - len(kept)}, result
 
     return each_slice(table, curve)
 
 
-def _owners(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
+def _groups_of_items(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that knows it of all of them; None if nothing."""
     if groups is None:
         return None
@@ -138,12 +138,12 @@ def _owners(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd
     return None
 
 
-def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
+def _reference_scores(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
         return scores_by_item(exact, label, ("criterion", "rater"), "exact")
     found = scores_by_item(exact, label, ("criterion", "rater", "prompt"), "exact")
-    trouble = _unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
+    trouble = _why_unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
     if trouble:
         raise TableArgumentError(
             "exact", "must estimate what the samples do", f"{trouble}. `unlike=True` compares anyway"
@@ -151,7 +151,7 @@ def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> p
     return found
 
 
-def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
+def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     """Why these scores of the same prompt have another target than samples at a temperature; empty if not."""
     known = not math.isnan(drawn_at)
     samples = f"the samples were drawn at temperature {drawn_at:g}"
@@ -165,7 +165,7 @@ def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     return ""
 
 
-def _kind(exact: pd.DataFrame, label: dict[str, Any]) -> str:
+def _reference_in_words(exact: pd.DataFrame, label: dict[str, Any]) -> str:
     """What a reference is, in words."""
     rows = rows_under(exact, label, ("criterion", "rater"))
     kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
@@ -209,12 +209,13 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
 
     def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         with in_the_names_of(label, samples="ratings", variances="ratings"):
-            return {}, stats.variance_components(*_told(rows, label["method"]), confidence_level=confidence_level)
+            read = _draws_or_moments(rows, label["method"])
+            return {}, stats.variance_components(*read, confidence_level=confidence_level)
 
     return each_slice(of_methods(ratings, _READ), components)
 
 
-def _told(rows: pd.DataFrame, method: str) -> list[Any]:
+def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
     """Draws by item; or expectation and variance of each item's score, or of the label after each of its chains."""
     if method == "sample":
         return [draws_by_item(rows)]
@@ -227,11 +228,6 @@ def _told(rows: pd.DataFrame, method: str) -> list[Any]:
 
 
 def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
-    """See `variance_components`.
-
-    Examples
-    --------
-    >>> chain_components(ratings)  # doctest: +SKIP
-    """
+    """The name of `variance_components` in the release before."""
     check.warn("`chain_components` is `variance_components` now, and goes with the next release.", FutureWarning)
     return variance_components(ratings, confidence_level=confidence_level)
