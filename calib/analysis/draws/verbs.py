@@ -95,30 +95,22 @@ def convergence(
     """
     target = None if exact is None else ready(exact, "exact")
     people = None if human is None else ready(human, "human")
-    table, source = of_methods(sampled, SAMPLED, "sampled"), np.random.default_rng(rng)
+    options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
+    options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
     def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         draws = draws_by_item(rows)
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else scores_by_item(people, label, ("criterion",), "human").reindex(kept.index)
+        theirs = None if people is None else scores_by_item(people, label, ("criterion",), "human")
+        exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
+        owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
-            result = stats.convergence(
-                kept.to_numpy(),
-                exact=None if aim is None else aim.reindex(kept.index),
-                human=theirs,
-                groups=_groups_of_items((target, people), groups, kept.index),
-                coefficient=coefficient,
-                sizes=sizes,
-                n_subsets=n_subsets,
-                confidence_level=confidence_level,
-                rng=source,
-                method=method,
-            )
+            result = stats.convergence(kept.to_numpy(), exact=exact_kept, human=human_kept, groups=owners, **options)
         against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
         return against | {"n_unmatched": len(draws) - len(kept)}, result
 
-    return each_slice(table, curve)
+    return each_slice(of_methods(sampled, SAMPLED, "sampled"), curve)
 
 
 def _groups_of_items(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
