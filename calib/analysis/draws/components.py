@@ -130,11 +130,13 @@ class VarianceComponents(Result):
         ]
 
     def _terms(self) -> dict[str, Any]:
-        chains = self._has_chains
-        terms: dict[str, Any] = {"chain-components": True} if chains else {"components": self.estimator}
-        terms |= {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
-        terms |= {"chains": self.n_draws} if chains else {"draws": self.n_draws, "unread": self.n_unread}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n else None, "clipped": self.clipped or None}
+        terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
+        groups, clipped = self.n_groups if self.n_groups != self.n else None, self.clipped or None
+        if self._has_chains:
+            terms = {"chain-components": True} | terms
+            return terms | {"chains": self.n_draws, "clipped": clipped, "groups": groups}
+        terms = {"components": self.estimator} | terms
+        return terms | {"draws": self.n_draws, "unread": self.n_unread, "groups": groups, "clipped": clipped}
 
     def __str__(self) -> str:
         names = ", ".join(text.partition(":")[0] for text in self.warnings)

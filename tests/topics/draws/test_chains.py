@@ -90,9 +90,10 @@ def test_chains_that_decide_leave_nothing_to_the_label():
 
 def test_items_may_not_differ_over_chains():
     with pytest.warns(CalibWarning, match="`between` was set to 0"):
-        result = variance_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2))
+        result = variance_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2), groups=[0, 0, 1])
     assert (result.between, result.r, result.r_label, result.clipped) == (0, math.inf, math.inf, True)
     assert result.warnings[0].startswith("clipped: ")
+    assert "|chains:2|clipped|groups:2|" in result.signature
 
 
 @pytest.mark.parametrize("between", [0, 0.01, 0.2, 1])
