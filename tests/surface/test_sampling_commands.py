@@ -122,7 +122,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     [
         (("--sizes", 9), "--sizes must be"),
         (("--groups", "topic"), "--groups must be a column"),
-        (("--method", "magic"), "--method must be one of"),
+        (("--method", "magic"), "--coefficient must be one of"),
         (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),

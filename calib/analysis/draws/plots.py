@@ -119,7 +119,7 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
     else:
-        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.method] for r in results))} with people")
+        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.coefficient] for r in results))} with people")
     figure.plain_frame(ax)
     _draws_legend(ax, results, reference, show)
 
