@@ -31,6 +31,7 @@ def agreement(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """Agreement of every rater in `scores` with every rater in `human`, per criterion.
 
@@ -40,7 +41,7 @@ def agreement(
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself.
     level : {"item", "group", "system"}
-    method, interval, constant : str
+    method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
     rng : Generator or int, optional
@@ -78,22 +79,23 @@ def agreement(
     >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
     [0.63]
     """
-    rules = {"level": level, "method": method, "constant": constant, "missing": missing}
+    rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
+    rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
     for pair in pairs_of(scores, human):
         for rule in _of_convention(convention, rules):
-            results.append(_agreement(pair, rule, options))
+            results.append(_agreement_of_pair(pair, rule, options))
             name = {} if convention is None else {"convention": convention}
             labels.append(pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)})
     return Results(tuple(labels), tuple(results))
 
 
-_DEFAULTS = {"level": "item", "method": "spearman", "constant": "skip", "missing": "drop"}
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 
 
-def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[str, str], ...]:
+def _of_convention(convention: str | None, rules: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     if convention is None:
         return (rules,)
     if convention not in stats.CONVENTIONS:
@@ -107,10 +109,10 @@ def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[
     return stats.CONVENTIONS[convention]
 
 
-def _agreement(pair: Pair, rules: dict[str, str], options: dict[str, Any]) -> stats.Agreement:
+def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
     both = pair.both
-    design = _design(both, rules["level"])
+    design = _factors_at_level(both, rules["level"])
     if rules["missing"] not in ("drop", "zero"):
         raise ArgumentError("missing", "must be one of 'drop', 'zero'", f"got {rules['missing']!r}")
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
@@ -133,7 +135,7 @@ def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
     return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
 
 
-def _design(frame: pd.DataFrame, level: str) -> dict[str, Any]:
+def _factors_at_level(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
@@ -159,6 +161,7 @@ def compare(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
@@ -169,7 +172,7 @@ def compare(
         compared one with one.
     human : DataFrame
         Human scores of the same items.
-    level, method, test, constant, confidence_level, n_resamples, rng
+    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`.
 
     Returns
@@ -193,13 +196,15 @@ def compare(
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
     """
-    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
-    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for judges, name, against, frame in _judges(scores_a, scores_b, human):
+    for judges, name, against, frame in _pairs_of_judges(scores_a, scores_b, human):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
-        result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_design(both, level), **options)
+        result = stats.compare(
+            both["a"], both["b"], both["y"], names=judges, **_factors_at_level(both, level), **options
+        )
         results.append(result)
         who = {key: value for key, value in name.items() if key != "against"}
         labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
@@ -218,6 +223,7 @@ def rank_judges(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
@@ -227,7 +233,7 @@ def rank_judges(
         Scores (or ratings) of two judges or more.
     human : DataFrame
         Human scores of the same items.
-    level, method, test, correction, constant, confidence_level, n_resamples, rng
+    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
         As for `calib.stats.rank_judges`.
 
     Returns
@@ -252,8 +258,13 @@ def rank_judges(
     >>> sorted(result.names)
     ['simulated-1', 'simulated-2']
     """
-    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
-    options |= {"correction": correction, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {
+        "constant": constant,
+        "correction": correction,
+        "confidence_level": confidence_level,
+        "n_resamples": n_resamples,
+    }
     options["rng"] = np.random.default_rng(rng)
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores, human):
@@ -264,17 +275,17 @@ def rank_judges(
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
-        results.append(stats.rank_judges(judges, frame["y"], **_design(frame, level), **options))
+        results.append(stats.rank_judges(judges, frame["y"], **_factors_at_level(frame, level), **options))
         labels.append({"criterion": criterion, "against": against})
     return Results(tuple(labels), tuple(results))
 
 
-def _judges(
+def _pairs_of_judges(
     scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
     """Each judge of the one table with each of the other, on one human's items."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
-    names = _names([pair.label for pair in (*first, *second)])
+    names = _names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
     for a in first:
         for b in second:
@@ -306,7 +317,7 @@ def _scored(pair: Pair) -> pd.Series:
     return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
 
 
-def _names(labels: list[dict[str, Any]]) -> dict[str, str]:
+def _names_of_judges(labels: list[dict[str, Any]]) -> dict[str, str]:
     """A name for each label, which tells it from all others of its criterion."""
     names: dict[str, str] = {}
     for key in {(label["criterion"], label["against"]) for label in labels}:
@@ -338,6 +349,7 @@ def reliability(
     method: str = "spearman",
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
+    coefficient: str | None = None,
 ) -> Results:
     """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
 
@@ -347,7 +359,7 @@ def reliability(
         Scores (or ratings) of two people or more, one by one: not pooled.
     scores : DataFrame, optional
         Judges, each set beside the people.
-    metric, level, method, min_reliability, confidence_level
+    metric, level, method, coefficient, min_reliability, confidence_level
         As for `calib.stats.reliability`.
 
     Returns
@@ -368,8 +380,8 @@ def reliability(
     >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
     0.73
     """
-    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "min_reliability": min_reliability}
-    options["confidence_level"] = confidence_level
+    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
+    options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
     labels, results = [], []
     for label, people, design, judge in _panels(human, scores, level, least=2):
         results.append(stats.reliability(people, judge, **design, **options))
@@ -446,7 +458,12 @@ def _panels(
         label = {"criterion": criterion, "n_raters": len(names)}
         if judges is None:
             found = True
-            yield label | {"n_unmatched": 0}, table.to_numpy(), _design(_factors(rows, table.index), level), None
+            yield (
+                label | {"n_unmatched": 0},
+                table.to_numpy(),
+                _factors_at_level(_factors_of_items(rows, table.index), level),
+                None,
+            )
             continue
         for who, mine in slices(judges[judges["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
@@ -455,7 +472,7 @@ def _panels(
             yield (
                 who | label | {"n_unmatched": len(table) - len(items)},
                 table.loc[items].to_numpy(),
-                _design(_factors(pd.concat([rows, mine]), items), level),
+                _factors_at_level(_factors_of_items(pd.concat([rows, mine]), items), level),
                 judge.reindex(items).to_numpy(),
             )
     if not found:
@@ -473,7 +490,7 @@ def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
 
 
-def _factors(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+def _factors_of_items(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     """Group and system of the items, from whichever row has them."""
     names = [name for name in ("group", "system") if name in rows]
     plain = rows[["item", *names]].astype(object)

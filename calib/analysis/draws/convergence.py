@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.agreement import PRODUCT_MOMENTS
 from calib.analysis.agreement.coefficients import (
     CHUNK,
-    METHODS as COEFFICIENTS,
-    coefficient,
+    OF_ONE_SAMPLE,
+    PRODUCT_MOMENTS,
+    sample_correlation,
     settled,
     weighted_correlation,
 )
@@ -289,7 +289,7 @@ def _mean(values: Floats) -> float:
 def _accepted(draws: Floats, method: str, n_subsets: int, given: str = "`samples`") -> None:
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
-    check.choice(method, "method", COEFFICIENTS)
+    check.choice(method, "method", OF_ONE_SAMPLE)
     check.whole(n_subsets, "n_subsets", least=1)
     if np.isfinite(draws).any(axis=1).sum() < 2:
         raise ValueError(f"{given} must have a readable draw for two items at least.")
@@ -453,7 +453,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, method: str) -> F
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used(pairs)
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
-        return np.array([coefficient(levels[row[row >= 0]], y[known][row >= 0], method) for row in mine])
+        return np.array([sample_correlation(levels[row[row >= 0]], y[known][row >= 0], method) for row in mine])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
@@ -477,7 +477,7 @@ def _influences(levels: Floats, codes: Codes, people: Floats, method: str) -> Fl
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], people[used]
         without = leave_out(x, y, np.arange(len(used)), method)
-        row[used] = (1 - 1 / len(used)) * (coefficient(x, y, method) - without)
+        row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, method) - without)
     return out
 
 

@@ -186,13 +186,17 @@ def test_a_convention_is_its_parts(convention):
     for result, label, rule in zip(found.results, found.labels, rules, strict=True):
         assert label["convention"] == convention
         same(result, calib.agreement(judge, human(), **rule).one())
-        assert (result.level, result.method, result.missing) == (rule["level"], rule["method"], rule["missing"])
+        assert (result.level, result.coefficient, result.missing) == (
+            rule["level"],
+            rule["coefficient"],
+            rule["missing"],
+        )
 
 
 def test_what_conventions_are():
     """G-Eval: within documents, unread as 0. BARTScore: within documents. The others over items or systems."""
     seen = {
-        name: {(rule["level"], rule["method"], rule["missing"]) for rule in rules}
+        name: {(rule["level"], rule["coefficient"], rule["missing"]) for rule in rules}
         for name, rules in stats.CONVENTIONS.items()
     }
     three = ("pearson", "spearman", "kendall")
