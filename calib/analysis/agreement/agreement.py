@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calib.analysis.agreement.coefficients import (
     AGREED_WITHIN,
     COEFFICIENTS,
+    PAIR_SUMS,
     WithCoefficient,
     levels_of,
     named_coefficient,
@@ -26,7 +27,6 @@ from calib.analysis.agreement.levels import (
     system_means,
     within,
 )
-from calib.analysis.agreement.pairs import PAIR_SUMS
 from calib.analysis.agreement.spread import (
     BOOTSTRAPS,
     NO_SPREAD,
@@ -298,7 +298,7 @@ def agreement(
     named = named_coefficient(method, coefficient)
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
-    rules = {"level": level, "coefficient": named, "constant": constant}
+    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
     whole, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
     design = condensed(whole)
     check_level(design)
@@ -318,18 +318,10 @@ def agreement(
         interval=interval_found,
         p_value=no_correlation_test(used, found, spread),
         confidence_level=confidence,
-        level=level,
-        coefficient=named,
-        interval_method=spread.name,
         generalises_to=spread.speaks_of,
-        df=spread.df,
-        n=design.n,
         n_missing=int(np.isnan(check.array(x, "x") + check.array(y, "y")).sum()),
         missing=missing,
-        n_groups=used.n_groups,
-        n_systems=design.n_systems,
         n_skipped=int(np.isnan(correlations).sum()),
-        constant=constant,
         estimate_other=other,
         estimate_other_missing=_under_other_missing(x, y, groups, systems, rules, missing, found),
         ties_x=ties_x,
@@ -338,6 +330,8 @@ def agreement(
         levels_y=levels_y,
         warnings=warned,
         sample=_sample_shown(whole, groups, systems, keep, correlations),
+        **rules,
+        **spread.made_over(design) | {"n_groups": used.n_groups},
     )
 
 

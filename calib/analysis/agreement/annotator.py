@@ -186,6 +186,7 @@ def alternative_annotator_test(
     found = _standing(scores[keep], benches, **how)
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
+    rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
     return AltTest(
         winning_rate=found.winning_rate,
         passes=found.winning_rate >= 0.5,
@@ -193,7 +194,7 @@ def alternative_annotator_test(
         constant=said,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
-        rank_agreement=float("nan") if names else _rank_agreement(scores[keep], table),
+        rank_agreement=rank,
         verdict=_verdict(found, constant, said),
         warnings=tuple(_few_items_warnings(found.annotators)),
         annotators=found.annotators,
@@ -299,10 +300,6 @@ def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) ->
 
 
 # --- beside it --------------------------------------------------------------------------------------------------
-
-
-def _rank_agreement(judge: Floats, table: Floats) -> float:
-    return agreement(judge, np.nanmean(table, axis=1), method="spearman", interval="none").estimate
 
 
 def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:

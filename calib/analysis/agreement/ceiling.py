@@ -11,11 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.agreement import check_level
 from calib.analysis.agreement.alpha import RatersResult, mean_squares, rating_sums, rating_table
-from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient, settled, weighted_correlation
+from calib.analysis.agreement.coefficients import (
+    WithCoefficient,
+    cells_of,
+    named_coefficient,
+    settled,
+    weighted_correlation,
+)
 from calib.analysis.agreement.leave_out import leave_out
 from calib.analysis.agreement.levels import Design, condensed, design_of, estimate, members_of
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.pairs import cells_of
 from calib.analysis.agreement.spread import NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -60,28 +65,24 @@ class Ceiling(WithCoefficient, RatersResult):
     n_groups: int
     n_systems: int
 
+    @property
+    def _shown(self) -> list[tuple[str, str, float, Interval]]:
+        shown = [("ceiling", "one person against the others", self.ceiling, self.ceiling_interval)]
+        if self.judge_by_rater:
+            shown += [("judge", "judge against the same", self.judge, self.judge_interval)]
+            shown += [("difference", "difference", self.difference, self.difference_interval)]
+        return shown
+
     def _rows(self) -> list[dict[str, Any]]:
-        shown = list(zip(("ceiling", "judge", "difference"), *self._values(), strict=True))[: self._shown()]
-        return [self._row(name, value, interval, self.interval_method) for name, value, interval in shown]
-
-    def _values(self) -> tuple[tuple[float, ...], tuple[Interval, ...]]:
-        intervals = (self.ceiling_interval, self.judge_interval, self.difference_interval)
-        return (self.ceiling, self.judge, self.difference), intervals
-
-    def _shown(self) -> int:
-        return 3 if self.judge_by_rater else 1
+        return [self._row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
         return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
 
     def __str__(self) -> str:
-        words = ("one person against the others", "judge against the same", "difference")
-        parts = [
-            f"{word} {short(value)}, {bracket(interval, self.confidence_level)}"
-            for word, value, interval in zip(words, *self._values(), strict=True)
-        ]
-        return f"{self.coefficient} at level {self.level}: {'; '.join(parts[: self._shown()])} (n = {self.n})"
+        parts = [f"{words} {short(v)}, {bracket(ends, self.confidence_level)}" for _, words, v, ends in self._shown]
+        return f"{self.coefficient} at level {self.level}: {'; '.join(parts)} (n = {self.n})"
 
 
 def human_ceiling(
@@ -176,13 +177,9 @@ def human_ceiling(
         confidence_level=confidence,
         level=level,
         coefficient=named,
-        interval_method=spreads[0].name,
-        df=spreads[0].df,
-        n=int(keep.sum()),
         n_dropped=int((~keep).sum()),
         n_raters=table.shape[1],
-        n_groups=design.n_groups,
-        n_systems=design.n_systems,
+        **spreads[0].made_over(design),
     )
 
 
@@ -425,11 +422,9 @@ def disattenuated(
     keep = np.isfinite(table).all(axis=1) & np.isfinite(scores)
     design = _design_of_items(keep, groups=groups, systems=systems, level="item", coefficient="pearson")
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
-    estimates = _disattenuate(sums.sum(axis=0)[None, :], k)[0]
-    bounds = (np.inf, 1, 1)
-    spreads = _jackknife_spreads(
-        lambda units: _disattenuate(sums.sum(axis=0) - _unit_sums(sums, units), k), design, bounds
-    )
+    total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
+    estimates = _disattenuate(total[None, :], k)[0]
+    spreads = _jackknife_spreads(lambda units: _disattenuate(total - _unit_sums(sums, units), k), design, bounds)
     reason = _refusal(float(estimates[1]), float(estimates[2]), least, design.n, k)
     ends = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Disattenuated(
@@ -442,13 +437,9 @@ def disattenuated(
         reliability_interval=ends[2],
         min_reliability=least,
         confidence_level=confidence,
-        interval_method=spreads[0].name,
-        df=spreads[0].df,
-        n=design.n,
         n_dropped=len(table) - design.n,
         n_raters=k,
-        n_groups=design.n_groups,
-        n_systems=design.n_systems,
+        **spreads[0].made_over(design),
     )
 
 

@@ -8,18 +8,13 @@ of midranks, which are cumulative sums of w.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from calib.analysis.agreement.pairs import (
-    DIRECT,
-    PAIR_SUMS,
-    from_pairs,
-    pair_rows,
-    weight_by_level,
-    weighted_pair_sums,
-)
 from calib.core.check import ArgumentError, Codes, Floats, choice
 from calib.core.numeric import ratio
 
@@ -36,12 +31,29 @@ COEFFICIENTS = {
     "adjacent": "agreement within 1",
     "spa": "soft pairwise accuracy",
 }
+# the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
+# pairs not tied in x, in y, in either
+PAIR_SUMS = {
+    "kendall": ("balance", "x", "y"),
+    "kendall_a": ("balance", "x", "y"),
+    "kendall_c": ("balance",),
+    "gamma": ("balance", "both"),
+    "pairs": ("balance", "x", "y", "both"),
+}
 PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
 AGREED_WITHIN = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may be, and a last digit
 SHARES = ("pairs", *AGREED_WITHIN, "spa")  # from 0 to 1; nothing in them is "no correlation"
 OF_ONE_SAMPLE = (*PRODUCT_MOMENTS, *PAIR_SUMS, *AGREED_WITHIN)  # the others compare whole samples of systems
 
+_DIRECT = 128  # up to this many items all pairs are taken one by one
 CHUNK = 4_000_000  # numbers that a temporary array may hold
+Sums = dict[str, Floats]
+PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "balance": lambda sx, sy: sx * sy,
+    "x": lambda sx, _: np.abs(sx),
+    "y": lambda _, sy: np.abs(sy),
+    "both": lambda sx, sy: np.abs(sx * sy),
+}
 
 
 def named_coefficient(method: str, coefficient: str | None) -> str:
@@ -79,20 +91,10 @@ def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
 
 
 def weighted_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
-    """Coefficient of (x, y) under each row of multiplicities.
+    """Coefficient of (x, y), shape (n,), under each row of multiplicities, shape (B, n).
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-    weights : ndarray, shape (B, n)
-        Multiplicities, whole numbers.
-    coefficient : str
-        One of `OF_ONE_SAMPLE`.
-
-    Returns
-    -------
-    ndarray, shape (B,)
-        NaN where it is not defined, above all where x or y is constant under the weights.
+    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE`. NaN where it
+    is not defined, above all where x or y is constant under the weights.
 
     Examples
     --------
@@ -136,7 +138,7 @@ def levels_of(values: Floats) -> Codes:
     >>> levels_of(np.array([0.5, 2.0, 0.5])), levels_of(np.array([3.0, 5.0, 3.0]))
     (array([0, 1, 0]), array([0, 1, 0]))
     """
-    if len(values) > DIRECT and np.ptp(values) < DIRECT:
+    if len(values) > _DIRECT and np.ptp(values) < _DIRECT:
         whole = values.astype(np.intp)
         if (whole == values).all():
             whole -= whole.min()
@@ -184,6 +186,200 @@ def _deviations(values: Floats, w: Floats) -> Floats:
     low = np.where(w > 0, values, np.inf).min(axis=-2, keepdims=True)
     high = np.where(w > 0, values, -np.inf).max(axis=-2, keepdims=True)
     return np.where(low < high, centred, 0.0)
+
+
+# --- pairs ---
+
+
+def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
+    """A pair statistic from its sums over ordered pairs; `distinct`: levels of the side that has fewer (tau-c)."""
+    sums = {name: np.asarray(values, dtype=float) for name, values in sums.items()}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        every, balance = n * (n - 1.0), sums["balance"]
+        if coefficient == "kendall":
+            return ratio(balance, np.sqrt(sums["x"] * sums["y"]))
+        if coefficient == "kendall_a":
+            return np.where(sums["x"] * sums["y"] > 0, ratio(balance, every), np.nan)
+        if coefficient == "kendall_c":
+            return np.where(distinct > 1, ratio(balance, n**2 * (distinct - 1) / distinct), np.nan)
+        if coefficient == "gamma":
+            return ratio(balance, sums["both"])
+        tied_in_both = every - sums["x"] - sums["y"] + sums["both"]
+        return ratio((balance + sums["both"]) / 2 + tied_in_both, every)
+
+
+def weight_by_level(w: Floats, codes: Codes) -> Floats:
+    """Weight of each level, shape (levels, B)."""
+    ends = np.cumsum(np.bincount(codes))
+    members = sparse.csr_array(
+        (np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])),
+        shape=(len(ends), len(codes)),
+    )
+    return np.asarray(members @ w)
+
+
+# --- under weights ---
+
+
+def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str, ...]) -> Sums:
+    """The sums under each column of weights; tied pairs are counted by level, only the balance needs all pairs."""
+    square = w.sum(axis=0) ** 2
+    w = w.astype(exact_type(square.max(initial=0)))
+
+    def tied(codes: Codes) -> Floats:
+        return np.asarray(np.square(weight_by_level(w, codes)).sum(axis=0), dtype=float)
+
+    sums = {"balance": _balance(first, second, w)}
+    if "x" in names or "both" in names:
+        sums |= {"x": square - tied(first), "y": square - tied(second)}
+    if "both" in names:
+        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
+    return sums
+
+
+def cells_of(first: Codes, second: Codes) -> Codes:
+    """Codes of the distinct pairs of two codes."""
+    return np.asarray(np.unique(first * (second.max(initial=0) + 1) + second, return_inverse=True)[1], dtype=np.intp)
+
+
+def _balance(first: Codes, second: Codes, w: Any) -> Floats:
+    """Concordant less discordant ordered pairs under each column of weights.
+
+    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different
+    bins on both sides are counted from the table of bins; the rest, in one bin of x or in
+    one of y, are quadratic forms over the members of the bin.
+    """
+    n = len(first)
+    size = n if n <= _DIRECT else 2 * math.isqrt(n)
+    bins_x, bins_y = _bins(first, size), _bins(second, size)
+    total = _between_bins(bins_x, bins_y, w)
+    for members in _mixed_bins(bins_x, first):
+        total += _quadratic(w[members], pair_signs(first[members], w.dtype) * pair_signs(second[members], w.dtype))
+    for members in _mixed_bins(bins_y, second):
+        apart = pair_signs(first[members], w.dtype) * (bins_x[members][:, None] != bins_x[members])
+        total += _quadratic(w[members], apart * pair_signs(second[members], w.dtype))
+    return total
+
+
+def exact_type(largest: float) -> Any:
+    """The smaller type that holds whole numbers up to `largest` without rounding."""
+    return np.float32 if largest < 2**24 else np.float64
+
+
+def _bins(codes: Codes, size: int) -> Codes:
+    """Bins of neighbouring levels with about `size` items; a level that fills one has it for itself."""
+    count = np.bincount(codes)
+    large = count >= size
+    place = np.cumsum(np.where(large, 0, count)) // size
+    new = (np.diff(place) > 0) | large[1:] | large[:-1]
+    return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
+
+
+def _mixed_bins(bins: Codes, codes: Codes) -> Iterator[Codes]:
+    """The members of each bin that holds several levels."""
+    order = np.argsort(bins, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(bins[order])) + 1):
+        if (codes[members] != codes[members[0]]).any():
+            yield members
+
+
+def _between_bins(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
+    """The balance of pairs that are in different bins of both sides."""
+    shape = int(bins_x.max()) + 1, int(bins_y.max()) + 1
+    if min(shape) == 1:
+        return np.zeros(w.shape[1])
+    cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
+    table = weight_by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
+    before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
+    total = np.zeros(w.shape[1])
+    for row in table:
+        under = np.cumsum(before, axis=0)
+        total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
+        before += row
+    return total
+
+
+def pair_signs(values: Any, dtype: Any) -> Any:
+    return np.sign(values[:, None] - values[None, :]).astype(dtype)
+
+
+def _quadratic(w: Any, pairs: Any) -> Floats:
+    return np.asarray(np.einsum("ib,ib->b", w, pairs @ w))
+
+
+# --- what each item adds ----------------------------------------------------------------------------------------
+
+
+def pair_rows(first: Codes, second: Codes) -> Sums:
+    """What each item adds to the sums: its pairs with all others, shape (n,) each."""
+    n = len(first)
+    if n <= _DIRECT:
+        sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
+        return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
+    cells = cells_of(first, second)
+    same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
+    lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
+    below = _dominated(first, second)
+    # items with equal x and lower y, and the other way round
+    level_x, level_y = (_place_within(a, b) for a, b in ((first, second), (second, first)))
+    above = n - lower_x - same_x - lower_y - same_y + below + level_x + level_y + same
+    left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
+    both = below + above + left_up + right_down
+    return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+
+
+def _place_within(outer: Codes, inner: Codes) -> Codes:
+    """How many items of the same outer level have a lower inner level."""
+    key = outer * (int(inner.max()) + 1) + inner
+    ordered = np.sort(key)
+    return np.asarray(
+        np.searchsorted(ordered, key) - np.searchsorted(ordered, outer * (int(inner.max()) + 1)), dtype=np.intp
+    )
+
+
+def _dominated(first: Codes, second: Codes) -> Codes:
+    """How many items are lower in both, for each item: few cells by a table, else by splitting ranks bit by bit."""
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    if shape[0] * shape[1] <= 4 * len(first):
+        table = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+        lower = np.zeros((shape[0] + 1, shape[1] + 1), dtype=np.intp)
+        lower[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
+        return np.asarray(lower[first, second])
+    order = np.lexsort((-second, first))  # equal x in falling y, so that none of them counts for another
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.lexsort((-np.arange(len(first)), second[order]))] = np.arange(len(first))
+    out = np.empty(len(first), dtype=np.intp)
+    out[order] = _smaller_before(rank)
+    return out
+
+
+def _smaller_before(rank: Codes) -> Codes:
+    """For each element of a permutation, how many before it are smaller.
+
+    Ranks are told apart from the highest bit down. Elements with equal higher bits stand
+    together in their first order; one with the bit set comes after all those of its block
+    before it that have it not.
+    """
+    n = len(rank)
+    count, where, now = np.zeros(n, dtype=np.intp), np.arange(n), rank
+    for bit in reversed(range(max(n - 1, 1).bit_length())):
+        high = (now >> bit) & 1
+        block = (now >> (bit + 1)) << (bit + 1)  # ranks are 0..n-1: a block starts at its lowest rank
+        zeros = np.cumsum(1 - high)
+        before = zeros - np.concatenate([[0], zeros])[block]
+        count[where] += np.where(high == 1, before, 0)
+        spot = np.where(high == 1, (now >> bit << bit) + np.arange(n) - block - before, block + before - 1)
+        where, now = (_permuted(values, spot) for values in (where, now))
+    return count
+
+
+def _permuted(values: Codes, spot: Codes) -> Codes:
+    out = np.empty_like(values)
+    out[spot] = values
+    return out
+
+
+# --- means ---
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:

@@ -213,7 +213,7 @@ def compare(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
-    rules = {"level": level, "coefficient": named, "constant": constant}
+    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
     one, two, n_missing = _on_shared_items(x1, x2, y, groups, systems, missing, rules)
     one, two, n_skipped = _on_shared_groups(one, two)
     first, second = estimate(one), estimate(two)
@@ -236,24 +236,18 @@ def compare(
         first=first,
         second=second,
         names=(str(names[0]), str(names[1])),
-        level=level,
-        coefficient=named,
         test=test,
-        interval_method=spread.name,
         generalises_to=_scores_at_hand(one) if test.startswith("perm") else spread.speaks_of,
-        df=spread.df,
-        n=one.n,
         n_missing=n_missing,
-        n_groups=one.n_groups,
-        n_systems=one.n_systems,
-        n_skipped=n_skipped,
-        constant=constant,
         missing=missing,
+        n_skipped=n_skipped,
         ties_first=ties[0],
         ties_second=ties[1],
         ties_y=ties[2],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
         warnings=warned,
+        **rules,
+        **spread.made_over(one),
     )
 
 

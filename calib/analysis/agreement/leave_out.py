@@ -6,29 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from calib.analysis.agreement.coefficients import cuts, levels_of, midranks, sample_correlation, weighted_correlation
-from calib.analysis.agreement.pairs import PAIR_SUMS, PRODUCTS, Sums, from_pairs, pair_rows
+from calib.analysis.agreement.coefficients import (
+    PAIR_SUMS,
+    PRODUCTS,
+    Sums,
+    cuts,
+    from_pairs,
+    levels_of,
+    midranks,
+    pair_rows,
+    sample_correlation,
+    weighted_correlation,
+)
 from calib.core.check import Codes, Floats
 from calib.core.numeric import ratio
 
 
 def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
-    """The coefficient over all items without each unit in turn.
+    """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
     Pair sums are additive over pairs: without the unit D they are the whole less twice the
     sums of its members' rows, plus the pairs inside D. Items one by one are the case where
     there are no pairs inside. For midranks one item less moves each rank by half a sign.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-    units : ndarray of int, shape (n,)
-        0..k-1, as `calib.core.check.codes` gives them.
-    coefficient : str
-
-    Returns
-    -------
-    ndarray, shape (k,)
 
     Examples
     --------

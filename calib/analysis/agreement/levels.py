@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.coefficients import (
+    cells_of,
     cuts,
     levels_of,
     sample_correlation,
@@ -23,7 +24,6 @@ from calib.analysis.agreement.many_samples import (
     replaced_correlation,
     row_correlation,
 )
-from calib.analysis.agreement.pairs import cells_of
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -311,11 +311,10 @@ def _from_groups(design: Design) -> ByFactor:
         return None, by_group, None
     assert design.group is not None
     table = within(design, 1 - np.eye(m))
-    cells = np.unique(design.system * g + design.group)
-    count = np.bincount(cells // g * g + cells % g, minlength=m * g).reshape(m, g)
+    count = _SystemMeans.of(design).count
     if design.constant == "zero":
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
-    system, group = cells // g, cells % g
+    system, group = np.nonzero(count)
     return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
 
 
@@ -409,21 +408,13 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
     table = within(design)[None] if systems is None else within(design, systems)
     there = np.isfinite(table)
     if design.constant == "zero":
-        there = np.ones_like(table, dtype=bool) if systems is None else _inhabited(design, systems)
+        there = np.ones_like(table, dtype=bool) if systems is None else systems @ _SystemMeans.of(design).count > 0
     table = np.where(there, np.nan_to_num(table), 0.0)
     if groups is None:
         return ratio(table.sum(axis=1), there.sum(axis=1))
     if systems is None:
         return ratio(groups @ table[0], groups @ there[0].astype(float))
     return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
-
-
-def _inhabited(design: Design, systems: Floats) -> NDArray[np.bool_]:
-    assert design.system is not None
-    assert design.group is not None
-    count = np.zeros((design.n_systems, design.n_groups))
-    np.add.at(count, (design.system, design.group), 1)
-    return np.asarray(systems @ count > 0)
 
 
 def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:

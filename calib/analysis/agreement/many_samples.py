@@ -5,29 +5,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, cuts, moment_statistic, product_moment
-from calib.analysis.agreement.pairs import PAIR_SUMS, PRODUCTS, Sums, exact_type, from_pairs, pair_signs
+from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
+    CHUNK,
+    PAIR_SUMS,
+    PRODUCTS,
+    Sums,
+    cuts,
+    exact_type,
+    from_pairs,
+    moment_statistic,
+    pair_signs,
+    product_moment,
+)
 from calib.core.check import Codes, Floats
 
 _CACHE = 16_000  # numbers that stay near the processor
 
 
 def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | None = None) -> Floats:
-    """Coefficient of each row of x with the same row of y.
+    """Coefficient of each row of x with the same row of y, shape (B, m), and under multiplicities of the same shape.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (B, m)
-        NaN only where the weight is 0.
-    coefficient : str
-        One of `OF_ONE_SAMPLE`.
-    weights : ndarray, shape (B, m), optional
-        Multiplicities. Default: 1.
-
-    Returns
-    -------
-    ndarray, shape (B,)
-        NaN where a row is constant.
+    NaN where a row is constant; x and y may be NaN only where the weight is 0.
 
     Examples
     --------
@@ -60,20 +59,10 @@ def _row_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> F
 
 
 def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
-    """The coefficient of (x, y) with one pair replaced at a time.
+    """The coefficient of (x, y) with one pair replaced at a time, shape (B,).
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (m,)
-    place : ndarray of int, shape (B,)
-        Which pair is replaced.
-    new : tuple of ndarray, each shape (B,)
-        By which; NaN: the pair is left out.
-    coefficient : str
-
-    Returns
-    -------
-    ndarray, shape (B,)
+    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is
+    left out.
 
     Examples
     --------
@@ -119,17 +108,8 @@ def _moved_ranks(signs: Floats, fresh: Floats, place: Codes) -> Floats:
 def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (m, g)
-        NaN where there is no pair.
-    weights : ndarray, shape (B, m)
-        One set of multiplicities for all columns.
-    coefficient : str
-
-    Returns
-    -------
-    ndarray, shape (B, g)
+    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all
+    columns. The coefficients have shape (B, g).
 
     Examples
     --------

@@ -68,22 +68,16 @@ def reliability(
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
-    Parameters are those of `krippendorff_alpha`, `icc`, `human_ceiling` and `disattenuated`.
-    The frame has one row per quantity; the items differ where ratings are missing, so each
-    row has its own `n`, and says how its interval was made.
+    That is `krippendorff_alpha`, `icc`, `human_ceiling` and `disattenuated`. The frame has
+    one row per quantity; the items differ where ratings are missing, so each row has its
+    own `n`, and says how its interval was made.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
     judge : array_like, shape (n_items,), optional
-    metric : {"interval", "nominal", "ordinal", "ratio"}, default "interval"
-    groups, systems : sequence, shape (n_items,), optional
-    level : {"item", "group", "system"}, default "item"
-    method : str, default "spearman"
-    min_reliability : float, default 0.7
-    confidence_level : float, default 0.95
-    coefficient : str, optional
-        The same as `method` under its own name; wins.
+    metric, groups, systems, level, method, coefficient, min_reliability, confidence_level
+        As for the four functions.
 
     Returns
     -------

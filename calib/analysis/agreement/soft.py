@@ -22,18 +22,9 @@ _MOST_GROUPS = 10  # groups up to which all signs are gone through
 
 
 def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: Floats | None = None) -> float:
-    """Soft pairwise accuracy of mean scores by system and group, NaN where there are none.
+    """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (systems, groups)
-    groups, systems : ndarray, optional
-        Multiplicities, shapes (groups,) and (systems,).
-
-    Returns
-    -------
-    float
-        NaN with fewer than two systems.
+    `groups` and `systems` are multiplicities; NaN with fewer than two systems.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -34,6 +35,11 @@ class Spread:
     bounds: tuple[float, float] = (-1.0, 1.0)
     resamples: Floats | None = None
 
+    def made_over(self, design: Design) -> dict[str, Any]:
+        """What a result says of the interval and of the design that it goes over."""
+        made: dict[str, Any] = {"interval_method": self.name, "df": self.df, "n": design.n}
+        return made | {"n_groups": design.n_groups, "n_systems": design.n_systems}
+
     def interval(self, estimate: float, confidence_level: float) -> Interval:
         """The interval around an estimate; NaN where no spread among the units says anything about others."""
         if self.resamples is not None:
@@ -43,20 +49,16 @@ class Spread:
             return Interval(*(float(end) for end in np.quantile(self.resamples, [tail, 1 - tail])))
         if self._says_nothing(estimate):
             return NO_INTERVAL
-        return self.ends(estimate, float(stats.t.ppf((1 + confidence_level) / 2, self.df)))
-
-    def _says_nothing(self, estimate: float) -> bool:
-        return not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
-
-    def ends(self, estimate: float, t: float) -> Interval:
-        """The estimate less and plus t standard errors, on its scale."""
-        half = t * self.std_error
+        half = float(stats.t.ppf((1 + confidence_level) / 2, self.df)) * self.std_error
         if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
             centre, half = np.arctanh(estimate), half / (1 - estimate**2)
             return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
         low, high = self.bounds
         return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
+
+    def _says_nothing(self, estimate: float) -> bool:
+        return not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
 
     def p_value(self, estimate: float) -> float:
         """Of the test of 0 that the interval is made of."""

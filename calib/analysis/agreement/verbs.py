@@ -112,7 +112,7 @@ def _of_convention(convention: str | None, rules: dict[str, Any]) -> tuple[dict[
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
     both = pair.both
-    design = _factors_at_level(both, rules["level"])
+    design = _factors_at(both, rules["level"])
     if rules["missing"] not in ("drop", "zero"):
         raise ArgumentError("missing", "must be one of 'drop', 'zero'", f"got {rules['missing']!r}")
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
@@ -135,7 +135,7 @@ def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
     return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
 
 
-def _factors_at_level(frame: pd.DataFrame, level: str) -> dict[str, Any]:
+def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
@@ -202,9 +202,7 @@ def compare(
     labels, results = [], []
     for judges, name, against, frame in _pairs_of_judges(scores_a, scores_b, human):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
-        result = stats.compare(
-            both["a"], both["b"], both["y"], names=judges, **_factors_at_level(both, level), **options
-        )
+        result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         results.append(result)
         who = {key: value for key, value in name.items() if key != "against"}
         labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
@@ -259,12 +257,8 @@ def rank_judges(
     ['simulated-1', 'simulated-2']
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
-    options |= {
-        "constant": constant,
-        "correction": correction,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-    }
+    options |= {"constant": constant, "correction": correction}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores, human):
@@ -275,7 +269,7 @@ def rank_judges(
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
-        results.append(stats.rank_judges(judges, frame["y"], **_factors_at_level(frame, level), **options))
+        results.append(stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options))
         labels.append({"criterion": criterion, "against": against})
     return Results(tuple(labels), tuple(results))
 
@@ -461,7 +455,7 @@ def _panels(
             yield (
                 label | {"n_unmatched": 0},
                 table.to_numpy(),
-                _factors_at_level(_factors_of_items(rows, table.index), level),
+                _factors_at(_factors_of(rows, table.index), level),
                 None,
             )
             continue
@@ -472,7 +466,7 @@ def _panels(
             yield (
                 who | label | {"n_unmatched": len(table) - len(items)},
                 table.loc[items].to_numpy(),
-                _factors_at_level(_factors_of_items(pd.concat([rows, mine]), items), level),
+                _factors_at(_factors_of(pd.concat([rows, mine]), items), level),
                 judge.reindex(items).to_numpy(),
             )
     if not found:
@@ -490,7 +484,7 @@ def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
 
 
-def _factors_of_items(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+def _factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     """Group and system of the items, from whichever row has them."""
     names = [name for name in ("group", "system") if name in rows]
     plain = rows[["item", *names]].astype(object)
