@@ -299,23 +299,22 @@ def agreement(
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
-    whole, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
+    given = rules | {"groups": groups, "systems": systems}
+    whole, keep = design_of(x, y, missing=missing, **given)
     design = condensed(whole)
-    check_level(design)
+    check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
     found = average(correlations, constant) if level == "group" else estimate(design)
     used = informative(design, correlations)
     spread, warned = _agreement_spread(used, found, interval, n_resamples, rng)
-    interval_found = spread.interval(found, confidence)
-    warned += _cautions(
-        design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(interval_found.low))
-    )
+    ends = spread.interval(found, confidence)
+    warned += _cautions(design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(ends.low)))
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
     ties_x, ties_y, levels_x, levels_y = tie_rates(design)
     return Agreement(
         estimate=found,
         std_error=spread.std_error,
-        interval=interval_found,
+        interval=ends,
         p_value=no_correlation_test(used, found, spread),
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
@@ -323,7 +322,7 @@ def agreement(
         missing=missing,
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
-        estimate_other_missing=_under_other_missing(x, y, groups, systems, rules, missing, found),
+        estimate_other_missing=_under_other_missing(x, y, given, missing, found),
         ties_x=ties_x,
         ties_y=ties_y,
         levels_x=levels_x,
@@ -343,14 +342,14 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def check_level(design: Design) -> None:
+def check_level(design: Design, argument: str) -> None:
     """Refuse a coefficient at a level where it has no meaning."""
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ArgumentError("method", "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
+        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
     if design.coefficient in AGREED_WITHIN and design.level == "system":
         given = "got level 'system', that of means"
-        raise ArgumentError("method", f"{design.coefficient!r} compares single scores", given)
+        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
 
 
 def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
@@ -378,19 +377,11 @@ def informative(design: Design, correlations: Floats) -> Design:
     return design.only(np.isfinite(correlations)[design.group])
 
 
-def _under_other_missing(
-    x: ArrayLike,
-    y: ArrayLike,
-    groups: Labels | None,
-    systems: Labels | None,
-    rules: dict[str, str],
-    missing: str,
-    found: float,
-) -> float:
+def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], missing: str, found: float) -> float:
     if not np.isnan(check.array(x, "x")).any():
         return found
     other = "drop" if missing == "zero" else "zero"
-    return estimate(condensed(design_of(x, y, groups=groups, systems=systems, missing=other, **rules)[0]))
+    return estimate(condensed(design_of(x, y, missing=other, **given)[0]))
 
 
 def _constant_groups(values: Floats, design: Design) -> int:
@@ -426,7 +417,7 @@ def _sample_shown(
     return Sample(design.x, design.y, group, system, dict(zip(names, correlations.tolist(), strict=False)))
 
 
-# --- the interval ---
+# --- the interval -----------------------------------------------------------------------------------------------
 
 
 def _agreement_spread(

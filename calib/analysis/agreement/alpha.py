@@ -186,11 +186,10 @@ def krippendorff_alpha(
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
     drawn = interval == "bootstrap"
     resampled = _resampled_alphas(units, alpha_of, n_resamples, np.random.default_rng(rng)) if drawn else np.empty(0)
+    spread = _alpha_percentiles(resampled) if drawn else _alpha_jackknife(units, alpha_of)
     return Alpha(
         estimate=estimate,
-        interval=_percentiles(resampled, confidence)
-        if drawn
-        else _alpha_jackknife(units, alpha_of).interval(estimate, confidence),
+        interval=spread.interval(estimate, confidence),
         confidence_level=confidence,
         metric=metric,
         interval_method=f"{'item' if group is None else 'group'} {interval}",
@@ -305,12 +304,10 @@ def _resampled_alphas(units: sparse.csr_array, statistic: Totals, n_resamples: i
     return np.concatenate([statistic((totals_of @ w.T).T) for w in weights])
 
 
-def _percentiles(resampled: Floats, confidence_level: float) -> Interval:
+def _alpha_percentiles(resampled: Floats) -> Spread:
     defined = resampled[np.isfinite(resampled)]
-    if not len(defined) or np.ptp(defined) < 1e-12:
-        return NO_INTERVAL  # no spread among the units says nothing about others
-    low, high = np.quantile(defined, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
-    return Interval(float(low), float(high))
+    varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
+    return Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
 
 
 # --- intraclass correlations ------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def alternative_annotator_test(
         constant_advantage=constant.advantage,
         rank_agreement=rank,
         verdict=_verdict(found, constant, said),
-        warnings=tuple(_few_items_warnings(found.annotators)),
+        warnings=_few_items_warnings(found.annotators),
         annotators=found.annotators,
         epsilon=float(epsilon),
         q=float(q),
@@ -321,9 +321,9 @@ def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:
     )
 
 
-def _few_items_warnings(annotators: tuple[ExcludedAnnotator, ...]) -> list[str]:
-    few = [annotator for annotator in annotators if annotator.n < _FEW_ITEMS]
-    return [
+def _few_items_warnings(annotators: tuple[ExcludedAnnotator, ...]) -> tuple[str, ...]:
+    return tuple(
         f"annotator {one.annotator} has {one.n} items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
-        for one in few
-    ]
+        for one in annotators
+        if one.n < _FEW_ITEMS
+    )

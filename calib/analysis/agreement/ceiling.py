@@ -150,14 +150,16 @@ def human_ceiling(
     scores = None if judge is None else check.array(judge, "judge", ndim=1)
     named = named_coefficient(method, coefficient)
     confidence = check.probability(confidence_level, "confidence_level")
+    argument = "method" if coefficient is None else "coefficient"
     if named == "spa":
         raise ArgumentError(
-            "method", "must not be 'spa', which compares whole samples of systems, not one score of each"
+            argument, "must not be 'spa', which compares whole samples of systems, not one score of each"
         )
     keep = np.isfinite(table).sum(axis=1) > 1
     if scores is not None:
         keep &= np.isfinite(scores)
-    design = _design_of_items(keep, groups=groups, systems=systems, level=level, coefficient=named)
+    design = _design_of_items(keep, groups, systems, level=level, coefficient=named)
+    check_level(design, argument)
     pairs = _against_others(table[keep], None if scores is None else scores[keep], design)
     values = np.array([pair.estimate() for pair in pairs]).reshape(-1, table.shape[1])
     used = np.isfinite(values[0])  # raters
@@ -273,15 +275,10 @@ def _ceiling_row(parts: Floats) -> Floats:
 # --- the jackknife over a design --------------------------------------------------------------------------------
 
 
-def _design_of_items(
-    keep: NDArray[np.bool_], *, groups: Labels | None, systems: Labels | None, level: str, coefficient: str
-) -> Design:
+def _design_of_items(keep: NDArray[np.bool_], groups: Labels | None, systems: Labels | None, **rules: str) -> Design:
     """The design of the items in use, without scores."""
     blank = np.where(keep, 0.0, np.nan)
-    rules = {"level": level, "coefficient": coefficient, "constant": "skip"}
-    design, _ = design_of(blank, blank, groups=groups, systems=systems, **rules)
-    check_level(design)
-    return design
+    return design_of(blank, blank, groups=groups, systems=systems, constant="skip", **rules)[0]
 
 
 def _jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bounds: Sequence[float]) -> list[Spread]:
@@ -420,7 +417,7 @@ def disattenuated(
     least = check.probability(min_reliability, "min_reliability")
     confidence = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).all(axis=1) & np.isfinite(scores)
-    design = _design_of_items(keep, groups=groups, systems=systems, level="item", coefficient="pearson")
+    design = _design_of_items(keep, groups, systems, level="item", coefficient="pearson")
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
     total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
     estimates = _disattenuate(total[None, :], k)[0]

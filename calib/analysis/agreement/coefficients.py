@@ -188,7 +188,7 @@ def _deviations(values: Floats, w: Floats) -> Floats:
     return np.where(low < high, centred, 0.0)
 
 
-# --- pairs ---
+# --- pairs ------------------------------------------------------------------------------------------------------
 
 
 def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
@@ -218,7 +218,7 @@ def weight_by_level(w: Floats, codes: Codes) -> Floats:
     return np.asarray(members @ w)
 
 
-# --- under weights ---
+# --- under weights ----------------------------------------------------------------------------------------------
 
 
 def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str, ...]) -> Sums:
@@ -379,7 +379,7 @@ def _permuted(values: Codes, spot: Codes) -> Codes:
     return out
 
 
-# --- means ---
+# --- means ------------------------------------------------------------------------------------------------------
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:

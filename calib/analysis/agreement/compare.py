@@ -24,7 +24,7 @@ from calib.analysis.agreement.levels import (
     design_of,
     estimate,
     exchanged,
-    group_and_system_weights,
+    factor_weights,
     left_out,
     resamples_at_once,
     under,
@@ -214,7 +214,8 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
-    one, two, n_missing = _on_shared_items(x1, x2, y, groups, systems, missing, rules)
+    one, two, n_missing = _on_shared_items(x1, x2, y, missing, rules | {"groups": groups, "systems": systems})
+    check_level(one, "method" if coefficient is None else "coefficient")
     one, two, n_skipped = _on_shared_groups(one, two)
     first, second = estimate(one), estimate(two)
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
@@ -252,23 +253,16 @@ def compare(
 
 
 def _on_shared_items(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    y: ArrayLike,
-    groups: Labels | None,
-    systems: Labels | None,
-    missing: str,
-    rules: dict[str, str],
+    x1: ArrayLike, x2: ArrayLike, y: ArrayLike, missing: str, given: dict[str, Any]
 ) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored."""
     a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
-    check.same_length(x1=a, x2=b, y=c, groups=groups, systems=systems)
+    check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
     n_missing = int((~np.isfinite(a + b + c)).sum())
     if missing == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
     there = np.where(np.isfinite(a + b), c, np.nan)
-    one, two = (design_of(v, there, groups=groups, systems=systems, **rules)[0] for v in (a, b))
-    check_level(one)
+    one, two = (design_of(v, there, **given)[0] for v in (a, b))
     return one, two, n_missing
 
 
@@ -307,11 +301,8 @@ def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
     if test != "williams":
         return ()
     if (design.level, design.coefficient) != ("item", "pearson"):
-        raise ArgumentError(
-            "test",
-            "'williams' must go with level 'item' and method 'pearson'",
-            f"got {design.level!r} and {design.coefficient!r}",
-        )
+        given = f"got {design.level!r} and {design.coefficient!r}"
+        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", given)
     return ("Williams's test takes items as independent, but groups or systems repeat",) if design.repeats else ()
 
 
@@ -408,7 +399,7 @@ def _bootstrap_test(
     if test == "boot-items":
         one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
         factors = ("groups",)
-    weights = group_and_system_weights(one, factors, n_resamples, rng)
+    weights = factor_weights(one, factors, n_resamples, rng)
     differences = np.concatenate([under(one, *w) - under(two, *w) for w in weights])
     differences[np.abs(differences) < _ROUNDING] = 0.0
     spread, warned = percentile_spread(differences, test)

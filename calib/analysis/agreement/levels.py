@@ -202,9 +202,8 @@ class _SystemMeans:
         shape = design.n_systems, max(design.n_groups, 1)
         cell, size = design.system * shape[1] + group, shape[0] * shape[1]
         # less a mean, so that a large common offset does not eat the digits of the means; kappa compares the two
-        zero = [
-            v.mean() if len(v) else 0.0 for v in (design.x, design.x if design.coefficient == "kappa" else design.y)
-        ]
+        sides = design.x, design.x if design.coefficient == "kappa" else design.y
+        zero = [v.mean() if len(v) else 0.0 for v in sides]
         x, y = design.x - zero[0], design.y - zero[1]
         sums = [np.bincount(cell, v, size).reshape(shape).astype(float) for v in (x, y, np.ones_like(x))]
         # the rounding of scores far from 0 is that of their distance from it
@@ -350,22 +349,19 @@ def _from_systems(design: Design) -> ByFactor:
 
 # --- resamples --------------------------------------------------------------------------------------------------
 
-Resamples = tuple[Floats | None, Floats | None]
-
 
 def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
     """Estimates of bootstrap resamples of "groups", "systems", both, or "items"."""
     if "items" in factors:
         return _resampled_items(design, n_resamples, rng)
-    return np.concatenate(
-        [under(design, *drawn) for drawn in group_and_system_weights(design, factors, n_resamples, rng)]
-    )
+    weights = factor_weights(design, factors, n_resamples, rng)
+    return np.concatenate([under(design, *drawn) for drawn in weights])
 
 
-def group_and_system_weights(
+def factor_weights(
     design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator
-) -> Iterator[Resamples]:
-    """Resamples of the groups (B, groups) and of the systems (B, systems), so many at a time as memory allows.
+) -> Iterator[tuple[Floats | None, Floats | None]]:
+    """Multiplicities of the groups (B, groups) and of the systems (B, systems), so many at a time as memory allows.
 
     Each factor has its own stream, so that the size of the parts changes no number.
     """
@@ -373,9 +369,7 @@ def group_and_system_weights(
     sizes = {"groups": design.n_groups, "systems": design.n_systems}
     width = {"item": len(design.x), "group": design.n_groups, "system": design.n_systems}[design.level]
     for size in resamples_at_once(n_resamples, width):
-        groups, systems = (
-            multiplicities(sizes[name], size, streams[name]) if name in factors else None for name in sizes
-        )
+        groups, systems = (multiplicities(k, size, streams[f]) if f in factors else None for f, k in sizes.items())
         yield groups, systems
 
 

@@ -88,18 +88,15 @@ def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[s
 
 def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
-    for name, codes in (("groups", design.group), ("systems", design.system)):
+    factors = {"groups": (design.group, design.n_groups), "systems": (design.system, design.n_systems)}
+    for name, (codes, _) in factors.items():
         if name in BOOTSTRAPS[interval][0] and codes is None:
             raise ArgumentError(name, f"must be given for {interval!r}", "got None")
     if interval != "boot-items":
         return ()
     if design.level != "item":
         raise ArgumentError(argument, "'boot-items' must go with level 'item'", f"got {design.level!r}")
-    repeated = [
-        name
-        for name, codes, k in (("groups", design.group, design.n_groups), ("systems", design.system, design.n_systems))
-        if codes is not None and k < len(codes)
-    ]
+    repeated = [name for name, (codes, k) in factors.items() if codes is not None and k < len(codes)]
     if not repeated:
         return ()
     return (f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short",)
