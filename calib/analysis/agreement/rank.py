@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.agreement import LEVEL_WORDS, Agreement, agreement
-from calib.analysis.agreement.coefficients import COEFFICIENTS, WithCoefficient, named_coefficient
+from calib.analysis.agreement.coefficients import COEFFICIENTS, WithCoefficient
 from calib.analysis.agreement.compare import Comparison, compare
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -177,9 +177,9 @@ def rank_judges(
         raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
-    named = named_coefficient(method, coefficient)
-    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "coefficient": named}
-    rules |= {"constant": constant, "missing": missing, "confidence_level": confidence_level}
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
+    rules |= {"coefficient": coefficient, "constant": constant, "missing": missing}
+    rules["confidence_level"] = confidence_level
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
@@ -205,7 +205,7 @@ def rank_judges(
         n_missing=n_missing,
         correction=correction,
         level=level,
-        coefficient=named,
+        coefficient=pairs[0].coefficient,
         test=pairs[0].test,
         confidence_level=confidence_level,
         warnings=tuple(dict.fromkeys([*warned, *(text for pair in pairs for text in pair.warnings)])),
