@@ -184,9 +184,12 @@ def krippendorff_alpha(
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums if group is None else _sum_within(sums, group)
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
-    drawn = interval == "bootstrap"
-    resampled = _resampled_alphas(units, alpha_of, n_resamples, np.random.default_rng(rng)) if drawn else np.empty(0)
-    spread = _alpha_percentiles(resampled) if drawn else _alpha_jackknife(units, alpha_of)
+    resampled = np.empty(0)
+    if interval == "bootstrap":
+        resampled = _resampled_alphas(units, alpha_of, n_resamples, np.random.default_rng(rng))
+        spread = _alpha_percentiles(resampled)
+    else:
+        spread = _alpha_jackknife(units, alpha_of)
     return Alpha(
         estimate=estimate,
         interval=spread.interval(estimate, confidence),

@@ -150,9 +150,9 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
     """Pearson, kappa and the shares, along the axis before the last, of values and weights that broadcast."""
     n = w.sum(axis=-2)
     if coefficient in AGREED_WITHIN:
-        return ratio((w * (np.abs(x - y) <= AGREED_WITHIN[coefficient])).sum(axis=-2), n)
+        return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
-    return product_moment(_deviations(x, w), _deviations(y, w), w, shift=shift)
+    return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
@@ -178,11 +178,11 @@ def midranks(values: Floats, w: Floats) -> Floats:
     return np.asarray((upper - share / 2 - upper[-1] / 2)[codes])
 
 
-def _deviations(values: Floats, w: Floats) -> Floats:
+def _deviations(values: Floats, w: Floats, n: Floats) -> Floats:
     """0 where the weighted values do not differ: rounding dust of a constant must not pass for variance."""
     values = values - values.mean(axis=-2, keepdims=True)  # keeps that of a large common offset out of the sums
     with np.errstate(invalid="ignore"):
-        centred = values - (values * w).sum(axis=-2, keepdims=True) / w.sum(axis=-2, keepdims=True)
+        centred = values - ((values * w).sum(axis=-2) / n)[..., None, :]
     low = np.where(w > 0, values, np.inf).min(axis=-2, keepdims=True)
     high = np.where(w > 0, values, -np.inf).max(axis=-2, keepdims=True)
     return np.where(low < high, centred, 0.0)

@@ -240,7 +240,7 @@ def system_means(design: Design) -> tuple[Floats, Floats]:
 
 def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
     """The correlation of the means under weights of the groups (B, groups) and of the systems (B, systems)."""
-    w = np.ones((1, means.x.shape[1])) if weights is None else weights
+    w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
     if means.design.coefficient == "spa":
         every = [None] * len(w) if systems is None else list(systems)
         return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
@@ -329,8 +329,8 @@ def _from_systems(design: Design) -> ByFactor:
         return soft_leave_out(*means.cells)
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
-    m, g = means.count.shape
-    by_system = _of_means(means, np.ones((m, g)), 1 - np.eye(m)) if m > 1 else None
+    m = design.n_systems
+    by_system = _of_means(means, None, 1 - np.eye(m)) if m > 1 else None
     less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
     by_group = means.correlation(less_x, less_y, count)
     system, group = np.nonzero(means.count)
@@ -355,7 +355,7 @@ def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.
     if "items" in factors:
         return _resampled_items(design, n_resamples, rng)
     weights = factor_weights(design, factors, n_resamples, rng)
-    return np.concatenate([under(design, *drawn) for drawn in weights])
+    return np.concatenate([under(design, *part) for part in weights])
 
 
 def factor_weights(
@@ -412,18 +412,14 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
 
 
 def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
-    means = _SystemMeans.of(design)
-    if groups is None:
-        assert systems is not None
-        groups = np.ones((len(systems), means.x.shape[1]))
-    return _of_means(means, groups, systems)
+    return _of_means(_SystemMeans.of(design), groups, systems)
 
 
 def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Whole items, each for itself; equal pairs are drawn together."""
     if design.count is not None:
-        drawn = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
-        return weighted_correlation(design.x, design.y, drawn, design.coefficient)
+        weights = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
+        return weighted_correlation(design.x, design.y, weights, design.coefficient)
     parts = (multiplicities(len(design.x), size, rng) for size in resamples_at_once(n_resamples, len(design.x)))
     return np.concatenate([weighted_correlation(design.x, design.y, w, design.coefficient) for w in parts])
 

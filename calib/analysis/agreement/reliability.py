@@ -95,11 +95,10 @@ def reliability(
     3 raters, 5 items: alpha 0.8232, ICC(C,k) 0.9364, one person against the others 0.9228
     """
     design: dict[str, Any] = {"groups": groups, "systems": systems, "confidence_level": confidence_level}
-    cl: dict[str, Any] = {"confidence_level": confidence_level}
-    least: dict[str, Any] = {"min_reliability": check.probability(min_reliability, "min_reliability")}
+    least = check.probability(min_reliability, "min_reliability")
     return Reliability(
-        alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, **cl),
-        icc=icc(ratings, **cl),
+        alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
+        icc=icc(ratings, confidence_level=confidence_level),
         ceiling=human_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
-        disattenuated=None if judge is None else disattenuated(judge, ratings, **least, **design),
+        disattenuated=None if judge is None else disattenuated(judge, ratings, min_reliability=least, **design),
     )
