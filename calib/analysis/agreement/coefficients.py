@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from calib.core.check import ArgumentError, Codes, Floats, choice
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 COEFFICIENTS = {
     "spearman": "Spearman rho",
@@ -304,7 +304,7 @@ def pair_signs(values: Any, dtype: Any) -> Any:
 
 
 def _quadratic(w: Any, pairs: Any) -> Floats:
-    return np.asarray(np.einsum("ib,ib->b", w, pairs @ w))
+    return np.asarray(np.einsum("ib,ib->b", w, matrix_product(pairs, w)))
 
 
 # --- what each item adds ----------------------------------------------------------------------------------------

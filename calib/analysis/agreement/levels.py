@@ -27,7 +27,7 @@ from calib.analysis.agreement.many_samples import (
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import ratio, recoded, row_means
+from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
 LEVELS = ("item", "group", "system")
 _FEW_CELLS = 2000  # cells of a contingency table that stand for the items
@@ -244,7 +244,7 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
     if means.design.coefficient == "spa":
         every = [None] * len(w) if systems is None else list(systems)
         return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
-    x, y, count = (w @ v.T for v in (means.x, means.y, means.count))
+    x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
     return means.correlation(x, y, count, systems)
 
 
@@ -402,12 +402,16 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
     table = within(design)[None] if systems is None else within(design, systems)
     there = np.isfinite(table)
     if design.constant == "zero":
-        there = np.ones_like(table, dtype=bool) if systems is None else systems @ _SystemMeans.of(design).count > 0
+        there = (
+            np.ones_like(table, dtype=bool)
+            if systems is None
+            else matrix_product(systems, _SystemMeans.of(design).count) > 0
+        )
     table = np.where(there, np.nan_to_num(table), 0.0)
     if groups is None:
         return ratio(table.sum(axis=1), there.sum(axis=1))
     if systems is None:
-        return ratio(groups @ table[0], groups @ there[0].astype(float))
+        return ratio(*(matrix_product(groups, part) for part in (table[0], there[0].astype(float))))
     return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
 
 
@@ -463,6 +467,6 @@ def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) 
     count = np.bincount(first.system).astype(float)
     member = np.zeros((len(first.x), first.n_systems))
     member[np.arange(len(first.x)), first.system] = second.x - first.x
-    total = means.x.sum(axis=1) + masks @ member
+    total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
     return row_correlation(*means.settled(total / count, y), first.coefficient)

@@ -19,6 +19,7 @@ from calib.analysis.agreement.coefficients import (
     product_moment,
 )
 from calib.core.check import Codes, Floats
+from calib.core.numeric import matrix_product
 
 _CACHE = 16_000  # numbers that stay near the processor
 
@@ -144,7 +145,7 @@ def _column_moments(x: Floats, y: Floats, weights: Floats, coefficient: str) -> 
 def _column_midranks(values: Floats, w: Floats) -> Floats:
     """Half the sums of signs; 0 where there is no pair."""
     signs = np.nan_to_num(np.sign(values.T[:, :, None] - values.T[:, None, :])).astype(w.dtype)
-    return np.asarray(signs @ w / 2)
+    return np.asarray(matrix_product(signs.reshape(-1, len(w)), w)).reshape(*signs.shape[:2], -1) / 2
 
 
 def _column_pairs(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
@@ -158,9 +159,10 @@ def _column_pairs(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Fl
     for cut in cuts(len(weights), len(first), max(_CACHE, 64 * len(first))):
         part = weights[cut].astype(dtype)
         both = part[:, first] * part[:, second]
-        sums = {name: 2.0 * (both @ signs) for name, signs in pairs.items()}
+        sums = {name: 2.0 * matrix_product(both, signs) for name, signs in pairs.items()}
         distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if coefficient == "kendall_c" else None
-        parts.append(from_pairs(coefficient, sums, part.astype(float) @ np.isfinite(x), distinct))
+        n = matrix_product(part.astype(float), np.isfinite(x).astype(float))
+        parts.append(from_pairs(coefficient, sums, n, distinct))
     return np.concatenate(parts)
 
 
@@ -192,5 +194,5 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
         form = PRODUCTS[name](sx, sy)
         neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
         linear = 2 * (one - neither).sum(axis=1)
-        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, z @ (neither - one - one.T + both) + linear)
+        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
     return from_pairs(coefficient, sums, float(n), None)

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from calib.core.check import Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 _FLIPS = 1000
 _MOST_GROUPS = 10  # groups up to which all signs are gone through
@@ -38,7 +38,7 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
     weight = _pair_weights(np.ones(len(x)) if systems is None else systems)
     n = len(x) if systems is None else systems.sum()
-    return float(1 - ratio(weight @ apart, n * (n - 1) / 2))
+    return float(1 - ratio(matrix_product(weight, apart), n * (n - 1) / 2))
 
 
 def _pair_weights(systems: Floats) -> Floats:
@@ -61,7 +61,9 @@ def _sign_flips(n_groups: int) -> Floats:
 
 def _permutation_p_values(values: Floats) -> Floats:
     apart = _system_differences(values)
-    return _share_above(_sign_flips(values.shape[1]) @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1))
+    return _share_above(
+        matrix_product(_sign_flips(values.shape[1]), apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    )
 
 
 def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
@@ -76,15 +78,15 @@ def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
     less = np.abs(_p_values_without_groups(x) - _p_values_without_groups(y))  # (groups, pairs)
     member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
-    by_system = 1 - ratio((1 - member) @ apart, (1 - member).sum(axis=1))
-    by_cell = 1 - (apart.sum() + member @ (less - apart).T) / len(apart)
+    by_system = 1 - ratio(matrix_product(1 - member, apart), (1 - member).sum(axis=1))
+    by_cell = 1 - (apart.sum() + matrix_product(member, (less - apart).T)) / len(apart)
     return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]
 
 
 def _p_values_without_groups(values: Floats) -> Floats:
     """P-values without each group, shape (groups, pairs)."""
     apart, signs = _system_differences(values), _sign_flips(values.shape[1])
-    flipped, seen, size = signs @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     return np.array(
         [_share_above(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
     )
