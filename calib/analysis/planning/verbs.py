@@ -316,10 +316,7 @@ def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str,
         return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
     if variance is None and x.shape[2] < 2:
         raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
-    if variance is not None:
-        one = stats.exact_components(x[:, 0], variance[:, 0])
-    else:
-        one = stats.variance_components(x[:, 0])
+    one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
     draws = _whole_draws(one.n_draws)
     return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
 
