@@ -12,8 +12,9 @@ import pandas as pd
 from calib import stats
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError, TableError
-from calib.tables.door import slices
-from calib.tables.pairs import WHO, Pair, labels_in, pairs_of, ready, seen
+from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
+from calib.tables.gold import with_warnings
+from calib.tables.pairs import Pair, labels_in, pairs_of
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -85,7 +86,7 @@ def agreement(
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for pair in pairs_of(scores, human):
+    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         for rule in _of_convention(convention, rules):
             results.append(_agreement_of_pair(pair, rule, options))
             name = {} if convention is None else {"convention": convention}
@@ -119,7 +120,9 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
-    found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    with in_the_names_of(pair.label, x="scores", y="human"):
+        found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    found = with_warnings(found, pair.warnings)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
         return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
@@ -201,11 +204,12 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for judges, name, against, frame in _pairs_of_judges(scores_a, scores_b, human):
+    for judges, name, against, frame in _pairs_of_judges(*_three(scores_a, scores_b, human)):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
-        result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        results.append(result)
         who = {key: value for key, value in name.items() if key != "against"}
+        with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
+            result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
+        results.append(result)
         labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
     return Results(tuple(labels), tuple(results))
 
@@ -262,7 +266,7 @@ def rank_judges(
     options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     found: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs_of(scores, human):
+    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     labels, results = [], []
     for (criterion, against), pairs in found.items():
@@ -270,13 +274,15 @@ def rank_judges(
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
-        results.append(stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options))
-        labels.append({"criterion": criterion, "against": against})
+        label = {"criterion": criterion, "against": against}
+        with in_the_names_of(label, judges="scores", y="human"):
+            results.append(stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options))
+        labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
 def _pairs_of_judges(
-    scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame
+    scores_a: Checked, scores_b: Checked, human: Checked
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
     """Each judge of the one table with each of the other, on one human's items."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
@@ -285,21 +291,21 @@ def _pairs_of_judges(
     for a in first:
         for b in second:
             same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
-            if not same or str(a.label) == str(b.label):
+            if not same or Who.of(a.label) == Who.of(b.label):
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
             frame = _all_known([a.frame, b.frame]).join(one).join(two)
             there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
-            yield (names[str(a.label)], names[str(b.label)]), a.label, a.label["against"], frame.assign(**there)
+            both = names[_identity(a.label)], names[_identity(b.label)]
+            yield both, a.label, a.label["against"], frame.assign(**there)
     if not matched:
-        held = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
-        raise TableArgumentError(
-            "scores_a",
-            "and {0} must hold two judges of one criterion",
-            f"have {held[0]} and {held[1]}",
-            mentions=("scores_b",),
-        )
+        rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
+        raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
+
+
+def _three(scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame) -> tuple[Checked, Checked, Checked]:
+    return scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
 
 
 def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -312,11 +318,16 @@ def _scored(pair: Pair) -> pd.Series:
     return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
 
 
-def _names_of_judges(labels: list[dict[str, Any]]) -> dict[str, str]:
+def _identity(label: dict[str, Any]) -> tuple[Who, str]:
+    """Who was compared with whom: labels themselves differ where a temperature is missing."""
+    return Who.of(label), label["against"]
+
+
+def _names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[Who, str], str]:
     """A name for each label, which tells it from all others of its criterion."""
-    names: dict[str, str] = {}
+    names: dict[tuple[Who, str], str] = {}
     for key in {(label["criterion"], label["against"]) for label in labels}:
-        those = {str(label): label for label in labels if (label["criterion"], label["against"]) == key}
+        those = {_identity(label): label for label in labels if (label["criterion"], label["against"]) == key}
         names |= dict(zip(those, _short_names(list(those.values())), strict=True))
     return names
 
@@ -441,10 +452,10 @@ def _panels(
     human: pd.DataFrame, scores: pd.DataFrame | None, level: str, *, least: int
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None]]:
     """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
-    people = ready(human, "human")
-    judges = None if scores is None else ready(scores, "scores")
+    people = scores_in(human, "human")
+    judges = None if scores is None else scores_in(scores, "scores")
     found = False
-    for criterion, rows in people.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
         table, names = _raters(rows)
         if len(names) < least:
             raise TableArgumentError(
@@ -460,7 +471,7 @@ def _panels(
                 None,
             )
             continue
-        for who, mine in slices(judges[judges["criterion"] == criterion]):
+        for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             found = True
@@ -471,16 +482,16 @@ def _panels(
                 judge.reindex(items).to_numpy(),
             )
     if not found:
-        held = "nothing" if judges is None else seen(judges)
+        held = "nothing" if judges is None else judges.holds
         raise TableArgumentError(
-            "human", "and {0} must share a criterion", f"have {seen(people)} and {held}", mentions=("scores",)
+            "human", "and {0} must share a criterion", f"have {people.holds} and {held}", mentions=("scores",)
         )
 
 
 def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The scores of one criterion as items x raters; one rater under two prompts is two."""
     plain = rows.astype({"item": object})
-    who = plain.groupby(list(WHO), observed=True, dropna=False, sort=False).ngroup()
+    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
 
