@@ -763,16 +763,16 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "calib: --n-resamples must be"),
-        ("agree {scores} {human} --convention geval --level group", "calib: --level is set by --convention 'geval'"),
+        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
+        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
         ("agree {scores} {mine}", "mine.csv: --item must be a column of the frame, but got 'item'"),
         ("compare {first} {pooled}", "SCORES must hold two judges or more"),
-        ("reliability {human}", "calib: HUMAN must have 2 raters"),
-        ("interval {scores} {gold} --by nothing", "calib: --by must be a column of the scores"),
-        ("interval {scores} {people}", "calib: GOLD must have one rater per criterion"),
-        ("converge {ratings}", "calib: SAMPLED must hold ratings"),
-        ("report {scores} {gold} --out r.pdf", "calib: --out must end in .md or .html"),
-        ("rate {items} --criterion beauty --model offline --out r.csv", "calib: --criterion must be one of"),
+        ("reliability {human}", "HUMAN must have 2 raters"),
+        ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
+        ("interval {scores} {people}", "GOLD must have one rater per criterion"),
+        ("converge {ratings}", "SAMPLED must hold ratings"),
+        ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html"),
+        ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of"),
     ],
 )
 def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, command, words):
@@ -1021,7 +1021,9 @@ def test_commands_have_the_options_of_their_functions(verb):
     name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
     own = inspect.signature(built(cli.commands()[name])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
-    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - {"complete", "progress"}
+    # `coefficient` is the same as `method`
+    left = {"complete", "progress", "coefficient"}
+    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)
     assert wanted <= set(own)

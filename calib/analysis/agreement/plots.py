@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
@@ -139,7 +139,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(series)}
     figure.zero_line(rows.ax)
     figure.draw_series(rows, styles)
-    heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
+    heads = "; ".join(dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for _, r in ceilings))
     words = f"{heads}, with the mean of the other people{level_words(ends)}"
     rows.ax.set_xlabel(f"{words}\nn = {_counts([r for _, r in ceilings])}")
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names))
@@ -156,7 +156,7 @@ def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: F
 
 
 def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
-    heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
+    heads = dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for r in results)
     return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
 
 
@@ -170,7 +170,7 @@ def _counts(results: Sequence[Any]) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    return {"coefficient": METHODS[result.method], "level": _WHERE[result.level]}
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": _WHERE[result.level]}
 
 
 def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -311,7 +311,9 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     _rows_look(drawn, pitch * len(shown))
     drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
-    drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
+    drawn.set_xlabel(
+        f"{COEFFICIENTS[found.coefficient]} inside each group{_without_one(found, len(inside) - len(shown))}"
+    )
     _say_above(drawn, label, found)
     drawn.legend(frameon=False, fontsize="small", loc="best")
     return figure.finished(drawn, ax)
@@ -381,7 +383,7 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def _covers_zero(result: Agreement) -> bool:
-    return result.method not in SHARES and result.interval.low <= 0 <= result.interval.high
+    return result.coefficient not in SHARES and result.interval.low <= 0 <= result.interval.high
 
 
 # --- ties -------------------------------------------------------------------------------------------------------

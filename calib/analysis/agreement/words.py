@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calib.analysis.agreement.agreement import METHODS, SHARES, Agreement
+from calib.analysis.agreement.agreement import Agreement
+from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.core.result import bracket, short
 from calib.tables.text import each_once, told_apart
 
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 
 def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
     """One sentence about the highest, of one coefficient only: the highest of unlike ones means nothing."""
-    kinds = [(result.method, result.level) for result in results]
+    kinds = [(result.coefficient, result.level) for result in results]
     known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
     if not known:
         return ["No coefficient could be computed, so nothing can be concluded."]
     best = max(known, key=lambda i: results[i].estimate)
     name = told_apart(labels)[best]
-    words = f"{METHODS[results[best].method]} = {short(results[best].estimate)}, {_claim(results[best])}"
+    words = f"{COEFFICIENTS[results[best].coefficient]} = {short(results[best].estimate)}, {_claim(results[best])}"
     if len(known) == 1:
         return [f"{name}{': ' * bool(name)}{words}."]
     return [f"The highest of {len(known)} ({name}): {words}; the highest of several looks better than it is."]
@@ -35,7 +36,7 @@ def _claim(result: Agreement) -> str:
     if math.isnan(low):
         return f"{words}: it says nothing beyond these data"
     about = f"{words}, which speaks about {result.generalises_to}"
-    if result.method in SHARES:
+    if result.coefficient in SHARES:
         return f"{about}; chance alone gives a share above 0, too"
     return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
 
