@@ -139,8 +139,7 @@ def in_the_names_of(label: Mapping[str, Any], **names: str) -> Iterator[None]:
     try:
         yield
     except ArgumentError as error:
-        of_data = not names.keys().isdisjoint({error.argument, *error.mentions})  # an option is wrong for all alike
-        raise error.renamed(names, about=words(dict(label)) if of_data else "") from None
+        raise error.renamed(names, about=words(dict(label))) from None
     except TableError:
         raise  # it says what of itself
     except ValueError as error:
