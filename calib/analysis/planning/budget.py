@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.analysis.means.guards import bounds_of
-from calib.analysis.means.mean import posterior_error
+from calib.analysis.means.rates import posterior_error
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning.labels import LEAST, error_with_judge, fisher, positive
 from calib.core import check

@@ -500,7 +500,7 @@ def _error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> _S
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
         raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
-    found = mean_interval(error, groups=unit, method="classical")
+    found = mean_interval(error, groups=unit, estimator="classical")
     return _Side(found.estimate, found.std_error**2, count, len(error))
 
 

@@ -6,15 +6,9 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.means.proportion import (
-    clopper_pearson,
-    jeffreys,
-    post_stratified,
-    rogan_gladen,
-    rogan_gladen_from_rates,
-    wilson,
-)
-from calib.stats import CalibWarning
+from calib.analysis.means.rates import clopper_pearson, jeffreys, post_stratified, wilson
+from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
+from calib.stats import CalibWarning, rogan_gladen
 
 quick = settings(deadline=None, derandomize=True, max_examples=100)
 counts = st.integers(0, 30)
