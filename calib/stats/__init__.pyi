@@ -98,7 +98,6 @@ from calib.analysis.means.mean import (
     ppi_mean as ppi_mean,
 )
 from calib.analysis.means.moments import Moments as Moments
-from calib.analysis.means.ols import ppi_ols as ppi_ols
 from calib.analysis.means.proportion import (
     ppi_proportion as ppi_proportion,
     ppi_win_rate as ppi_win_rate,
@@ -108,7 +107,10 @@ from calib.analysis.means.quantile import (
     ppi_quantile as ppi_quantile,
 )
 from calib.analysis.means.ratio import ppi_ratio as ppi_ratio
-from calib.analysis.means.regression import RegressionEstimate as RegressionEstimate
+from calib.analysis.means.regression import (
+    RegressionEstimate as RegressionEstimate,
+    ppi_ols as ppi_ols,
+)
 from calib.analysis.means.rogan_gladen import (
     RoganGladen as RoganGladen,
     rogan_gladen as rogan_gladen,

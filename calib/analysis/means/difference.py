@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.gold import Design, Drawn, design_of, gold_of
-from calib.analysis.means.guards import bounds_of, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimate_of
-from calib.analysis.means.methods import estimator_of
+from calib.analysis.means.gold import Design, Drawn
+from calib.analysis.means.guards import bounds_of, on_scale
+from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments
 from calib.core import check
 
@@ -78,18 +78,20 @@ def ppi_difference(
     for labels, name in ((first, "y_a"), (second, "y_b")):
         on_scale(labels, ends, name)
     width = None if ends is None else ends[1] - ends[0]
-    estimator = estimator_of(estimator, drawn.get("method"))
-    data = gold_of(first - second, judge_a - judge_b, f_unlabeled, design_of(design, drawn))
-    options = options_of(
-        data,
+    result = ppi_mean(
+        first - second,
+        judge_a - judge_b,
+        f_unlabeled,
         bounds=None if width is None else (-width, width),
         step=step,
         binary=False,
+        design=design,
         target=target,
         estimator=estimator,
         alternative=alternative,
         null=null,
         min_gold=min_gold,
         confidence_level=confidence_level,
+        **drawn,
     )
-    return estimate_of(data, options, "mean difference")
+    return replace(result, estimand=f"{result.estimand} difference")

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing
+from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 
@@ -182,7 +182,8 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
         chance = None if chance is None else chance[given]
         columns = _columns(design, lambda values: (values[given], values[blank]))
     else:
-        _refuse_blanks(labels)
+        rule = "must have a label everywhere when {0} is given"
+        refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
         rest, loose = _unlabeled(f_unlabeled, design)
         columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
     if design.items_unlabeled is not None and len(design.items_unlabeled) != rest.n:
@@ -209,14 +210,6 @@ def _refuse_halves(design: Design, *, together: bool) -> None:
             raise ArgumentError(
                 f"{name}_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=(name,)
             )
-
-
-def _refuse_blanks(labels: Floats) -> None:
-    if np.isnan(labels).any():
-        place = int(np.argmax(np.isnan(labels)))
-        raise ArgumentError(
-            "y", "must have a label everywhere when {0} is given", f"got NaN at {place}", mentions=("f_unlabeled",)
-        )
 
 
 def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None]:
@@ -281,10 +274,7 @@ def _positive(values: ArrayLike | None, name: str) -> Floats | None:
     if values is None:
         return None
     weights = check.array(values, name, ndim=1)
-    bad = ~(weights >= 0)
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError(name, "must be 0 or more", f"got {weights[place]:g} at {place}")
+    refuse_where(~(weights >= 0), weights, name, "must be 0 or more")
     if len(weights) and not weights.any():
         raise ArgumentError(name, "must have one above 0", "all are 0")
     return weights
@@ -298,10 +288,7 @@ def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
         raise ArgumentError(
             "inclusion", f"must have the length of {{0}} ({length})", f"got {len(drawn)}", mentions=("y",)
         )
-    bad = ~((drawn > 0) & (drawn <= 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError("inclusion", "must be above 0 and at most 1", f"got {drawn[place]:g} at {place}")
+    refuse_where(~((drawn > 0) & (drawn <= 1)), drawn, "inclusion", "must be above 0 and at most 1")
     return drawn
 
 

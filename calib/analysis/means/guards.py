@@ -6,6 +6,7 @@ import numpy as np
 
 from calib.analysis.means.gold import Design, Gold
 from calib.analysis.means.methods import CUT, METHODS, Options
+from calib.analysis.means.moments import refuse_where
 from calib.analysis.means.rectified import centred
 from calib.analysis.means.ridge import kish
 from calib.core import check
@@ -25,12 +26,12 @@ def options_of(
     null: float | None,
     min_gold: int,
     confidence_level: float,
-    same_scale: bool | None = None,
-    binary: bool | None = None,
-    conservative: bool = False,
-    target: str = "population",
+    same_scale: bool | None,
+    binary: bool | None,
+    conservative: bool,
+    target: str,
 ) -> Options:
-    """Check the options against the data, and find the warnings that they call for."""
+    """The options, checked against the data."""
     ends, confidence = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(data.y, ends, "y")
     yes_or_no = _yes_or_no(data, ends, step, binary)
@@ -39,7 +40,7 @@ def options_of(
     finite = check.choice(target, "target", TARGETS) == "benchmark"
     _refuse_few(data, estimator, min_gold, finite=finite)
     _refuse_design(data, estimator, finite=finite)
-    inside = ends is not None and _within(data, ends)
+    inside = ends is not None and _judge_within(data, ends)
     plain = yes_or_no and inside and data.drawn == "items"
     if binary and not plain:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
@@ -47,10 +48,9 @@ def options_of(
         raise ArgumentError(
             "conservative", "is for labels and a judge that say yes or no, without groups, strata or weights"
         )
-    size = 0.0 if ends is None else ends[1] - ends[0]
     return Options(
         bounds=ends,
-        step=size if yes_or_no else float(step or 0),
+        step=ends[1] - ends[0] if yes_or_no and ends else float(step or 0),
         same_scale=inside if same_scale is None else same_scale,
         binary=plain,
         conservative=conservative,
@@ -59,7 +59,7 @@ def options_of(
         alternative=check.choice(alternative, "alternative", ALTERNATIVES),
         null=np.nan if null is None else float(null),
         confidence=confidence,
-        warnings=_cautions(data, ends, estimator, yes_or_no=yes_or_no),
+        yes_or_no=yes_or_no,
     )
 
 
@@ -80,20 +80,12 @@ def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[f
 
 
 def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
-    if bounds is None:
-        return
-    off = (y < bounds[0]) | (y > bounds[1])
-    if off.any():
-        place = int(np.argmax(off))
-        raise ArgumentError(
-            name,
-            f"must lie within {{0}} ({bounds[0]:g} to {bounds[1]:g})",
-            f"got {y[place]:g} at {place}",
-            mentions=("bounds",),
-        )
+    if bounds is not None:
+        rule = f"must lie within {{0}} ({bounds[0]:g} to {bounds[1]:g})"
+        refuse_where((y < bounds[0]) | (y > bounds[1]), y, name, rule, ("bounds",))
 
 
-def _within(data: Gold, bounds: tuple[float, float]) -> bool:
+def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
     """Whether the judge's scores lie on people's scale."""
     low = min(data.f.min(initial=np.inf), float(data.rest.low))
     high = max(data.f.max(initial=-np.inf), float(data.rest.high))
@@ -112,7 +104,7 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     if bounds is not None and step is not None:
         return two and step == high - low
     # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
-    return two and (low, high) == (0.0, 1.0) and (_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
+    return two and (low, high) == (0.0, 1.0) and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
 
 
 def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> None:
@@ -179,8 +171,9 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     return (*told, text) if common else told
 
 
-def _cautions(data: Gold, bounds: tuple[float, float] | None, estimator: str, *, yes_or_no: bool) -> tuple[str, ...]:
-    y, n, method = data.y, len(data.y), METHODS[estimator]
+def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
+    """What the labels and the judge's scores give reason to say."""
+    y, n, method, bounds = data.y, len(data.y), METHODS[options.estimator], options.bounds
     if not method.needs.labels or not n:
         return ()
     told = []
@@ -191,21 +184,25 @@ def _cautions(data: Gold, bounds: tuple[float, float] | None, estimator: str, *,
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
         told.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
-    elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
+    elif (
+        bounds is not None
+        and not options.yes_or_no
+        and (share := max(np.mean(y == end) for end in bounds)) >= 0.8
+        and n < 50
+    ):
         told.append(
             f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others"
         )
     if data.grouped and 1 < data.n_groups < 10:
         told.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
-    return tuple(told) + (_judge_cautions(data, bounds, yes_or_no=yes_or_no) if method.judged and data.n_rest else ())
+    return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
 
-def _judge_cautions(data: Gold, bounds: tuple[float, float] | None, *, yes_or_no: bool) -> tuple[str, ...]:
+def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     n, told = len(data.y), []
-    low, high = bounds or (0.0, 1.0)
-    said = (
-        np.where(data.f >= low + CUT * (high - low), high, low) if yes_or_no and _within(data, (low, high)) else data.f
-    )
+    low, high = options.bounds or (0.0, 1.0)
+    cut = options.yes_or_no and _judge_within(data, (low, high))
+    said = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
     if np.array_equal(data.y, said):
         told.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
     dy, df = centred(data.y), centred(data.f)

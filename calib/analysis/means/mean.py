@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.gold import Design, Drawn, Gold, design_of, gold_of
-from calib.analysis.means.guards import cautions_of, options_of
-from calib.analysis.means.methods import METHODS, Options, blind, estimator_of
+from calib.analysis.means.guards import cautions_of, cautions_on, options_of
+from calib.analysis.means.methods import METHODS, Estimated, Options, blind, estimator_of
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
 from calib.core.laws import Law, interval_of, p_value_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Interval, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanEstimate(Result):
+class MeanEstimate(Estimated):
     """A mean, or a difference of two means, with an interval.
 
     Attributes
@@ -82,11 +82,6 @@ class MeanEstimate(Result):
     n_groups: int
     design: str
     warnings: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
 
     @property
     def uses_judge(self) -> bool:
@@ -214,20 +209,20 @@ def mean_interval(
     keep = ~np.isnan(labels)
     codes = None if groups is None else check.codes(groups, "groups")
     check.same_length(y=labels, groups=codes)
-    design = Design() if codes is None else Design(groups=codes[keep], groups_unlabeled=[])
-    data = gold_of(labels[keep], np.zeros(keep.sum()), [], design)
-    options = options_of(
-        data,
+    result = ppi_mean(
+        labels[keep],
+        np.zeros(keep.sum()),
         bounds=bounds,
         step=step,
         conservative=conservative,
+        design=Design(groups=None if codes is None else codes[keep]),
         estimator=estimator_of(estimator, method, ("auto", "classical")),
         alternative=alternative,
         null=null,
         min_gold=2,
         confidence_level=confidence_level,
     )
-    return estimate_of(data, replace(options, warnings=()), "mean")
+    return replace(result, warnings=())
 
 
 def ppi_mean(
@@ -334,8 +329,7 @@ def ppi_mean(
     >>> round(result.width_ratio, 3), result.warnings
     (0.658, ())
     """
-    estimator = estimator_of(estimator, drawn.get("method"))
-    design = design_of(design, drawn)
+    estimator, design = estimator_of(estimator, drawn.get("method")), design_of(design, drawn)
     data = gold_of(y, f, f_unlabeled, design)
     options = options_of(
         data,
@@ -351,10 +345,10 @@ def ppi_mean(
         min_gold=min_gold,
         confidence_level=confidence_level,
     )
-    return estimate_of(data, replace(options, warnings=cautions_of(design) + options.warnings), "mean")
+    return _estimate(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def estimate_of(data: Gold, options: Options, what: str) -> MeanEstimate:
+def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
     """From the gold and the rest to the estimate."""
     found = METHODS[options.estimator].law(data, options)
     name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
@@ -370,7 +364,7 @@ def estimate_of(data: Gold, options: Options, what: str) -> MeanEstimate:
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=name,
-        estimand=f"{'human' if people else 'judge'} {what}",
+        estimand=f"{'human' if people else 'judge'} mean",
         target="benchmark" if options.finite else "population",
         df=found.df,
         null=options.null,
@@ -383,7 +377,7 @@ def estimate_of(data: Gold, options: Options, what: str) -> MeanEstimate:
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
-        warnings=options.warnings,
+        warnings=warnings,
     )
 
 

@@ -16,6 +16,7 @@ from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Score, Student
+from calib.core.result import Result
 
 CUT = 0.5  # a judge's probability from which on it says yes
 
@@ -34,7 +35,7 @@ class Options:
     alternative: str
     null: float
     confidence: float
-    warnings: tuple[str, ...] = ()
+    yes_or_no: bool  # of people; the judge and the design may ask for another law
 
 
 class Found(NamedTuple):
@@ -69,6 +70,18 @@ class Method(NamedTuple):
     def judged(self) -> bool:
         """Whether judge scores go into it."""
         return METHODS.get(self.alone) is not self
+
+
+class Estimated(Result):
+    """A result that knows by which estimator it was made."""
+
+    __slots__ = ()
+    estimator: str
+
+    @property
+    def method(self) -> str:
+        """What `estimator` was called."""
+        return self.estimator
 
 
 # --- by the kind of the scores ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.means.gold import Design, Drawn
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
-from calib.analysis.means.moments import Moments, flat, moments_of
+from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError
 
@@ -95,9 +95,8 @@ def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moment
             )
         return scores
     values = flat(scores, "f_unlabeled")
-    if values.dtype.kind == "f" and np.isnan(values.sum()):  # a missing score would pass for a no
-        place = int(np.argmax(np.isnan(values)))
-        raise ArgumentError("f_unlabeled", "must have a judge score for each item", f"got nan at {place}")
+    if not np.isfinite(values.sum()):  # a missing score would pass for a no
+        refuse_missing(np.asarray(values, dtype=float), "f_unlabeled")
     return np.asarray(values >= cut)
 
 
@@ -151,10 +150,8 @@ def ppi_win_rate(
     """
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
-    odd = ~(np.isin(labels, wanted) | np.isnan(labels))
-    if odd.any():
-        place, words = int(np.argmax(odd)), ", ".join(f"{value:g}" for value in wanted)
-        raise ArgumentError("y", f"must be one of {words}", f"got {labels[place]:g} at {place}")
+    rule = f"must be one of {', '.join(f'{value:g}' for value in wanted)}"
+    refuse_where(~(np.isin(labels, wanted) | np.isnan(labels)), labels, "y", rule)
     rest = f_unlabeled if isinstance(f_unlabeled, Moments | None) else moments_of(f_unlabeled, "f_unlabeled")
     for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
         if part is not None and (part.low < 0 or part.high > 1):

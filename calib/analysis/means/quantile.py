@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.analysis.means.gold import gold_of
-from calib.analysis.means.guards import on_scale
-from calib.analysis.means.methods import estimator_of, kind_of
+from calib.analysis.means.guards import bounds_of, on_scale
+from calib.analysis.means.methods import Estimated, estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Interval, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileEstimate(Result):
+class QuantileEstimate(Estimated):
     """A quantile of the human scores, with an interval.
 
     Attributes
@@ -53,11 +53,6 @@ class QuantileEstimate(Result):
     n_gold: int
     n: int
     warnings: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
 
     def _rows(self) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"estimator": self.estimator, "q": self.q, "estimate": self.estimate}
@@ -146,7 +141,8 @@ def ppi_quantile(
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
     data = gold_of(y, f, f_unlabeled)
-    on_scale(data.y, bounds, "y")
+    ends = bounds_of(bounds, step)
+    on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
     estimator_of(estimator, method, ("auto",))
@@ -156,14 +152,16 @@ def ppi_quantile(
             "y", f"must have {least} gold labels at least", f"got {n}: label more, or set {{0}}", mentions=("min_gold",)
         )
     ladder = _ladder_of(data.y, data.f, rest, data.loose() if rest else np.empty(0))
-    values = _scale_values(data.y, bounds, step)
+    values = _scale_values(data.y, ends, step)
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
-    ends = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
+    shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
     reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
-    estimate, low, high = _on_ordinal(ends, values, share) if len(values) else _on_any_score(ends, ladder, share, reach)
-    if ends(np.array([-np.inf]))[2][0] >= share:
+    estimate, low, high = (
+        _on_ordinal(shares, values, share) if len(values) else _on_any_score(shares, ladder, share, reach)
+    )
+    if shares(np.array([-np.inf]))[2][0] >= share:
         low = -np.inf  # so few are below it that all labels may be above
-    floor, ceiling = bounds or (-np.inf, np.inf)
+    floor, ceiling = ends or (-np.inf, np.inf)
     low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
@@ -188,11 +186,7 @@ def _thin_tail(n: int, q: float) -> tuple[str, ...]:
 
 def _scale_values(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
     """The values of an ordinal scale, or nothing."""
-    if step is not None:
-        if bounds is None or not 0 < step <= bounds[1] - bounds[0]:
-            raise ArgumentError(
-                "step", "must be above 0 and come with {0}", f"got {step!r} and {bounds!r}", mentions=("bounds",)
-            )
+    if bounds is not None and step is not None:
         return np.arange(bounds[0], bounds[1] + step / 2, step)
     seen = np.unique(y)
     return seen if 2 * len(seen) < len(y) else np.empty(0)

@@ -9,7 +9,7 @@ from scipy import special
 from calib.core.check import Floats
 
 
-def jeffreys(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
+def jeffreys(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
     """Equal-tailed interval of Beta(k + 1/2, n - k + 1/2); 0 at k = 0, 1 at k = n, all of [0, 1] at n = 0.
 
     Examples
@@ -18,11 +18,11 @@ def jeffreys(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floa
     >>> low.round(4), high.round(4)
     (array([0.    , 0.4972, 0.7828]), array([0.2172, 0.9559, 1.    ]))
     """
-    return _beta_interval(k, n, level, 0.5, 0.5)
+    return _beta_interval(k, n, confidence, 0.5, 0.5)
 
 
-def clopper_pearson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates that a binomial test of size 1 - level does not reject in either tail.
+def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
+    """All rates that a binomial test of size 1 - confidence does not reject in either tail.
 
     Examples
     --------
@@ -30,11 +30,11 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Float
     >>> float(low.round(4)), float(high.round(4))
     (0.4439, 0.9748)
     """
-    return _beta_interval(k, n, level, 0.0, 1.0)
+    return _beta_interval(k, n, confidence, 0.0, 1.0)
 
 
-def _beta_interval(k: ArrayLike, n: ArrayLike, level: ArrayLike, down: float, up: float) -> tuple[Floats, Floats]:
-    hits, size, tail = np.asarray(k, float), np.asarray(n, float), (1 - np.asarray(level, float)) / 2
+def _beta_interval(k: ArrayLike, n: ArrayLike, confidence: ArrayLike, down: float, up: float) -> tuple[Floats, Floats]:
+    hits, size, tail = np.asarray(k, float), np.asarray(n, float), (1 - np.asarray(confidence, float)) / 2
     misses = size - hits
     # where an end is fixed the quantile is of Beta(1, 1), so that nothing is asked of Beta(0, .)
     low = special.betaincinv(np.where(hits > 0, hits + down, 1), np.where(hits > 0, misses + up, 1), tail)
@@ -42,7 +42,7 @@ def _beta_interval(k: ArrayLike, n: ArrayLike, level: ArrayLike, down: float, up
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
-def wilson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
+def wilson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
     """All rates within z standard errors, taken at that rate, of k / n; all of [0, 1] at n = 0.
 
     Examples
@@ -52,7 +52,7 @@ def wilson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats
     (0.4902, 0.9433)
     """
     hits, size = np.asarray(k, float), np.asarray(n, float)
-    square = np.minimum(special.ndtri((1 + np.asarray(level, float)) / 2) ** 2, 1e100)  # level 1 is all of [0, 1]
+    square = np.minimum(special.ndtri((1 + np.asarray(confidence, float)) / 2) ** 2, 1e100)  # of 1 all of [0, 1]
     centre = (hits + square / 2) / (size + square)
     half = np.sqrt(square * (hits * (size - hits) / np.maximum(size, 1) + square / 4)) / (size + square)
     # rounding must not leave [0, 1], nor the observed rate
@@ -66,7 +66,7 @@ def post_stratified(
     n0: ArrayLike,
     N1: ArrayLike,  # noqa: N803 - the formula's
     N0: ArrayLike,  # noqa: N803
-    level: ArrayLike,
+    confidence: ArrayLike,
     *,
     conservative: bool = False,
     finite: bool = False,
@@ -88,10 +88,10 @@ def post_stratified(
         Gold items with a human yes, and all gold items, where the judge says yes (1) and no (0).
     N1, N0 : array_like
         Items without a label of which it says so.
-    level : array_like
-        Confidence level of the two-sided interval.
+    confidence : array_like
+        Of the two-sided interval.
     conservative : bool
-        At least the level in nearly all cases, for a fifth to a third more width.
+        At least that confidence in nearly all cases, for a fifth to a third more width.
     finite : bool
         The target is the rate of just these items: q is known, and only the unlabelled share of each stratum is
         not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
@@ -118,9 +118,9 @@ def post_stratified(
     pi1, pi0 = (np.where(n > 0, k / np.maximum(n, 1), pooled) for k, n in ((yes, gold_yes), (no, gold_no)))
     q = said_yes / np.maximum(every, 1)
     bounds = clopper_pearson if conservative else jeffreys
-    down1, up1 = _distances(pi1, bounds(yes, gold_yes, level), gold_yes, rest_yes, finite=finite)
-    down0, up0 = _distances(pi0, bounds(no, gold_no, level), gold_no, rest_no, finite=finite)
-    less, more = (np.zeros_like(q),) * 2 if finite else _apart(q, wilson(said_yes, every, level))
+    down1, up1 = _distances(pi1, bounds(yes, gold_yes, confidence), gold_yes, rest_yes, finite=finite)
+    down0, up0 = _distances(pi0, bounds(no, gold_no, confidence), gold_no, rest_no, finite=finite)
+    less, more = (np.zeros_like(q),) * 2 if finite else _apart(q, wilson(said_yes, every, confidence))
     gap, falls = pi1 - pi0, pi1 < pi0  # where yes of the judge speaks for no, a larger q lowers the rate
     estimate = q * pi1 + (1 - q) * pi0
     low = estimate - np.sqrt((q * down1) ** 2 + ((1 - q) * down0) ** 2 + (gap * np.where(falls, more, less)) ** 2)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -26,10 +27,10 @@ class Corrected(NamedTuple):
 
 
 def rogan_gladen_from_rates(
-    p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike, level: ArrayLike
+    p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike, confidence: ArrayLike
 ) -> Corrected:
     """Formula of `rogan_gladen` on rates and counts; NaN where the judge is no better than chance."""
-    z = special.ndtri((1 + np.asarray(level, float)) / 2)
+    z = special.ndtri((1 + np.asarray(confidence, float)) / 2)
     rate, spec, sens, size, no, yes = (np.asarray(v, float) for v in (p, q0, q1, n, m0, m1))
     estimate, _ = _corrected(rate, spec, sens, size, no, yes)
     # a little of one half is mixed in, so that rates of 0 and 1 have a spread too
@@ -169,7 +170,7 @@ def rogan_gladen(
     """
     judged, labels, scores = _binary(f, "f"), _binary(y_gold, "y_gold"), _binary(f_gold, "f_gold")
     check.same_length(y_gold=labels, f_gold=scores, systems=systems)
-    level = check.probability(confidence_level, "confidence_level")
+    confidence = check.probability(confidence_level, "confidence_level")
     yes = labels == 1
     if not len(judged):
         raise ArgumentError("f", "must hold one item at least", "is empty")
@@ -177,16 +178,16 @@ def rogan_gladen(
         raise ArgumentError("y_gold", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
     rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
-    parts = rogan_gladen_from_rates(**rates, **counts, level=level)
-    p_value, found = (float("nan"), []) if systems is None else _transport(scores, yes, check.codes(systems, "systems"))
-    found += _doubts(parts, rates, counts)
-    for text in found:
+    parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
+    p_value, told = (float("nan"), []) if systems is None else _transport(scores, yes, check.codes(systems, "systems"))
+    told += _rate_doubts(parts, rates, counts)
+    for text in told:
         check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)),
         std_error=float(parts.std_error),
         interval=_cut(parts),
-        confidence_level=level,
+        confidence_level=confidence,
         sensitivity=float(rates["q1"]),
         specificity=float(rates["q0"]),
         judge_rate=float(rates["p"]),
@@ -194,16 +195,13 @@ def rogan_gladen(
         n=counts["n"],
         n_positive=counts["m1"],
         n_negative=counts["m0"],
-        warnings=tuple(found),
+        warnings=tuple(told),
     )
 
 
 def _binary(value: ArrayLike, name: str) -> Floats:
     values = check.array(value, name, ndim=1)
-    bad = ~((values == 0) | (values == 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError(name, "must be 0 or 1 everywhere", f"got {values[place]:g} at {place}")
+    refuse_where(~((values == 0) | (values == 1)), values, name, "must be 0 or 1 everywhere")
     return values
 
 
@@ -215,21 +213,21 @@ def _cut(parts: Corrected) -> Interval:
     return Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
 
 
-def _doubts(parts: Corrected, rates: dict[str, Any], counts: dict[str, int]) -> list[str]:
-    found, rate, fewest = [], rates["p"], min(counts["m0"], counts["m1"])
+def _rate_doubts(parts: Corrected, rates: dict[str, Any], counts: dict[str, int]) -> list[str]:
+    told, rate, fewest = [], rates["p"], min(counts["m0"], counts["m1"])
     if np.isnan(parts.estimate):
-        found.append(
+        told.append(
             f"chance: sensitivity {rates['q1']:.3g} + specificity {rates['q0']:.3g} is not above 1, so the judge's "
             "rate says nothing of the human rate."
         )
     elif parts.low >= 1 or parts.high <= 0:
-        found.append(
+        told.append(
             f"infeasible: a judge rate of {rate:.3g} cannot come from sensitivity {rates['q1']:.3g} and specificity "
             f"{rates['q0']:.3g}: the judge errs otherwise on these items than on the gold ones."
         )
     if fewest < 10:
-        found.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
-    return found
+        told.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
+    return told
 
 
 def _transport(scores: Floats, yes: NDArray[np.bool_], system: NDArray[np.intp]) -> tuple[float, list[str]]:

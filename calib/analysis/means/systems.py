@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.guards import bounds_of, on_scale
-from calib.analysis.means.methods import kind_of, law_on_scale
-from calib.analysis.means.moments import Moments, refuse_missing
+from calib.analysis.means.methods import Estimated, kind_of, law_on_scale
+from calib.analysis.means.moments import Moments, refuse_missing, system_codes
 from calib.analysis.means.rates import post_stratified, posterior_error
 from calib.analysis.means.ridge import Parts, Rule, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import Result, short
+from calib.core.result import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeanEstimates(Result):
+class MeanEstimates(Estimated):
     """Means of many systems with their intervals; see `MeanEstimate` for one.
 
     Attributes
@@ -43,11 +43,6 @@ class MeanEstimates(Result):
     n: Codes = field(repr=False)
     confidence_level: float
     estimator: str
-
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
 
     def _columns(self) -> dict[str, Any]:
         ends = {"conf_low": self.low, "conf_high": self.high}
@@ -131,7 +126,9 @@ def ppi_means(
     refuse_missing(scores, "f")
     ends, confidence = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(labels, ends, "y")
-    code = _system_codes(systems, f_unlabeled)
+    if np.ndim(f_unlabeled.n) != 1:
+        raise ArgumentError("f_unlabeled", "must be moments by system ({0})", "holds one set", mentions=("n_systems",))
+    code = system_codes(systems, len(f_unlabeled.n))
     check.same_length(y=labels, f=scores, systems=code)
     n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
     _refuse_short(n_gold, check.whole(min_gold, "min_gold", least=2))
@@ -171,15 +168,6 @@ def _shares(y: Floats, f: Floats, code: Codes, rest: Moments, confidence: float)
     estimate, low, high, *_ = post_stratified(*counts, confidence)
     error = posterior_error(*counts, finite=False)
     return {"estimate": estimate, "std_error": error, "low": low, "high": high, "lam": np.full(sets, np.nan)}
-
-
-def _system_codes(systems: ArrayLike, rest: Moments) -> Codes:
-    codes = np.asarray(systems)
-    if np.ndim(rest.n) != 1:
-        raise ArgumentError("f_unlabeled", "must be moments by system ({0})", "holds one set", mentions=("n_systems",))
-    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < len(rest.n))):
-        raise ArgumentError("systems", f"must be whole numbers from 0 to {len(rest.n) - 1}", "are not all")
-    return codes.astype(np.intp, copy=False)
 
 
 def _refuse_short(n_gold: Codes, least: int) -> None:

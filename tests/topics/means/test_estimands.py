@@ -69,7 +69,7 @@ def test_a_missing_judge_score_is_no_no():
     y, f, rest = ordinal(np.random.default_rng(2))
     rest[7] = NAN
     assert message(ppi_proportion, y, f, rest, above=3) == (
-        "`f_unlabeled` must have a judge score for each item, but got nan at 7."
+        "`f_unlabeled` must have a score for each item, but got NaN at 7."
     )
 
 
@@ -289,7 +289,7 @@ def test_refusals_of_quantiles():
     y, f, rest = continuous(0)
     assert message(ppi_quantile, y, f, rest, q=3) == "`q` must be between 0 and 1, but got 3."
     assert message(ppi_quantile, y[:5], f[:5], rest).startswith("`y` must have 10 gold labels at least, but got 5")
-    assert message(ppi_quantile, y, f, rest, step=1).startswith("`step` must be above 0 and come with `bounds`")
+    assert message(ppi_quantile, y, f, rest, step=1).startswith("`step` must come with `bounds`, but came alone")
     assert message(ppi_quantile, y, f, rest, bounds=(0, 5)).startswith(
         "`y` must lie within `bounds` (0 to 5), but got "
     )

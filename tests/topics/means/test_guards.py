@@ -295,10 +295,10 @@ def test_a_single_label_with_any_weight_is_too_few():
 BAD = [
     (("y", 3, NAN), "`y` must have a label everywhere when `f_unlabeled` is given, but got NaN at 3"),
     (("y", 3, math.inf), "`y` must be finite or NaN, but got inf at (3,)"),
-    (("f", 4, NAN), "`f` must have a judge score for each item, but got NaN at 4"),
+    (("f", 4, NAN), "`f` must have a score for each item, but got NaN at 4"),
     (("f", 4, -math.inf), "`f` must be finite or NaN, but got -inf at (4,)"),
-    (("u", 5, NAN), "`f_unlabeled` must have a judge score for each item, but got NaN at 5"),
-    (("u", 5, math.inf), "`f_unlabeled` must have a judge score for each item, but got inf at 5"),
+    (("u", 5, NAN), "`f_unlabeled` must have a score for each item, but got NaN at 5"),
+    (("u", 5, math.inf), "`f_unlabeled` must have a score for each item, but got inf at 5"),
 ]
 
 
@@ -312,7 +312,7 @@ def test_what_is_missing_or_infinite_is_named_with_its_place(where, text):
 def test_both_infinities_are_refused_without_a_warning_of_numpy():
     u = U.copy()
     u[[3, 9]] = math.inf, -math.inf
-    assert "`f_unlabeled` must have a judge score for each item, but got inf at 3" in message(ppi_mean, Y, F, u)
+    assert "`f_unlabeled` must have a score for each item, but got inf at 3" in message(ppi_mean, Y, F, u)
     assert "but got inf at 3" in message(ppi_mean, Y, F, u.tolist())
 
 
@@ -373,8 +373,8 @@ def test_masked_labels_are_no_labels():
     masked = np.ma.array(y, mask=np.arange(230) >= 30)
     assert ppi_mean(masked, f) == ppi_mean(np.append(Y, np.full(200, NAN)), f)
     assert ppi_mean(masked.astype(int), f) == ppi_mean(np.append(Y, np.full(200, NAN)), f)
-    assert "`f` must have a judge score" in message(ppi_mean, y, np.ma.array(f, mask=np.arange(230) == 2))
-    assert "`f_unlabeled` must have a judge score for each item, but got NaN at 2" in message(
+    assert "`f` must have a score" in message(ppi_mean, y, np.ma.array(f, mask=np.arange(230) == 2))
+    assert "`f_unlabeled` must have a score for each item, but got NaN at 2" in message(
         ppi_mean, Y, F, np.ma.array(U, mask=np.arange(200) == 2)
     )
 

@@ -432,10 +432,10 @@ def test_messages():
         "`y` must have a label everywhere when `f_unlabeled` is given, but got NaN at 1."
     )
     assert message(ppi_mean, [4, 3, 2], [4, 3, NAN], [1, 2]) == (
-        "`f` must have a judge score for each item, but got NaN at 2."
+        "`f` must have a score for each item, but got NaN at 2."
     )
     assert message(ppi_mean, [4, 3, 2], [4, 3, 2], [1, NAN]) == (
-        "`f_unlabeled` must have a judge score for each item, but got NaN at 1."
+        "`f_unlabeled` must have a score for each item, but got NaN at 1."
     )
     for method in ("ppi", "ppi++"):
         assert message(ppi_mean, [4, 3], [4, 3], estimator=method) == (
@@ -450,7 +450,7 @@ def test_messages():
     )
     assert message(ppi_mean, [[4]], [4]) == "`y` must have 1 dimension, but got shape (1, 1)."
     assert message(ppi_mean, [4, 3], [4, 3], [np.inf]) == (
-        "`f_unlabeled` must have a judge score for each item, but got inf at 0."
+        "`f_unlabeled` must have a score for each item, but got inf at 0."
     )
     assert message(ppi_difference, [1, 2], [1, 2, 3], [1, 2], [1, 2]) == (
         "`y_b` must have the length of `y_a` (2), but got 3."
@@ -473,7 +473,7 @@ def test_message_where_there_are_too_few_labels(given, method):
 
 def test_message_about_the_score_of_an_item_without_a_label():
     assert message(ppi_mean, [4, 3, NAN, 2, NAN], [4, 3, 2, 2, NAN]) == (
-        "`f` must have a judge score for each item, but got NaN at 4."
+        "`f` must have a score for each item, but got NaN at 4."
     )
 
 

@@ -198,7 +198,7 @@ def test_few_gold_of_one_outcome_are_told():
     [
         (([0.5], [0, 1], [0, 1]), "`f` must be 0 or 1 everywhere, but got 0.5 at 0."),
         (([], [0, 1], [0, 1]), "`f` must hold one item at least, but is empty."),
-        (([1], [0, None], [0, 1]), "`y_gold` must be 0 or 1 everywhere, but got nan at 1."),
+        (([1], [0, None], [0, 1]), "`y_gold` must be 0 or 1 everywhere, but got NaN at 1."),
         (([1], [1, 1], [0, 1]), "`y_gold` must hold human yes and human no, but got 2 yes in 2."),
         (([1], [0, 1], [0, 1, 1]), "`f_gold` must have the length of `y_gold` (2), but got 3."),
     ],

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.means import ols, regression
+from calib.analysis.means import regression
 from calib.stats import ppi_logistic, ppi_mean, ppi_ols
 
 oracles = pytest.importorskip("oracles", reason="paper_repro comes with the repository, not with the package")
@@ -160,7 +160,7 @@ def test_regressing_on_the_judge_too():
     both = np.linalg.lstsq(np.column_stack([x, f]), y, rcond=None)[0]
     wanted = both[:3] + both[3] * np.linalg.lstsq(every, judged, rcond=None)[0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ols, "_PRIOR", 0.0)
+        patch.setattr(regression, "_PRIOR", 0.0)
         assert_allclose(ppi_ols(x, y, f, x_rest, f_rest).estimate, wanted, rtol=1e-9)
 
 
@@ -188,7 +188,7 @@ def test_an_end_of_the_interval_has_the_p_value_alpha(side):
 def test_blocks_types_and_layouts_do_not_matter(function, monkeypatch):
     data = binary(9) if function is ppi_logistic else linear(9)
     one = function(*data)
-    monkeypatch.setattr(regression, "_BLOCK", 7)
+    monkeypatch.setattr(regression, "_ROWS", 7)
     x, y, f, x_rest, f_rest = data
     two = function(x.tolist(), y.tolist(), f.tolist(), np.asfortranarray(x_rest), f_rest.tolist())
     for name in ("estimate", "std_error", "low", "high", "df", "p_value"):
