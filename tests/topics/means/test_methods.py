@@ -75,9 +75,7 @@ def test_method_is_what_estimator_was_called(call):
 @pytest.mark.parametrize("program", PEERS)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_other_programs_compute_is_not_here(call, program):
-    with pytest.raises(
-        calib.core.check.ArgumentError, match=rf"but got '{program}': .*`paper_repro/oracles.py`"
-    ) as caught:
+    with pytest.raises(ArgumentError, match=rf"but got '{program}': .*`paper_repro/oracles.py`") as caught:
         call(estimator=program)
     assert caught.value.argument == "estimator"
 
