@@ -5,6 +5,7 @@ import pytest
 
 from calib import stats
 from calib.analysis.means.methods import ESTIMATORS, METHODS, PEERS, kind_of
+from calib.core.check import ArgumentError
 from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion, ppi_quantile, ppi_win_rate
 
 RNG = np.random.default_rng(0)
