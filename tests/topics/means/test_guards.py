@@ -11,8 +11,6 @@ from hypothesis import given, settings, strategies as st
 from calib.analysis.means.methods import PEERS
 from calib.stats import Moments, mean_interval, ppi_difference, ppi_mean
 
-oracles = pytest.importorskip("oracles", reason="paper_repro comes with the repository, not with the package")
-
 NAN = math.nan
 quick = settings(deadline=None, derandomize=True, max_examples=120)
 
@@ -507,7 +505,7 @@ def test_any_level_gives_ends_in_order(level, arrays):
         assert result.interval.low <= result.estimate <= result.interval.high
 
 
-def test_a_judge_that_agrees_with_all_labels_leaves_a_width():
+def test_a_judge_that_agrees_with_all_labels_leaves_a_width(oracles):
     # the failure of others: nobody saw an error in n labels, so the interval was that of the judge's own mean
     rng = np.random.default_rng(1)
     y, u = (rng.random(50) < 0.9) * 1.0, (rng.random(10_000) < 0.9) * 1.0

@@ -16,8 +16,6 @@ from scipy import stats
 from calib.analysis.means.moments import Moments, moments_of
 from calib.stats import mean_interval, ppi_difference, ppi_mean
 
-oracles = pytest.importorskip("oracles", reason="paper_repro comes with the repository, not with the package")
-
 STUDY = Path(__file__).parents[3] / "paper_repro" / "ppi_coverage" / "run.py"
 
 
@@ -54,7 +52,7 @@ def agree(ends, wanted):
     ("family", "design"),
     [("ordinary", "mean 3.7"), ("ordinary", "0 to 100"), ("edge", "floor"), ("unbounded", "exponential")],
 )
-def test_many_sets_at_once_equal_one_by_one(study, family, design, finite):
+def test_many_sets_at_once_equal_one_by_one(oracles, study, family, design, finite):
     population = study.POPULATIONS[family](design, 0.6)
     y, f = population.draw(np.random.default_rng(1), 30, 15)
     loose = population.draw(np.random.default_rng(2), 30, 80)[1]

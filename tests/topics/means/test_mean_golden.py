@@ -21,7 +21,6 @@ from calib.analysis.means.rates import wilson
 from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
 from calib.stats import cost_optimal, mean_interval, ppi_mean
 
-oracles = pytest.importorskip("oracles", reason="paper_repro comes with the repository, not with the package")
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ppi.json").read_text())
 
 
@@ -57,7 +56,7 @@ def of_ppi_py(record):
 
 
 @asked("ppi_mean")
-def test_means(record):
+def test_means(oracles, record):
     data, times = data_of(record), record.get("times", 1)  # lambda is a factor of the judge's scores
     y, f, u = (np.array(data[name], dtype=float) for name in "yfu")
     groups = {"groups": data["groups"], "groups_unlabeled": data["groups_u"]} if "groups" in data else {}
@@ -83,7 +82,7 @@ def test_the_classical_interval_of_ppi_py_has_a_normal_quantile_and_divides_by_n
 
 
 @asked("stratified")
-def test_strata_as_in_glide_are_its_means_weighted_by_their_sizes(record):
+def test_strata_as_in_glide_are_its_means_weighted_by_their_sizes(oracles, record):
     data = data_of(record)
     y, f, u, gold, rest = (np.array(data[name]) for name in ("y", "f", "u", "strata", "strata_u"))
     sizes = [((gold == k).sum() + (rest == k).sum()) / (len(gold) + len(rest)) for k in np.unique(gold)]
@@ -97,7 +96,7 @@ def test_strata_as_in_glide_are_its_means_weighted_by_their_sizes(record):
 
 
 @asked("ppi_quantile")
-def test_quantiles(record):
+def test_quantiles(oracles, record):
     data = data_of(record)
     check(record, oracles.quantile(data["y"], data["f"], data["u"], **of_ppi_py(record)))
 
@@ -106,13 +105,13 @@ def test_quantiles(record):
 
 
 @asked("ppi_ols")
-def test_least_squares(record):
+def test_least_squares(oracles, record):
     data = data_of(record)
     check(record, oracles.ols(*(data[name] for name in ("x", "y", "f", "x_u", "u")), **of_ppi_py(record)))
 
 
 @asked("ppi_logistic")
-def test_logistic_regression(record):
+def test_logistic_regression(oracles, record):
     data = data_of(record)
     check(record, oracles.logistic(*(data[name] for name in ("x", "y", "f", "x_u", "u")), **of_ppi_py(record)))
 

@@ -8,8 +8,6 @@ from scipy import stats
 from calib.analysis.means import regression
 from calib.stats import ppi_logistic, ppi_mean, ppi_ols
 
-oracles = pytest.importorskip("oracles", reason="paper_repro comes with the repository, not with the package")
-
 
 def linear(seed, n=60, rest=500):
     """Labels with unequal spread; legacy generator, so that ppi_py saw the same numbers."""
@@ -91,14 +89,14 @@ LOGISTIC = [
 
 
 @pytest.mark.parametrize(("data", "options", "low", "high"), OLS)
-def test_least_squares_as_in_ppi_py(data, options, low, high):
+def test_least_squares_as_in_ppi_py(oracles, data, options, low, high):
     result = oracles.ols(*data, **options)
     assert_allclose([result.low, result.high], [low, high], rtol=1e-12)
     assert_allclose(result.estimate, np.add(low, high) / 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("data", "options", "low", "high"), LOGISTIC)
-def test_logistic_as_in_ppi_py(data, options, low, high):
+def test_logistic_as_in_ppi_py(oracles, data, options, low, high):
     """Its optimiser stops some 1e-9 before the minimum that Newton's method finds."""
     result = oracles.logistic(*data, **options)
     assert_allclose([result.low, result.high], [low, high], atol=2e-8)
