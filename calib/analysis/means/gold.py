@@ -173,7 +173,7 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     check.same_length(y=labels, f=scores, **beside)
     refuse_missing(scores, "f")
     _refuse_halves(design, together=f_unlabeled is None)
-    chance = _inclusion(design.inclusion, len(labels))
+    chance = _inclusion(design.inclusion, labels)
     if f_unlabeled is None:
         blank = np.isnan(labels)
         given = ~blank
@@ -234,21 +234,14 @@ def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] |
 
 def _columns(design: Design, split: _Split) -> dict[str, Any]:
     """Groups, strata and weights, each of the gold items and of the rest."""
-    group = _numbered(design, "groups")
-    columns = {
-        "group": None if group is None else shared(group),
-        "stratum": _numbered(design, "strata"),
-        "weight": _weights(design),
-    }
+    group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
+    if group is not None and len(group) == int(group.max(initial=-1)) + 1:
+        group = None  # each has one item only: then the items are the groups
+    columns = {"group": group, "stratum": stratum, "weight": _weights(design)}
     sides = {name: split(column) for name, column in columns.items() if column is not None}
     return {name: gold for name, (gold, _) in sides.items()} | {
         f"{name}_rest": rest for name, (_, rest) in sides.items()
     }
-
-
-def shared(codes: Codes) -> Codes | None:
-    """Groups, or nothing where each has one item only: then the items are the groups."""
-    return codes if len(codes) > int(codes.max(initial=-1)) + 1 else None
 
 
 def _numbered(design: Design, name: str) -> Codes | None:
@@ -264,30 +257,22 @@ def _numbered(design: Design, name: str) -> Codes | None:
 
 
 def _weights(design: Design) -> Floats | None:
-    sides = [getattr(design, name) for name in ("weights", "weights_unlabeled")]
-    known = [_positive(side, name) for side, name in zip(sides, ("weights", "weights_unlabeled"), strict=True)]
-    parts = [part for part in known if part is not None]
+    parts = []
+    for name in ("weights", "weights_unlabeled"):
+        if getattr(design, name) is not None:
+            part = check.array(getattr(design, name), name, ndim=1)
+            refuse_where(~(part >= 0), part, name, "must be 0 or more")
+            if len(part) and not part.any():
+                raise ArgumentError(name, "must have one above 0", "all are 0")
+            parts.append(part)
     return np.concatenate(parts) if parts else None
 
 
-def _positive(values: ArrayLike | None, name: str) -> Floats | None:
-    if values is None:
-        return None
-    weights = check.array(values, name, ndim=1)
-    refuse_where(~(weights >= 0), weights, name, "must be 0 or more")
-    if len(weights) and not weights.any():
-        raise ArgumentError(name, "must have one above 0", "all are 0")
-    return weights
-
-
-def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
+def _inclusion(values: ArrayLike | None, labels: Floats) -> Floats | None:
     if values is None:
         return None
     drawn = check.array(values, "inclusion", ndim=1)
-    if len(drawn) != length:
-        raise ArgumentError(
-            "inclusion", f"must have the length of {{0}} ({length})", f"got {len(drawn)}", mentions=("y",)
-        )
+    check.same_length(y=labels, inclusion=drawn)
     refuse_where(~((drawn > 0) & (drawn <= 1)), drawn, "inclusion", "must be above 0 and at most 1")
     return drawn
 

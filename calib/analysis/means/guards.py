@@ -124,9 +124,8 @@ def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> N
             mentions=("min_gold",),
         )
     if n < needs.labels:
-        raise ArgumentError(
-            "y", f"must have {needs.labels} gold labels at least for estimator {estimator!r}", f"got {n}"
-        )
+        rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
+        raise ArgumentError("y", rule, f"got {n}")
 
 
 def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
@@ -134,25 +133,24 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
     given = [name for name, column in columns.items() if column is not None]
     if "strata" in given and len(given) > 1:
-        raise ArgumentError("strata", f"cannot be combined with `{next(n for n in given if n != 'strata')}`")
+        other = next(name for name in given if name != "strata")
+        raise ArgumentError("strata", "cannot be combined with {0}", mentions=(other,))
     needs = METHODS[estimator].needs
     refused = [name for name in [*given, *["target='benchmark'"] * finite] if name not in needs.takes]
     if refused:
         raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])
     if finite and data.drawn == "weighted":
-        raise ValueError("target='benchmark' cannot be combined with `weights` or `inclusion`.")
+        mentions = ("weights", "inclusion")
+        raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
     if finite and data.split_groups:
-        raise ValueError("target='benchmark' with `groups` needs groups that are labelled as a whole or not at all.")
+        rule = "must be 'population' unless each of {0} is labelled as a whole or not at all"
+        raise ArgumentError("target", rule, "got 'benchmark'", mentions=("groups",))
     if needs.rest and not data.n_rest:
-        raise ArgumentError(
-            "estimator",
-            "must be 'auto' or 'classical' where every item has a label",
-            f"{estimator!r} needs items without one",
-        )
+        rule = "must be 'auto' or 'classical' where every item has a label"
+        raise ArgumentError("estimator", rule, f"{estimator!r} needs items without one")
     if needs.rest and min(data.n_rest, data.n_rest if data.group_rest is None else len(np.unique(data.group_rest))) < 2:
-        raise ArgumentError(
-            "f_unlabeled", f"must have two items (or groups) at least for estimator {estimator!r}", "got 1"
-        )
+        rule = f"must have two items (or groups) at least for estimator {estimator!r}"
+        raise ArgumentError("f_unlabeled", rule, "got 1")
 
 
 # --- what a reader should know first ---------------------------------------------------------------------------

@@ -17,6 +17,13 @@ from calib.core.check import Labels
 from calib.core.laws import Law, interval_of, p_value_of
 from calib.core.result import Interval, bracket, short
 
+_DRAWN = {
+    "items": "The labelled items are a simple random sample of all items.",
+    "groups": "Groups are independent; the labelled items, or whole groups of them, are a random sample.",
+    "strata": "Within each stratum the labelled items are a simple random sample.",
+    "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanEstimate(Estimated):
@@ -101,7 +108,14 @@ class MeanEstimate(Estimated):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be true for the interval to hold, in words."""
-        return _assumptions(self)
+        if not METHODS[self.estimator].needs.labels:
+            return ("It is about the judge's own mean: what people would say is not in it.",)
+        drawn = "" if self.n_gold == self.n else _DRAWN[self.design]
+        fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
+        items = "These items are a random sample of the items that are meant."
+        alone = "Items are independent of each other." if self.design == "items" else ""
+        judged, meant = fixed if self.uses_judge else "", items if self.target == "population" else ""
+        return tuple(filter(None, (drawn, judged, meant, alone)))
 
     def _rows(self) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"estimator": self.estimator, "estimand": self.estimand, "estimate": self.estimate}
@@ -127,23 +141,6 @@ class MeanEstimate(Estimated):
             f"{self.estimand} = {short(self.estimate)}, {self.bracket}, "
             f"from {labels}{scores} ({METHODS[self.estimator].words})" + (f" [warnings: {names}]" if names else "")
         )
-
-
-def _assumptions(result: MeanEstimate) -> tuple[str, ...]:
-    if not METHODS[result.estimator].needs.labels:
-        return ("It is about the judge's own mean: what people would say is not in it.",)
-    drawn = {
-        "items": "The labelled items are a simple random sample of all items.",
-        "groups": "Groups are independent; the labelled items, or whole groups of them, are a random sample.",
-        "strata": "Within each stratum the labelled items are a simple random sample.",
-        "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
-    }[result.design]
-    drawn = "" if result.n_gold == result.n else drawn  # nothing was drawn
-    fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
-    items = "These items are a random sample of the items that are meant."
-    alone = "Items are independent of each other." if result.design == "items" else ""
-    judged = fixed if result.uses_judge else ""
-    return tuple(filter(None, (drawn, judged, items if result.target == "population" else "", alone)))
 
 
 def mean_interval(

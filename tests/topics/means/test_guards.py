@@ -223,11 +223,17 @@ CHANCE = {"inclusion": np.full(30, 0.2)}
         (ITEMS | DOCUMENTS, "`strata` cannot be combined with `groups`"),
         (ITEMS | WEIGHTS, "`strata` cannot be combined with `weights`"),
         (ITEMS | CHANCE, "`strata` cannot be combined with `inclusion`"),
-        (WEIGHTS | {"target": "benchmark"}, "target='benchmark' cannot be combined with `weights` or `inclusion`"),
-        (CHANCE | {"target": "benchmark"}, "target='benchmark' cannot be combined with `weights` or `inclusion`"),
+        (
+            WEIGHTS | {"target": "benchmark"},
+            "`target` must be 'population' with `weights` or `inclusion`, but got 'benchmark'",
+        ),
+        (
+            CHANCE | {"target": "benchmark"},
+            "`target` must be 'population' with `weights` or `inclusion`, but got 'benchmark'",
+        ),
         (
             {"groups": np.arange(30) % 9, "groups_unlabeled": np.arange(200) % 20, "target": "benchmark"},
-            "target='benchmark' with `groups` needs groups that are labelled as a whole or not at all",
+            "`target` must be 'population' unless each of `groups` is labelled as a whole or not at all",
         ),
         (
             {"estimator": "regression"} | DOCUMENTS,
