@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.means.gold import Design, Drawn, Gold, design_of, gold_of
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
-from calib.analysis.means.methods import METHODS, Estimated, Options, blind, estimator_of
+from calib.analysis.means.methods import METHODS, Estimated, Options, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
@@ -386,6 +386,6 @@ def _width_ratio(data: Gold, options: Options, name: str, law: Law) -> float:
     if alone == name or not data.n_rest:
         return 1.0
     tail = (1 - options.confidence) / 2
-    laws = (law, METHODS[alone].law(blind(data), options).law)
+    laws = (law, METHODS[alone].law(with_silent_judge(data), options).law)
     mine, theirs = (float(each.high(tail) - each.low(tail)) for each in laws)
     return mine / theirs if theirs > 0 else np.nan

@@ -195,7 +195,7 @@ def law_on_scale(point: Any, variance: Any, df: Any, n: Any, bounds: tuple[float
 def _by_labels(data: Gold, options: Options) -> Found:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.drawn in {"strata", "weighted"}:
-        return _by_slope(blind(data), replace(options, bounds=None))._replace(lam=0.0)
+        return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
     return _by_rectified(data, 0.0)
 
 
@@ -229,7 +229,7 @@ def _by_judge(data: Gold, _: Options) -> Found:
     return Found(law.point, float(law.error), float(law.df), 1.0, law)
 
 
-def blind(data: Gold) -> Gold:
+def with_silent_judge(data: Gold) -> Gold:
     """The same labels and design with a judge that says nothing."""
     rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
     loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)

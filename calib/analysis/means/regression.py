@@ -266,11 +266,11 @@ def regression_of(
         lam=fit.lam,
         n_gold=data.n,
         n=data.n + data.rest,
-        warnings=_few_or_alone(data, model),
+        warnings=_label_cautions(data, model),
     )
 
 
-def _few_or_alone(data: Regressors, model: str) -> tuple[str, ...]:
+def _label_cautions(data: Regressors, model: str) -> tuple[str, ...]:
     told = []
     rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if model == "logistic" else data.n
     if rarer < 10:
