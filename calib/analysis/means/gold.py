@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import matrix_product
 
 _TWINS = ("groups", "strata", "weights")  # columns that items without a label have, too
 
@@ -286,4 +287,4 @@ def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
     sizes = np.bincount(fold)
     if values.shape[1] != len(sizes):
         raise ArgumentError("f_unlabeled", f"must have a column for each fold ({len(sizes)})", f"has {values.shape[1]}")
-    return np.asarray(values @ (sizes / sizes.sum()))
+    return np.asarray(matrix_product(values, sizes / sizes.sum()))

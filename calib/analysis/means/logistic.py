@@ -20,6 +20,7 @@ from calib.analysis.means.regression import (
     row_blocks,
 )
 from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import matrix_product
 
 _STEPS = 100
 _FLAT = 1e-7  # of the curvature at the start, what is taken for none
@@ -115,13 +116,13 @@ def _sums_of(x: NDArray[Any], target: NDArray[Any], theta: Floats, *, meat: bool
     d = len(theta)
     gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
     for block, goal in row_blocks(x, target):
-        mean = special.expit(block @ theta)
+        mean = special.expit(matrix_product(block, theta))
         error = mean - goal
-        gradient += block.T @ error
-        hessian += (block * (mean * (1 - mean))[:, None]).T @ block
+        gradient += matrix_product(block.T, error)
+        hessian += matrix_product((block * (mean * (1 - mean))[:, None]).T, block)
         if meat:
             pull = block * error[:, None]
-            squares += pull.T @ pull
+            squares += matrix_product(pull.T, pull)
     return _LossSums(gradient, squares, hessian)
 
 
@@ -173,8 +174,8 @@ class _Pulls(NamedTuple):
 
 
 def _pulls_at(data: Regressors, theta: Floats) -> _Pulls:
-    mean = special.expit(data.x @ theta)
-    hessian = (data.x * (mean * (1 - mean))[:, None]).T @ data.x
+    mean = special.expit(matrix_product(data.x, theta))
+    hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
     rest = _sums_of(data.x_rest, data.f_rest, theta)
     return _Pulls(data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], rest, hessian)
 
@@ -182,14 +183,15 @@ def _pulls_at(data: Regressors, theta: Floats) -> _Pulls:
 def _pooled_covariance(pulls: _Pulls, n: int, rest: int) -> Floats:
     """Covariance of all judge gradients."""
     every = pulls.rest.gradient + pulls.judge.sum(axis=0)
-    meat = pulls.rest.meat + pulls.judge.T @ pulls.judge
+    meat = pulls.rest.meat + matrix_product(pulls.judge.T, pulls.judge)
     return _covariance(_LossSums(every, meat, meat), n + rest)
 
 
 def _covariance_twice(label: Floats, judge: Floats) -> Floats:
     """Of two gradients, made symmetric."""
     a, b = label - label.mean(axis=0), judge - judge.mean(axis=0)
-    return np.asarray((a.T @ b + b.T @ a) / len(a))
+    cross = matrix_product(a.T, b)
+    return np.asarray((cross + cross.T) / len(a))
 
 
 def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
@@ -202,11 +204,12 @@ def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
     theta = _minimum(data, lam, theta)
     pulls = _pulls_at(data, theta)
     bread = np.linalg.inv((1 - lam) * pulls.hessian_gold / n + lam * pulls.rest.hessian / rest)
-    mean = special.expit(data.x @ theta)
-    leverage = mean * (1 - mean) * np.sum(data.x @ np.linalg.inv(pulls.hessian_gold) * data.x, axis=1)
+    mean = special.expit(matrix_product(data.x, theta))
+    hat = matrix_product(data.x, np.linalg.inv(pulls.hessian_gold))
+    leverage = mean * (1 - mean) * np.sum(hat * data.x, axis=1)
     pull = pulls.label - lam * pulls.judge
     pull = left_out_errors(pull - pull.mean(axis=0), leverage)
-    residual = np.sum((pull @ bread) ** 2, axis=0) / n**2
+    residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
     judge = lam**2 * np.diag(bread @ _covariance(pulls.rest, rest) @ bread) / rest
     return Fit(theta, residual, judge, n - d, lam)
 

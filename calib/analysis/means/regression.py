@@ -14,6 +14,7 @@ from calib.analysis.means.moments import flat
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES, Student
+from calib.core.numeric import matrix_product
 from calib.core.result import Interval, bracket, short
 
 _ROWS = 1 << 14  # rows that fit the processor's cache with what is computed of them
@@ -276,7 +277,7 @@ def _label_cautions(data: Regressors, model: str) -> tuple[str, ...]:
     if rarer < 10:
         what = "labels of the rarer outcome" if model == "logistic" else "labels"
         told.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
-    leverage = np.sum(data.x @ np.linalg.inv(data.x.T @ data.x) * data.x, axis=1)
+    leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
     if leverage.max() > 1 - 1e-9:
         told.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
     return tuple(told)
@@ -311,16 +312,16 @@ def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _JudgeFit:
     d, n = parts[0][0].shape[1], sum(len(f) for _, f in parts)
     gram, cross = np.zeros((d, d)), np.zeros(d)
     for x, f in (block for part in parts for block in row_blocks(*part)):
-        gram += x.T @ x
-        cross += x.T @ f
+        gram += matrix_product(x.T, x)
+        cross += matrix_product(x.T, f)
     inverse = _inverse_gram(gram)
     theta = inverse @ cross
     meat, squares = np.zeros((d, d)), 0.0
     for x, f in (block for part in parts for block in row_blocks(*part)):
-        error = f - x @ theta
+        error = f - matrix_product(x, theta)
         pull = x * error[:, None]
-        meat += pull.T @ pull
-        squares += float(error @ error)
+        meat += matrix_product(pull.T, pull)
+        squares += float(matrix_product(error, error))
     # HC1: with a column of ones alone the usual variance of a mean
     variance = np.diag(inverse @ meat @ inverse) * n / (n - d)
     return _JudgeFit(theta, variance, squares / (n - d))
@@ -338,23 +339,26 @@ def _fit_double_sampling(data: Regressors, fixed: float | None) -> Fit:
     x, y, f, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
     rest = (data.x_rest, data.f_rest)
     judge = _judge_fit([(x, f), rest] if fixed is None else [rest])
-    inverse = np.linalg.inv(x.T @ x)
-    hat = x @ inverse
-    own = hat.T @ f
-    beyond = f - x @ own  # of the judge, on the gold items
-    base = float(beyond @ beyond) + _PRIOR * judge.spread
-    helps = fixed is None and base > _NOTHING * float(f @ f)  # else the covariates say all that the judge does
-    slope = float(beyond @ y) / base if helps else fixed or 0.0
+    inverse = np.linalg.inv(matrix_product(x.T, x))
+    hat = matrix_product(x, inverse)
+    own = matrix_product(hat.T, f)
+    beyond = f - matrix_product(x, own)  # of the judge, on the gold items
+    square = float(matrix_product(beyond, beyond))
+    base = square + _PRIOR * judge.spread
+    # else the covariates say all that the judge does
+    helps = fixed is None and base > _NOTHING * float(matrix_product(f, f))
+    slope = float(matrix_product(beyond, y)) / base if helps else fixed or 0.0
     shrink = 1 / base if helps else 0.0
     gap = judge.theta - own
     error = y - slope * f
-    error = error - x @ (hat.T @ error)
-    p = d + float(beyond @ beyond) * shrink
-    usual = float(error @ error) / (n - p) * (np.diag(inverse) + gap**2 * float(beyond @ beyond) * shrink**2)
+    error = error - matrix_product(x, matrix_product(hat.T, error))
+    p = d + square * shrink
+    left = float(matrix_product(error, error))
+    usual = left / (n - p) * (np.diag(inverse) + gap**2 * square * shrink**2)
     leverage = np.sum(hat * x, axis=1) + beyond**2 * shrink
     pull = hat + np.outer(beyond * shrink, gap)
     robust = (n - 1) / n * np.sum((pull * left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
-    known = float(error @ error) > _NOTHING * float(y @ y)  # else nothing is left to tell the spread
-    theta = hat.T @ (y - slope * f) + slope * judge.theta
+    known = left > _NOTHING * float(matrix_product(y, y))  # else nothing is left to tell the spread
+    theta = matrix_product(hat.T, y - slope * f) + slope * judge.theta
     lam = slope * data.rest / (n + data.rest) if fixed is None else fixed
     return Fit(theta, np.maximum(usual, robust) * known, slope**2 * judge.variance, n - p, lam)

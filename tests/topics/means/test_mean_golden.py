@@ -19,7 +19,7 @@ from scipy import stats
 
 from calib.analysis.means.rates import wilson
 from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
-from calib.stats import cost_optimal, mean_interval, ppi_mean
+from calib.stats import mean_interval, ppi_mean
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ppi.json").read_text())
 
@@ -116,7 +116,7 @@ def test_logistic_regression(oracles, record):
     check(record, oracles.logistic(*(data[name] for name in ("x", "y", "f", "x_u", "u")), **of_ppi_py(record)))
 
 
-# --- rates and costs --------------------------------------------------------------------------------------------
+# --- rates ------------------------------------------------------------------------------------------------------
 
 
 @asked("wilson")
@@ -127,9 +127,3 @@ def test_wilson(record):
 @asked("rogan_gladen")
 def test_rogan_and_gladen(record):
     check(record, rogan_gladen_from_rates(**record["options"]))
-
-
-@pytest.mark.filterwarnings("ignore:labels_alone")
-@asked("cost_optimal")
-def test_the_best_pair_for_a_price(record):
-    check(record, cost_optimal(**record["options"]))
