@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.analysis.draws.plots import components, convergence, d_study, gain, plan, prompt_means
-from calib.analysis.means.methods import METHODS as INTERVALS
+from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import (
     Agreement,
@@ -364,7 +364,9 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     _rows_look(drawn, pitch * len(shown))
     drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
-    drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
+    drawn.set_xlabel(
+        f"{COEFFICIENTS[found.coefficient]} inside each group{_without_one(found, len(inside) - len(shown))}"
+    )
     _say_above(drawn, label, found)
     drawn.legend(frameon=False, fontsize="small", loc="best")
     return drawn if ax is not None else fit(drawn)
@@ -616,7 +618,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     for mark in marks:
         offset = 0.6 * (list(styles).index(mark.series) - (len(styles) - 1) / 2)
         draw_interval(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
-    heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
+    heads = "; ".join(dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for _, r in ceilings))
     level = level_words([mark.result for mark in marks])
     drawn.set_xlabel(f"{heads}, with the mean of the other people{level}\nn = {_counts([r for _, r in ceilings])}")
     _legend_above(drawn, list(styles.values()), False, title_of(facts, names))
@@ -627,7 +629,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
 
 
 def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
-    heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
+    heads = dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for r in results)
     return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
 
 
@@ -641,7 +643,7 @@ def _counts(results: Sequence[Any]) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    return {"coefficient": METHODS[result.method], "level": _WHERE[result.level]}
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": _WHERE[result.level]}
 
 
 def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -673,7 +675,7 @@ _ALONE = "judge alone (not an interval for the human mean)"
 _LOOKS = {  # by what an estimator is called in words
     "people alone": ("#0072B2", "s"),
     "people alone, conservative": ("#0072B2", "v"),
-    INTERVALS["judge_only"].words: ("#6E6E6E", "o"),
+    METHODS["judge_only"].words: ("#6E6E6E", "o"),
     "PPI": ("#009E73", "D"),
     "PPI++": ("#CC79A7", "^"),
     "regression estimator": ("#009E73", "v"),
@@ -774,7 +776,7 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def _covers_zero(result: Agreement) -> bool:
-    return result.method not in SHARES and result.interval.low <= 0 <= result.interval.high
+    return result.coefficient not in SHARES and result.interval.low <= 0 <= result.interval.high
 
 
 def _cells(ax: Axes, table: Floats, cells: Mapping[tuple[int, int], Agreement]) -> None:
@@ -861,7 +863,7 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
     seen: dict[tuple[Any, ...], int] = {}
     series = []
     for label, result in pairs:
-        words = INTERVALS[result.estimator].words  # rows of one estimator may differ in how the labels alone were read
+        words = METHODS[result.estimator].words  # rows of one estimator may differ in how the labels alone were read
         key = (place_of(label, names), words)
         seen[key] = seen.get(key, 0) + 1
         series.append(f"{words} {seen[key]}")
@@ -870,11 +872,11 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
 
 def _series_styles(marks: Sequence[Mark]) -> dict[str, Style]:
     styles: dict[str, Style] = {}
-    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(INTERVALS[m.result.estimator].words)):
+    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(METHODS[m.result.estimator].words)):
         again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.estimator == "judge_only"
-        colour, marker = _LOOKS[INTERVALS[mark.result.estimator].words] if not again else look_of(again + 3)
+        colour, marker = _LOOKS[METHODS[mark.result.estimator].words] if not again else look_of(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
-        said = _ALONE if alone else INTERVALS[mark.result.estimator].words
+        said = _ALONE if alone else METHODS[mark.result.estimator].words
         styles[mark.series] = Style(f"{said}: {_material(results)}", colour, marker, alone)
     return styles
 
