@@ -155,7 +155,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
         calib.table.write(frame, out / f"{name}.csv")
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
-    intervals, everything = _three(scores, gold), calib.interval(scores, human, method="classical")
+    intervals, everything = _three(scores, gold), calib.interval(scores, human, estimator="classical")
     _show_demo(agreement, convergence, intervals)
     parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
     for ending in ("md", "html"):
@@ -205,7 +205,7 @@ def _some(human: pd.DataFrame) -> pd.DataFrame:
 def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> Results:
     import calib
 
-    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "auto"))
+    first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     return sum(more, first)
 
 
@@ -606,8 +606,9 @@ def interval(
     target: Annotated[str, typer.Option(help="population (items to come) or benchmark (just these items).")] = (
         "population"
     ),
-    method: Annotated[
-        str, typer.Option(help="auto, classical, judge_only, regression, ppi, ppi++, ppi_py, ares or glide.")
+    estimator: Annotated[
+        str,
+        typer.Option("--estimator", "--method", help="auto, classical, judge_only, regression, ppi or ppi++."),
     ] = "auto",
     conservative: Annotated[bool, typer.Option(help="Yes or no: Clopper and Pearson's interval.")] = False,
     alternative: Annotated[str, typer.Option(help="two-sided, greater (a lower bound) or less.")] = "two-sided",
@@ -638,7 +639,7 @@ def interval(
         "strata": strata,
         "weights": weights,
         "target": target,
-        "method": method,
+        "estimator": estimator,
         "null": null,
     }
     options |= {"conservative": conservative, "alternative": alternative, "min_gold": min_gold}
@@ -654,7 +655,7 @@ def difference(
     second: Annotated[list[str] | None, typer.Argument(help="Other systems; without one all others.")] = None,
     items: Items = None,
     target: Annotated[str, typer.Option(help="population or benchmark.")] = "population",
-    method: Annotated[str, typer.Option(help="As for `calib interval`.")] = "auto",
+    estimator: Annotated[str, typer.Option("--estimator", "--method", help="As for `calib interval`.")] = "auto",
     alternative: Annotated[str, typer.Option(help="two-sided, greater or less.")] = "two-sided",
     adjust: Annotated[str, typer.Option(help="Of the p-values of several: holm or bh.")] = "holm",
     min_gold: MinGold = 10,
@@ -676,7 +677,7 @@ def difference(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale, group=group, system=system)
     own |= _given(human_item=human_item, human_score=human_score)
     judged, people = _scores(own, items, [scores], gold)
-    options: dict[str, Any] = {"target": target, "method": method, "min_gold": min_gold, "adjust": adjust}
+    options: dict[str, Any] = {"target": target, "estimator": estimator, "min_gold": min_gold, "adjust": adjust}
     options |= {"alternative": alternative, "confidence_level": confidence_level}
     _show_means(calib.difference(judged, people, first, second or None, **options), out)
 
@@ -919,7 +920,7 @@ def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float
     found, trouble = [], {}
     for method in ("classical", "judge_only", "auto"):
         try:
-            found.append(calib.interval(scores, gold, by=by, method=method, confidence_level=confidence_level))
+            found.append(calib.interval(scores, gold, by=by, estimator=method, confidence_level=confidence_level))
         except ValueError as error:
             trouble[str(error)] = method
     heading = "Mean score, by criterion" if by is None else f"Mean score, by criterion and {by}"
@@ -946,7 +947,7 @@ def _show_results(results: Results, out: Path | None = None, *, conclude: bool =
     signatures = {result.signature for result in results}
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")
-    if any(getattr(result, "method", "") == "judge_only" for result in results):
+    if any(getattr(result, "estimator", "") == "judge_only" for result in results):
         _paragraph("Judge alone: its interval is for the judge's own mean, not for the human mean.")
     for line in conclusions(results) if conclude else ():
         _paragraph(line)

@@ -18,7 +18,7 @@ import pandas as pd
 from calib import plot
 from calib._version import __version__
 from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
-from calib.analysis.means.mean import WORDS
+from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError
 from calib.core.result import bracket, short
 from calib.stats import (
@@ -73,7 +73,7 @@ _HEADS = {
     "p_adjusted": "p adjusted", "n_gold_alone": "labels alone", "half_width_alone": "half-width alone",
     "half_width": "half-width", "not_distinguishable": "not told apart from", "generalises_to": "about",
 }  # fmt: skip
-_ESTIMATORS = WORDS | {"judge_only": "judge alone"}
+_ESTIMATORS = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 
 
@@ -376,7 +376,7 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
 def assumptions(results: Results) -> list[str]:
     """What has to be true for the intervals of means to hold, each once."""
     means = [result for result in results if isinstance(result, MeanEstimate)]
-    means = [result for result in means if result.method != "judge_only"] or means
+    means = [result for result in means if result.estimator != "judge_only"] or means
     return list(dict.fromkeys(text for result in means for text in result.assumptions))
 
 
@@ -407,7 +407,7 @@ def _claim(result: Agreement) -> str:
 
 def _notes(results: Results) -> list[str]:
     """What a reader has to mind."""
-    alone = any(getattr(result, "method", "") == "judge_only" for result in results)
+    alone = any(getattr(result, "estimator", "") == "judge_only" for result in results)
     warned = _by_text(results, lambda result: getattr(result, "warnings", ()))
     return [_JUDGE_ALONE] * alone + [
         f"Mind{f' ({names})' * bool(names)}: {text.rstrip('.')}." for text, names in warned
