@@ -40,7 +40,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
         calib.table.write(frame, out / f"{name}.csv")
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
-    intervals, everything = _three(scores, gold), calib.interval(scores, human, method="classical")
+    intervals, everything = _three(scores, gold), calib.interval(scores, human, estimator="classical")
     _show_demo(agreement, convergence, intervals)
     parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
     for ending in ("md", "html"):
@@ -74,7 +74,7 @@ def _some(human: pd.DataFrame) -> pd.DataFrame:
 
 
 def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> calib.Results:
-    first, *more = (calib.interval(scores, gold, method=name) for name in ("classical", "judge_only", "auto"))
+    first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     return sum(more, first)
 
 
@@ -163,7 +163,7 @@ def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float
     found, trouble = [], {}
     for method in ("classical", "judge_only", "auto"):
         try:
-            found.append(calib.interval(scores, gold, by=by, method=method, confidence_level=confidence_level))
+            found.append(calib.interval(scores, gold, by=by, estimator=method, confidence_level=confidence_level))
         except ValueError as error:
             trouble[str(error)] = method
     heading = "Mean score, by criterion" if by is None else f"Mean score, by criterion and {by}"

@@ -140,5 +140,7 @@ def in_the_names_of(label: Mapping[str, Any], **names: str) -> Iterator[None]:
         yield
     except ArgumentError as error:
         raise error.renamed(names, about=words(dict(label))) from None
+    except TableError:
+        raise  # it says what of itself
     except ValueError as error:
         raise ValueError(f"{words(dict(label))}: {error}") from None

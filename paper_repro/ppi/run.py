@@ -10,9 +10,11 @@ import calib
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
+import oracles
 from best_pair import best_pair
 
-METHODS = {"ppi_py": "ppi_py", "lambda = 1": "ares", "labels alone": "classical", "calib": "auto"}
+PEERS = {"ppi_py": "ppi_py", "lambda = 1": "ares"}
+ESTIMATORS = {"labels alone": "classical", "calib": "auto"}
 DESIGNS = [
     {"rho": 0.9, "cost_label": 1, "cost_judge": 0.1, "budget": 1000},
     {"rho": 0.9, "cost_label": 1, "cost_judge": 0.1, "effective_n": 3000},
@@ -37,11 +39,17 @@ def rows() -> pd.DataFrame:
 
 
 def intervals(machine: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, object]]:
-    """The share of the winner by each method, at two levels."""
+    """The share of the winner by each estimator, at two levels."""
+    both = machine.set_index("item")[["score"]].join(people.set_index("item")["score"].rename("label"))
+    gold = both["label"].notna()
+    data = both.loc[gold, "label"], both.loc[gold, "score"], both.loc[~gold, "score"]
     told = []
-    for name, method in METHODS.items():
+    for name in (*PEERS, *ESTIMATORS):
         for level in (0.95, 0.9):
-            result = calib.interval(machine, people, method=method, confidence_level=level).one()
+            if name in PEERS:
+                result = oracles.mean(*data, program=PEERS[name], confidence_level=level)
+            else:
+                result = calib.interval(machine, people, estimator=ESTIMATORS[name], confidence_level=level).one()
             values = {"estimate": result.estimate, "low": result.interval.low, "high": result.interval.high}
             told += cells("ballots", f"{name}, {level:.0%}", values)
     return told

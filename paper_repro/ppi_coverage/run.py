@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from calib.analysis.means.gold import Gold
-from calib.analysis.means.mean import _stratified
+from calib.analysis.means.methods import stratified
 from calib.analysis.means.moments import Moments, moments_of
-from calib.analysis.means.proportion import jeffreys, post_stratified
+from calib.analysis.means.rates import jeffreys, post_stratified
 from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
 from calib.core.laws import Score, Student
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from oracles import Labelled, labelled, normal_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,44 +213,9 @@ def probable(p: float, rho: float) -> Population:
 # --- intervals --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """Moments of the gold items of each data set: all that the peers' formulas need."""
-
-    n: float
-    mean_y: Floats
-    mean_f: Floats
-    yy: Floats
-    ff: Floats
-    fy: Floats
-
-
-def labelled(y: Floats, f: Floats) -> Labelled:
-    """Of labels of shape (sets, n)."""
-    mean_y, mean_f = y.mean(axis=1), f.mean(axis=1)
-    dy, df = y - mean_y[:, None], f - mean_f[:, None]
-    return Labelled(
-        y.shape[1], mean_y, mean_f, *(np.einsum("ij,ij->i", a, b) for a, b in ((dy, dy), (df, df), (df, dy)))
-    )
-
-
 def classical(gold: Labelled) -> Ends:
     """Labels alone, t."""
     return _ends(gold.mean_y, gold.yy / (gold.n - 1) / gold.n, special.stdtrit(gold.n - 1, 1 - TAIL))
-
-
-def tuned(gold: Labelled, rest: Moments, *, ddof: int, clip: bool) -> Ends:
-    """PPI++ of ppi_py (ddof 0, lambda within 0 and 1) and of glide (ddof 1)."""
-    n, N = gold.n, rest.n  # noqa: N806
-    pooled = (gold.ff + rest.squares + n * N / (n + N) * (gold.mean_f - rest.mean) ** 2) / (n + N - 1)
-    lam = np.divide(gold.fy / (n - ddof), (1 + n / N) * pooled, out=np.zeros_like(pooled), where=pooled > 0)
-    return _corrected(gold, rest, np.clip(lam, 0, 1) if clip else lam, ddof)
-
-
-def _corrected(gold: Labelled, rest: Moments, lam: Floats | float, ddof: int) -> Ends:
-    errors = np.maximum(gold.yy - 2 * lam * gold.fy + lam**2 * gold.ff, 0)
-    variance = errors / (gold.n - ddof) / gold.n + lam**2 * rest.squares / (rest.n - ddof) / rest.n
-    return _ends(gold.mean_y + lam * (rest.mean - gold.mean_f), variance, -special.ndtri(TAIL))
 
 
 def _ends(point: Floats, variance: Floats, quantile: float) -> Ends:
@@ -258,9 +226,7 @@ def _ends(point: Floats, variance: Floats, quantile: float) -> Ends:
 def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     """The intervals of other programs, by their formulas."""
     return {
-        "ppi_py": tuned(gold, rest, ddof=0, clip=True),
-        "ARES": _corrected(gold, rest, 1.0, 0),
-        "glide": tuned(gold, rest, ddof=1, clip=False),
+        **{name: normal_ends(name.lower(), gold, rest, TAIL) for name in ("ppi_py", "ARES", "glide")},
         "classical": classical(gold),
     }
 
@@ -428,7 +394,7 @@ def _grouped_peers(y: Floats, f: Floats, mask: NDArray[np.bool_], *, whole: bool
     if whole:
         k = int(mask[0].any(axis=1).sum())
         means = y.mean(axis=2), f.mean(axis=2)
-        found["glide"] = tuned(labelled(*(m[:, :k] for m in means)), _loose(means[1][:, k:]), ddof=1, clip=False)
+        found["glide"] = normal_ends("glide", labelled(*(m[:, :k] for m in means)), _loose(means[1][:, k:]), TAIL)
     return found
 
 
@@ -478,7 +444,7 @@ def of_strata(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
         rest = np.concatenate([s[1][each:] for s in scores])
         codes = np.repeat(np.arange(4), each), np.repeat(np.arange(4), sizes - each)
         data = Gold(y, f, moments_of(rest, "f"), rest, stratum=codes[0], stratum_rest=codes[1])
-        low, high = ours(_stratified(data, rule, finite), bounds)
+        low, high = ours(stratified(data, rule, finite=finite), bounds)
         rows.append((low[0], high[0]))
         golds.append((y, f))
         rests.append((rest.mean(), data.rest.squares))

@@ -30,7 +30,9 @@ from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ppi_coverage.run import TAIL, Labelled, classical, labelled, of_counts, ours, rule_of, tuned, with_judge
+import oracles
+from oracles import Labelled, labelled, normal_ends
+from ppi_coverage.run import TAIL, classical, of_counts, ours, rule_of, with_judge
 
 FOLDER = Path(__file__).parent
 Floats = NDArray[np.float64]
@@ -194,7 +196,7 @@ def judge_alone(gold: Labelled, rest: Moments) -> Ends:
 
 def _others(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     return {
-        "ppi_py": tuned(gold, rest, ddof=0, clip=True),
+        "ppi_py": normal_ends("ppi_py", gold, rest, TAIL),
         "labels, t": classical(gold),
         "judge": judge_alone(gold, rest),
     }
@@ -255,7 +257,7 @@ def _of_documents(population: Population, y: Floats, f: Floats) -> dict[str, tup
     labels, judged = (labelled(v.mean(axis=1)[None], v.mean(axis=1)[None]) for v in (y, f))
     loose = scores[None, n:]
     rest = _set_of(np.array([float(len(scores) - n)]), loose.mean(axis=1), loose.var(axis=1) * loose.size)
-    ends["ppi_py"] = tuned(labelled(y.reshape(1, -1), scores[None, :n]), rest, ddof=0, clip=True)
+    ends["ppi_py"] = normal_ends("ppi_py", labelled(y.reshape(1, -1), scores[None, :n]), rest, TAIL)
     ends |= {"labels, t": classical(labels), "judge": classical(judged)}
     return {name: (float(low[0]), float(high[0])) for name, (low, high) in ends.items()}
 
@@ -534,9 +536,9 @@ def _as_package(cell: Cell) -> bool:
         wanted = {
             "calib": ppi_mean(*data, **scale, **groups),
             "labels, calib": mean_interval(data[0], **scale, **alone),
-            "labels, t": mean_interval(data[0], method="classical", **alone),
-            "ppi_py": ppi_mean(*data, method="ppi_py"),
-            "judge": ppi_mean(*data, method="judge_only", **groups),
+            "labels, t": mean_interval(data[0], estimator="classical", **alone),
+            "ppi_py": oracles.mean(*data, program="ppi_py"),
+            "judge": ppi_mean(*data, estimator="judge_only", **groups),
         }
     return all(np.allclose(found[name], wanted[name].interval, rtol=0, atol=1e-9) for name in NAMES)
 

@@ -55,7 +55,7 @@ def main(rng: int, folder: Path) -> None:
     truth = people.groupby("system", observed=True)["score"].mean()
     gold = chosen(people, 25, rng)
     # the question is the mean of just these 100 articles
-    results = [calib.interval(judge, gold, by="system", method=method, target="benchmark") for method in METHODS]
+    results = [calib.interval(judge, gold, by="system", estimator=method, target="benchmark") for method in METHODS]
     frame = pd.concat([table(*pair, truth) for pair in zip(results, METHODS, strict=True)], ignore_index=True)
     frame.to_csv(folder / "interval_report.csv", index=False, float_format="%.9g", lineterminator="\n")
     draw(results, truth, folder / "interval_report.png")

@@ -68,7 +68,6 @@ def tasks() -> list[Task]:
     design = given.x, y, f, given.x_rest, rest
     yes = given.x, (y > 3).astype(float), (f > 3).astype(float), given.x_rest, (rest > 3).astype(float)
     boot = stats.ppi_bootstrap
-    as_peer = {"method": "ppi_py"}
     return [
         Task("mean", lambda: ppi_mean(y, f, rest), "mean", at_most=2),
         Task("mean, 1 to 5", lambda: ppi_mean(*levels, bounds=(1, 5), step=1), at_most=2),
@@ -79,7 +78,6 @@ def tasks() -> list[Task]:
         ),
         Task("median, 1 to 5", lambda: stats.ppi_quantile(*levels, bounds=(1, 5), step=1), at_most=20),
         Task("OLS, d = 3", lambda: stats.ppi_ols(*design), "ols", at_most=80),
-        Task("OLS, d = 3, as ppi_py does it", lambda: stats.ppi_ols(*design, **as_peer), "ols", at_most=160),
         Task("logistic, d = 3", lambda: stats.ppi_logistic(*yes), "logistic", at_most=400),
         Task(
             f"bootstrap of the mean, B = {RESAMPLES:,}",

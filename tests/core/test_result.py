@@ -25,7 +25,7 @@ def results():
         "mean": mean_interval(GOLD[0]),
         "ppi": ppi_mean(*GOLD, min_gold=6),
         "difference": ppi_difference(
-            [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], method="ppi"
+            [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], estimator="ppi"
         ),
     }
 
@@ -55,7 +55,7 @@ def test_text_of_means():
     assert str(mean_interval([3, 4, 4, 5, 4])) == (
         "human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)"
     )
-    texts = {m: str(ppi_mean(*GOLD, method=m, confidence_level=0.9)) for m in ("ppi", "ppi++", "judge_only")}
+    texts = {m: str(ppi_mean(*GOLD, estimator=m, confidence_level=0.9)) for m in ("ppi", "ppi++", "judge_only")}
     assert texts["ppi"].startswith("human mean = 3.708, 90 % CI [")
     assert texts["ppi"].endswith("], from 6 human labels and 14 judge scores (PPI) [warnings: few_labels]")
     assert texts["ppi++"].endswith("], from 6 human labels and 14 judge scores (PPI++) [warnings: few_labels]")
@@ -115,11 +115,11 @@ def test_signature_of_means():
     assert mean_interval(GOLD[0]).signature == (
         f"t|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
     )
-    assert ppi_mean(*GOLD, method="ppi").signature == (
+    assert ppi_mean(*GOLD, estimator="ppi").signature == (
         f"ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1|v:{__version__}"
     )
     tuned = ppi_mean(
-        *GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8, method="ppi++"
+        *GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8, estimator="ppi++"
     )
     assert tuned.signature == (
         f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|design:groups|groups:3"

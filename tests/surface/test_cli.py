@@ -453,7 +453,7 @@ def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_interval_of_the_judge_alone_says_what_it_is_not(run, files):
-    _, alone, _ = run("interval", files["scores"], files["gold"], "--method", "judge_only")
+    _, alone, _ = run("interval", files["scores"], files["gold"], "--estimator", "judge_only")
     _, both, _ = run("interval", files["scores"], files["gold"], "--method", "ppi")
     assert "not for the human mean" in alone
     assert "not for the human mean" not in both
@@ -710,9 +710,9 @@ def as_options(text):
             "interval {scores} {gold} --by nothing",
             "--by must be a column of the scores, but got 'nothing'",
         ),
-        ("interval {scores} {human} --method ppi", "needs items without a label, but every item has one"),
+        ("interval {scores} {human} --estimator ppi", "must be 'auto' or 'classical' where every item has a label"),
         ("interval {scores} {people}", "pool them first"),
-        ("interval {scores} {gold} --method magic", "--method must be one of"),
+        ("interval {scores} {gold} --method magic", "--estimator must be one of"),
         ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
         ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
         ("summarize {items}", "ratings: column --criterion is missing"),
@@ -1021,8 +1021,8 @@ def test_commands_have_the_options_of_their_functions(verb):
     name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
     own = inspect.signature(built(cli.commands()[name])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
-    # `coefficient` is the same as `method`
-    left = {"complete", "progress", "coefficient"}
+    # `coefficient` is the same as `method`, and `estimator` what that was called
+    left = {"complete", "progress", "coefficient"} | ({"method"} if "estimator" in function else set())
     wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)

@@ -55,7 +55,9 @@ def agreed(humans):
 def estimates(n_systems=3, method="ppi++", seed=0):
     rng = np.random.default_rng(seed)
     y, f = rng.uniform(1, 5, (2, n_systems, 12))
-    results = [ppi_mean(np.where(np.arange(12) < 8, row, NAN), g, method=method) for row, g in zip(y, f, strict=True)]
+    results = [
+        ppi_mean(np.where(np.arange(12) < 8, row, NAN), g, estimator=method) for row, g in zip(y, f, strict=True)
+    ]
     labels = [
         {"criterion": "coherence", "rater": "judge", "against": "ann", "system": f"M{i}"} for i in range(n_systems)
     ]
@@ -573,7 +575,7 @@ def test_rows_of_sixteen_systems_and_three_methods_are_legible():
 def test_difference_draws_a_line_at_zero(ax):
     y_a, y_b = [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN]
     f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
-    result = ppi_difference(y_a, y_b, f_a, f_b, method="ppi", confidence_level=0.9)
+    result = ppi_difference(y_a, y_b, f_a, f_b, estimator="ppi", confidence_level=0.9)
     assert plot.difference(result, ax=ax) is ax
     assert ax.get_xlabel() == "human mean difference (90 % CI)"
     assert [x for x, _ in points(ax)] == [result.estimate]

@@ -71,7 +71,7 @@ def results(names=("coherence", "fluency"), method="ppi++"):
     labels, found = [], []
     for place, name in enumerate(names):
         y, f = rng.uniform(1, 5, 8), rng.uniform(1, 5, 20 + place)
-        found.append(ppi_mean(y, f[:8], f[8:], method=method))
+        found.append(ppi_mean(y, f[:8], f[8:], estimator=method))
         labels.append(
             {"criterion": name, "rater": "judge", "prompt": f"p-{place}", "method": "logprob", "n_unmatched": 0}
         )
@@ -581,9 +581,9 @@ def test_a_sentence_for_a_report():
         "Mean human coherence of system M22 is 3.713, 95 % CI [3.27, 4.088], from 10 human labels and 22 judge "
         "scores; 34 % narrower than the labels alone."
     ]
-    [plain] = conclusions(mean_of(options={"method": "classical", "null": 3.5}))
+    [plain] = conclusions(mean_of(options={"estimator": "classical", "null": 3.5}))
     assert plain.startswith("Mean human coherence is 3.8, 95 % CI [3.143, 4.457], p = 0.33, from 10 human labels.")
-    [alone] = conclusions(mean_of(options={"method": "judge_only"}))
+    [alone] = conclusions(mean_of(options={"estimator": "judge_only"}))
     assert alone.startswith("Mean judge's coherence is ")
     assert alone.endswith(", from no human label and 22 judge scores.")
 
@@ -602,7 +602,7 @@ def test_labels_needed_are_a_section_with_a_curve():
 
 
 def test_methods_for_one_thing_are_one_section_and_one_picture(tmp_path):
-    ways = [mean_of(options={"method": method}) for method in ("classical", "judge_only", "auto")]
+    ways = [mean_of(options={"estimator": method}) for method in ("classical", "judge_only", "auto")]
     text = report(ways, tmp_path / "ways.html")
     assert len(Page(text).tables) == 1
     assert text.count("<img ") == 1

@@ -14,8 +14,7 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError
-from calib.tables.door import in_the_names_of, slices
-from calib.tables.pairs import asked, ready, seen
+from calib.tables.door import Checked, in_the_names_of, ratings_in, scores_in
 from calib.tables.results import Results
 
 Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
@@ -69,11 +68,11 @@ def point_scores(
     >>> result.value("mean", "spearman") > result.value("draw", "spearman")
     True
     """
-    people, source = ready(human, "human"), np.random.default_rng(rng)
+    people, source = scores_in(human, "human"), np.random.default_rng(rng)
 
     def compared(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
-        aim = scores_by_item(people, label, ("criterion",), "human").reindex(weights.index)
+        aim = scores_by_item(people, label, ("criterion",)).reindex(weights.index)
         drawn = label["method"] == "sample"
         scores, values = (draws_by_item(rows), None) if drawn else (weights, levels)
         with in_the_names_of(label, scores="ratings"), warnings.catch_warnings():
@@ -141,15 +140,15 @@ def distribution_fit(
     >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
     True
     """
-    told = asked(exact, "exact")
-    told = told[told["method"] == "logprob"]
+    told = ratings_in(exact, "exact")
+    told = told.only(told.frame["method"] == "logprob")
     source = np.random.default_rng(rng)
 
     def tested(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         same = rows_under(told, label, ("criterion", "rater", "prompt"))
         if not len(same):
             raise TableArgumentError(
-                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {seen(told)}"
+                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {told.holds}"
             )
         (weights, levels), draws = weights_by_level(same), draws_by_item(rows)
         kept = draws[draws.index.isin(weights.index)]
@@ -206,14 +205,14 @@ def fit_temperature(
     >>> after.nll <= before.nll, found.n_groups
     (True, 24)
     """
-    people = ready(human, "human")
+    people = scores_in(human, "human")
 
     def fitted(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
         theirs = rows_under(people, label, ("criterion",))
         theirs = theirs[theirs["score"].notna()]
         if not len(theirs):
-            raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {seen(people)}")
+            raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {people.holds}")
         known = theirs[theirs["item"].isin(weights.index)]
         names = known["item"].astype(object)
         if groups not in (None, "group") and groups not in known:
@@ -272,18 +271,18 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
 # --- what is read of the tables ---------------------------------------------------------------------------------
 
 
-def of_methods(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> pd.DataFrame:
-    """Checked ratings of these methods, which are said in words where there are none."""
-    table = asked(ratings, argument)
-    table = table[table["method"].isin(list(wanted))]
-    if not len(table):
+def of_methods(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> Checked:
+    """Ratings of these methods, which are said in words where there are none."""
+    table = ratings_in(ratings, argument)
+    table = table.only(table.frame["method"].isin(list(wanted)))
+    if not len(table.frame):
         raise TableArgumentError(argument, f"must hold {next(iter(wanted.values()))}", "has none")
     return table
 
 
-def each_slice(table: pd.DataFrame, answer: Callable[[dict[str, Any], pd.DataFrame], Found]) -> Results:
+def each_slice(table: Checked, answer: Callable[[dict[str, Any], pd.DataFrame], Found]) -> Results:
     """A result for each criterion, rater, prompt, method and temperature."""
-    found = [(label, *answer(label, rows)) for label, rows in slices(table)]
+    found = [(label, *answer(label, rows)) for label, rows in table.slices()]
     return Results(tuple(label | more for label, more, _ in found), tuple(result for *_, result in found))
 
 
@@ -306,18 +305,18 @@ def weights_by_level(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tupl
     return wide, wide.columns.to_numpy(dtype=float)
 
 
-def rows_under(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
-    return scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
+def rows_under(table: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
+    """Its rows that have these labels."""
+    return table.frame[np.logical_and.reduce([table.frame[name] == label[name] for name in names])]
 
 
-def scores_by_item(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...], argument: str) -> pd.Series:
+def scores_by_item(scores: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.Series:
     """The scores under a label by item; one rater of them."""
     rows = rows_under(scores, label, names)
     if not len(rows):
         wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableArgumentError(argument, f"must have scores of {wanted}", f"has {seen(scores)}")
+        raise TableArgumentError(scores.argument, f"must have scores of {wanted}", f"has {scores.holds}")
     if rows["item"].duplicated().any():
-        raise TableArgumentError(
-            argument, f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-        )
+        rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
+        raise TableArgumentError(scores.argument, rule)
     return rows.set_index(rows["item"].astype(object))["score"]

@@ -22,8 +22,7 @@ from calib.analysis.distributions.verbs import (
 )
 from calib.core import check
 from calib.table import TableArgumentError
-from calib.tables.door import in_the_names_of
-from calib.tables.pairs import ready
+from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.results import Results
 
 _READ = dict.fromkeys(("sample", "logprob", "chain"), "draws (method 'sample') or probabilities ('logprob', 'chain')")
@@ -93,8 +92,8 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
-    target = None if exact is None else ready(exact, "exact")
-    people = None if human is None else ready(human, "human")
+    target = None if exact is None else scores_in(exact, "exact")
+    people = None if human is None else scores_in(human, "human")
     options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
@@ -102,7 +101,7 @@ def convergence(
         draws = draws_by_item(rows)
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else scores_by_item(people, label, ("criterion",), "human")
+        theirs = None if people is None else scores_by_item(people, label, ("criterion",))
         exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
         owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
@@ -113,12 +112,12 @@ def convergence(
     return each_slice(of_methods(sampled, SAMPLED, "sampled"), curve)
 
 
-def _groups_of_items(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
+def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that knows it of all of them; None if nothing."""
     if groups is None:
         return None
-    for table in tables:
-        if table is not None and groups in table:
+    for table in (side.frame for side in tables if side is not None):
+        if groups in table:
             known = table.assign(item=table["item"].astype(object)).drop_duplicates("item").set_index("item")[groups]
             owners = known.reindex(items)
             if owners.notna().all():
@@ -130,11 +129,11 @@ def _groups_of_items(tables: Sequence[pd.DataFrame | None], groups: str | None, 
     return None
 
 
-def _reference_scores(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
+def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
-        return scores_by_item(exact, label, ("criterion", "rater"), "exact")
-    found = scores_by_item(exact, label, ("criterion", "rater", "prompt"), "exact")
+        return scores_by_item(exact, label, ("criterion", "rater"))
+    found = scores_by_item(exact, label, ("criterion", "rater", "prompt"))
     trouble = _why_unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
     if trouble:
         raise TableArgumentError(
@@ -157,7 +156,7 @@ def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     return ""
 
 
-def _reference_in_words(exact: pd.DataFrame, label: dict[str, Any]) -> str:
+def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
     """What a reference is, in words."""
     rows = rows_under(exact, label, ("criterion", "rater"))
     kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}

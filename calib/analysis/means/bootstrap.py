@@ -18,7 +18,7 @@ from calib.core.result import Interval, Result, bracket, short
 
 _LUMPS = 30  # different values, below which a statistic jumps
 _BATCH = 1 << 20  # resampled scores at once
-_FEW = 1000  # labels, above which leaving each out costs more than it adds
+_MANY = 1000  # labels, above which leaving each out costs more than it adds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +141,8 @@ def ppi_bootstrap(
     (2.06, [1.95, 2.17])
     """
     count = check.whole(n_resamples, "n_resamples", least=100)
-    level = check.probability(confidence_level, "confidence_level")
-    sample = _sample(y, f, f_unlabeled, X, X_unlabeled)
+    confidence = check.probability(confidence_level, "confidence_level")
+    sample = _sample_of(y, f, f_unlabeled, X, X_unlabeled)
     n, rest = len(sample.y), len(sample.rest)
     value = _vectorised(statistic)
     draw = np.random.default_rng(rng)
@@ -166,8 +166,8 @@ def ppi_bootstrap(
     return BootstrapEstimate(
         estimate=estimate,
         std_error=error * wider,
-        interval=_expanded(estimate + wider * (drawn - drawn.mean()), n, level),
-        confidence_level=level,
+        interval=_expanded(estimate + wider * (drawn - drawn.mean()), n, confidence),
+        confidence_level=confidence,
         lam=lam,
         n_gold=n,
         n=n + rest,
@@ -181,7 +181,7 @@ def ppi_bootstrap(
 def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> float:
     """Jackknife standard error of the gold items' part, with lambda tuned anew without each item."""
     n, rest = len(sample.y), len(sample.rest)
-    if n > _FEW:
+    if n > _MANY:
         return 0.0  # both errors are the same by then
     others = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
     x = () if sample.x is None else (sample.x[others],)
@@ -208,10 +208,10 @@ def _lumpy(labels: Floats) -> tuple[str, ...]:
     return (text,) if values < min(_LUMPS, len(labels) / 10) else ()
 
 
-def _expanded(drawn: Floats, n: int, level: float) -> Interval:
+def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
     if np.ptp(drawn) <= 1e-12 * np.abs(drawn).max():
         return Interval(np.nan, np.nan)  # what does not vary says nothing about its spread
-    out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + level) / 2)
+    out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + confidence) / 2)
     low, high = np.quantile(drawn, [special.ndtr(-out), special.ndtr(out)])
     return Interval(float(low), float(high))
 
@@ -230,7 +230,7 @@ class _Sample(NamedTuple):
         return (self.y, self.x), (self.f, self.x), (self.rest, self.x_rest)
 
 
-def _sample(
+def _sample_of(
     y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike, x: ArrayLike | None, x_unlabeled: ArrayLike | None
 ) -> _Sample:
     data = gold_of(y, f, f_unlabeled)
@@ -258,12 +258,12 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
         known = False
 
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
-        found = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
-        if found.shape != scores.shape[:-1]:
+        numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
+        if numbers.shape != scores.shape[:-1]:
             raise ArgumentError(
-                "statistic", f"must give {scores.shape[:-1]} numbers with axis=-1", f"gave {found.shape}"
+                "statistic", f"must give {scores.shape[:-1]} numbers with axis=-1", f"gave {numbers.shape}"
             )
-        return found
+        return numbers
 
     def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         if scores.ndim == 1:

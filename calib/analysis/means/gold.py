@@ -2,16 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing
+from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product
+
+_TWINS = ("groups", "strata", "weights")  # columns that items without a label have, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Design:
+    """How the labelled items were drawn, and what items have to do with each other.
+
+    Columns of the n gold items and, with `_unlabeled`, of the N others; where labels and blanks stand
+    in one table, one column is of all items.
+
+    Attributes
+    ----------
+    groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
+        Items of one group (the source document) are not independent.
+    strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
+        Gold items were drawn within these.
+    weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
+        How often each item counts in the population that is meant, as against here (`shift_weights`).
+    inclusion : array_like, shape (n,), optional
+        Probabilities with which the gold items were chosen for labelling (`choose_items`).
+    folds : sequence, shape (n,), optional
+        The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
+        item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
+    tuned_on_gold : bool, default False
+        Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
+    items, items_unlabeled : sequence, shape (n,) and (N,), optional
+        Ids, to find items that are on both sides.
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_mean
+    >>> y, f, nan = [4, 2, 5, 3], [4.2, 2.5, 4.6, 3.1, 3.8, 2.2], float("nan")
+    >>> documents = Design(groups=["a", "a", "b", "c", "c", "d"])
+    >>> ppi_mean([*y, nan, nan], f, design=documents, min_gold=2).n_groups
+    3
+    """
+
+    groups: Labels | None = None
+    groups_unlabeled: Labels | None = None
+    strata: Labels | None = None
+    strata_unlabeled: Labels | None = None
+    weights: ArrayLike | None = None
+    weights_unlabeled: ArrayLike | None = None
+    inclusion: ArrayLike | None = None
+    folds: Labels | None = None
+    tuned_on_gold: bool = False
+    items: Labels | None = None
+    items_unlabeled: Labels | None = None
+
+
+class Drawn(TypedDict, total=False):
+    """The fields of a `Design` one by one, and `estimator` as it was called."""
+
+    groups: Labels | None
+    groups_unlabeled: Labels | None
+    strata: Labels | None
+    strata_unlabeled: Labels | None
+    weights: ArrayLike | None
+    weights_unlabeled: ArrayLike | None
+    inclusion: ArrayLike | None
+    folds: Labels | None
+    tuned_on_gold: bool
+    items: Labels | None
+    items_unlabeled: Labels | None
+    method: str
+
+
+def design_of(design: Design | None, drawn: Drawn) -> Design:
+    """The design, whichever way it came."""
+    fields: dict[str, Any] = {name: value for name, value in drawn.items() if name != "method"}
+    if design is not None and fields:
+        raise ArgumentError("design", "must come without {0}", "both came", mentions=(next(iter(fields)),))
+    return replace(design or Design(), **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +121,16 @@ class Gold:
         return len(self.y) if self.group is None else len(np.unique(self.group))
 
     @property
+    def drawn(self) -> str:
+        """How the gold items are taken to be drawn; groups of one item each are dropped at the door."""
+        if self.stratum is not None:
+            return "strata"
+        if self.weight is not None or self.inclusion is not None:
+            return "weighted"
+        return "items" if self.group is None else "groups"
+
+    @property
     def grouped(self) -> bool:
-        """Whether items share groups; those of one item are dropped at the door (`shared`)."""
         return self.group is not None
 
     @property
@@ -58,10 +141,6 @@ class Gold:
         return bool(np.isin(self.group, self.group_rest).any())
 
     @property
-    def weighted(self) -> bool:
-        return self.weight is not None or self.inclusion is not None
-
-    @property
     def label_weight(self) -> Floats:
         """How much each label counts."""
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
@@ -70,7 +149,7 @@ class Gold:
     def loose(self) -> NDArray[Any]:
         """The judge scores of the rest one by one, which moments do not have."""
         if self.scores_rest is None:
-            raise ArgumentError("f_unlabeled", "must be an array for this method or design", "came as moments")
+            raise ArgumentError("f_unlabeled", "must be an array for this estimator or design", "came as moments")
         return self.scores_rest
 
     def rest_above(self, cut: float) -> int:
@@ -84,138 +163,118 @@ class Gold:
         return round(float(self.rest.mean) * self.n_rest)
 
 
-def gold_of(
-    y: ArrayLike,
-    f: ArrayLike,
-    f_unlabeled: ArrayLike | Moments | None,
-    *,
-    groups: tuple[Labels | None, Labels | None] = (None, None),
-    strata: tuple[Labels | None, Labels | None] = (None, None),
-    weights: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
-    inclusion: ArrayLike | None = None,
-    folds: Labels | None = None,
-) -> Gold:
+_SIMPLE = Design()
+_Split = Callable[[NDArray[Any]], tuple[Any, Any]]
+
+
+def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design = _SIMPLE) -> Gold:
     """Check everything once; both input forms become the same."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    check.same_length(y=labels, f=scores, groups=groups[0], strata=strata[0], weights=weights[0], folds=folds)
+    beside = {name: getattr(design, name) for name in (*_TWINS, "folds", "items")}
+    check.same_length(y=labels, f=scores, **beside)
     refuse_missing(scores, "f")
+    _refuse_halves(design, together=f_unlabeled is None)
+    chance = _inclusion(design.inclusion, labels)
     if f_unlabeled is None:
-        if folds is not None:
-            raise ArgumentError(
-                "folds", "must come with {0}, a column for each fold", "came without", mentions=("f_unlabeled",)
-            )
-        return _from_one_table(labels, scores, groups, strata, weights, inclusion)
-    if np.isnan(labels).any():
-        place = int(np.argmax(np.isnan(labels)))
+        blank = np.isnan(labels)
+        given = ~blank
+        rest, loose = _moments_and_scores(scores[blank], "f")
+        labels, scores = labels[given], scores[given]
+        chance = None if chance is None else chance[given]
+        columns = _columns(design, lambda values: (values[given], values[blank]))
+    else:
+        rule = "must have a label everywhere when {0} is given"
+        refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
+        rest, loose = _unlabeled(f_unlabeled, design)
+        columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
+    if design.items_unlabeled is not None and len(design.items_unlabeled) != rest.n:
         raise ArgumentError(
-            "y", "must have a label everywhere when {0} is given", f"got NaN at {place}", mentions=("f_unlabeled",)
+            "items_unlabeled",
+            "must have the length of {0}",
+            f"got {len(design.items_unlabeled)}",
+            mentions=("f_unlabeled",),
         )
-    if folds is not None:
-        f_unlabeled = _over_folds(f_unlabeled, folds)
-    loose = None if isinstance(f_unlabeled, Moments) else flat(f_unlabeled, "f_unlabeled")
-    rest = f_unlabeled if isinstance(f_unlabeled, Moments) else moments_of(f_unlabeled, "f_unlabeled")
-    if np.ndim(rest.n):
-        raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
-    for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
-        if (pair[0] is None) != (pair[1] is None):
+    return Gold(labels, scores, rest, loose, **columns, inclusion=chance)
+
+
+def _refuse_halves(design: Design, *, together: bool) -> None:
+    """Each column comes for both sides, or, where all items stand in one table, for all at once."""
+    if together and design.folds is not None:
+        raise ArgumentError(
+            "folds", "must come with {0}, a column for each fold", "came without", mentions=("f_unlabeled",)
+        )
+    for name in _TWINS:
+        twin = getattr(design, f"{name}_unlabeled")
+        if together and twin is not None:
+            raise ArgumentError(f"{name}_unlabeled", "must come with {0}", "came alone", mentions=("f_unlabeled",))
+        if not together and (getattr(design, name) is None) != (twin is None):
             raise ArgumentError(
                 f"{name}_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=(name,)
             )
-        if pair[1] is not None:
-            _need_scores(loose, f"{name}_unlabeled")
-            check.same_length(f_unlabeled=loose, **{f"{name}_unlabeled": pair[1]})
-    group, group_rest = _codes_of(groups, "groups", unit=True)
-    stratum, stratum_rest = _codes_of(strata, "strata")
-    weight, weight_rest = _positive(weights[0], "weights"), _positive(weights[1], "weights_unlabeled")
-    drawn = _inclusion(inclusion, len(labels))
-    return Gold(labels, scores, rest, loose, group, group_rest, stratum, stratum_rest, weight, weight_rest, drawn)
 
 
-def _need_scores(loose: NDArray[Any] | None, name: str) -> None:
-    if loose is None:
-        raise ArgumentError(name, "must come with an array {0}", "that came as moments", mentions=("f_unlabeled",))
+def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None]:
+    """Moments of the items without a label, and their scores if they came one by one."""
+    if design.folds is not None:
+        f_unlabeled = _over_folds(f_unlabeled, design.folds)
+    rest, loose = _moments_and_scores(f_unlabeled, "f_unlabeled")
+    if np.ndim(rest.n):
+        raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
+    for twin in (f"{name}_unlabeled" for name in _TWINS):
+        column = getattr(design, twin)
+        if column is not None and loose is None:
+            raise ArgumentError(twin, "must come with an array {0}", "that came as moments", mentions=("f_unlabeled",))
+        if column is not None:
+            check.same_length(f_unlabeled=loose, **{twin: column})
+    return rest, loose
 
 
-def _from_one_table(
-    labels: Floats, scores: Floats, groups: Any, strata: Any, weights: Any, inclusion: ArrayLike | None
-) -> Gold:
-    for name, pair in (("groups", groups), ("strata", strata), ("weights", weights)):
-        if pair[1] is not None:
-            raise ArgumentError(f"{name}_unlabeled", "must come with {0}", "came alone", mentions=("f_unlabeled",))
-    blank = np.isnan(labels)
-    given = ~blank
-    rest = scores[blank]
-
-    def split(values: NDArray[Any] | None) -> tuple[Any, Any]:
-        return (None, None) if values is None else (values[given], values[blank])
-
-    known = None if groups[0] is None else shared(check.codes(groups[0], "groups"))
-    parts = None if strata[0] is None else check.codes(strata[0], "strata")
-    drawn = None if inclusion is None else _inclusion(inclusion, len(labels))
-    group, group_rest = split(known)
-    stratum, stratum_rest = split(parts)
-    weight, weight_rest = split(_positive(weights[0], "weights"))
-    chance = None if drawn is None else drawn[given]
-    moments = moments_of(rest, "f")
-    return Gold(
-        labels[given],
-        scores[given],
-        moments,
-        rest,
-        group,
-        group_rest,
-        stratum,
-        stratum_rest,
-        weight,
-        weight_rest,
-        chance,
-    )
+def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] | None]:
+    return (scores, None) if isinstance(scores, Moments) else (moments_of(scores, name), flat(scores, name))
 
 
-def shared(codes: Codes) -> Codes | None:
-    """Groups, or nothing where each has one item only: then the items are the groups."""
-    return codes if len(codes) > int(codes.max(initial=-1)) + 1 else None
+def _columns(design: Design, split: _Split) -> dict[str, Any]:
+    """Groups, strata and weights, each of the gold items and of the rest."""
+    group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
+    if group is not None and len(group) == int(group.max(initial=-1)) + 1:
+        group = None  # each has one item only: then the items are the groups
+    columns = {"group": group, "stratum": stratum, "weight": _weights(design)}
+    sides = {name: split(column) for name, column in columns.items() if column is not None}
+    return {name: gold for name, (gold, _) in sides.items()} | {
+        f"{name}_rest": rest for name, (_, rest) in sides.items()
+    }
 
 
-def _codes_of(
-    pair: tuple[Labels | None, Labels | None], name: str, *, unit: bool = False
-) -> tuple[Codes | None, Codes | None]:
-    """One numbering for both, so that a group may have labelled and unlabelled items."""
-    if pair[0] is None or pair[1] is None:
-        return None, None
-    check.codes(pair[0], name)
-    check.codes(pair[1], f"{name}_unlabeled")
-    both = check.codes([*pair[0], *pair[1]], name)
-    if unit and shared(both) is None:
-        return None, None
-    return both[: len(pair[0])], both[len(pair[0]) :]
-
-
-def _positive(values: ArrayLike | None, name: str) -> Floats | None:
-    if values is None:
+def _numbered(design: Design, name: str) -> Codes | None:
+    """One numbering for both sides, so that a group may have labelled and unlabelled items."""
+    gold, rest = getattr(design, name), getattr(design, f"{name}_unlabeled")
+    if gold is None:
         return None
-    weights = check.array(values, name, ndim=1)
-    bad = ~(weights >= 0)
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError(name, "must be 0 or more", f"got {weights[place]:g} at {place}")
-    if len(weights) and not weights.any():
-        raise ArgumentError(name, "must have one above 0", "all are 0")
-    return weights
+    codes = check.codes(gold, name)
+    if rest is None:
+        return codes
+    check.codes(rest, f"{name}_unlabeled")
+    return check.codes([*gold, *rest], name)
 
 
-def _inclusion(values: ArrayLike | None, length: int) -> Floats | None:
+def _weights(design: Design) -> Floats | None:
+    parts = []
+    for name in ("weights", "weights_unlabeled"):
+        if getattr(design, name) is not None:
+            part = check.array(getattr(design, name), name, ndim=1)
+            refuse_where(~(part >= 0), part, name, "must be 0 or more")
+            if len(part) and not part.any():
+                raise ArgumentError(name, "must have one above 0", "all are 0")
+            parts.append(part)
+    return np.concatenate(parts) if parts else None
+
+
+def _inclusion(values: ArrayLike | None, labels: Floats) -> Floats | None:
     if values is None:
         return None
     drawn = check.array(values, "inclusion", ndim=1)
-    if len(drawn) != length:
-        raise ArgumentError(
-            "inclusion", f"must have the length of {{0}} ({length})", f"got {len(drawn)}", mentions=("y",)
-        )
-    bad = ~((drawn > 0) & (drawn <= 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError("inclusion", "must be above 0 and at most 1", f"got {drawn[place]:g} at {place}")
+    check.same_length(y=labels, inclusion=drawn)
+    refuse_where(~((drawn > 0) & (drawn <= 1)), drawn, "inclusion", "must be above 0 and at most 1")
     return drawn
 
 

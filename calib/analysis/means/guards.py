@@ -2,84 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from calib.analysis.means.gold import Gold
-from calib.analysis.means.published import GROUPED, centred
+from calib.analysis.means.gold import Design, Gold
+from calib.analysis.means.methods import CUT, METHODS, Options
+from calib.analysis.means.moments import refuse_where
+from calib.analysis.means.rectified import centred
 from calib.analysis.means.ridge import kish
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
 from calib.core.numeric import matrix_product
 
 TARGETS = ("population", "benchmark")
-CUT = 0.5  # a judge's probability from which on it says yes
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The options, checked, and what they mean for these data."""
-
-    bounds: tuple[float, float] | None
-    step: float
-    same_scale: bool
-    binary: bool
-    conservative: bool
-    finite: bool
-    method: str
-    alternative: str
-    null: float
-    level: float
-    warnings: tuple[str, ...] = ()
-
-
-def asked_for(
+def options_of(
     data: Gold,
     *,
     bounds: tuple[float, float] | None,
     step: float | None,
-    method: str,
+    estimator: str,
     alternative: str,
     null: float | None,
     min_gold: int,
     confidence_level: float,
-    same_scale: bool | None = None,
-    binary: bool | None = None,
-    conservative: bool = False,
-    target: str = "population",
-) -> Asked:
-    """Check the options against the data, and find the warnings that they call for."""
-    ends, level = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
+    same_scale: bool | None,
+    binary: bool | None,
+    conservative: bool,
+    target: str,
+) -> Options:
+    """The options, checked against the data."""
+    ends, confidence = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(data.y, ends, "y")
     yes_or_no = _yes_or_no(data, ends, step, binary)
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
-    _enough(data, method, min_gold, finite=finite)
-    _fits(data, method, finite)
-    inside = ends is not None and _within(data, ends)
-    plain = yes_or_no and inside and not data.grouped and data.stratum is None and not data.weighted
+    _refuse_few(data, estimator, min_gold, finite=finite)
+    _refuse_design(data, estimator, finite=finite)
+    inside = ends is not None and _judge_within(data, ends)
+    plain = yes_or_no and inside and data.drawn == "items"
     if binary and not plain:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and not plain:
         raise ArgumentError(
             "conservative", "is for labels and a judge that say yes or no, without groups, strata or weights"
         )
-    size = 0.0 if ends is None else ends[1] - ends[0]
-    return Asked(
+    return Options(
         bounds=ends,
-        step=size if yes_or_no else float(step or 0),
+        step=ends[1] - ends[0] if yes_or_no and ends else float(step or 0),
         same_scale=inside if same_scale is None else same_scale,
         binary=plain,
         conservative=conservative,
         finite=finite,
-        method=method,
+        estimator=estimator,
         alternative=check.choice(alternative, "alternative", ALTERNATIVES),
         null=np.nan if null is None else float(null),
-        level=level,
-        warnings=_cautions(data, ends, method, yes_or_no=yes_or_no),
+        confidence=confidence,
+        yes_or_no=yes_or_no,
     )
 
 
@@ -100,20 +81,12 @@ def bounds_of(bounds: tuple[float, float] | None, step: float | None) -> tuple[f
 
 
 def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
-    if bounds is None:
-        return
-    off = (y < bounds[0]) | (y > bounds[1])
-    if off.any():
-        place = int(np.argmax(off))
-        raise ArgumentError(
-            name,
-            f"must lie within {{0}} ({bounds[0]:g} to {bounds[1]:g})",
-            f"got {y[place]:g} at {place}",
-            mentions=("bounds",),
-        )
+    if bounds is not None:
+        rule = f"must lie within {{0}} ({bounds[0]:g} to {bounds[1]:g})"
+        refuse_where((y < bounds[0]) | (y > bounds[1]), y, name, rule, ("bounds",))
 
 
-def _within(data: Gold, bounds: tuple[float, float]) -> bool:
+def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
     """Whether the judge's scores lie on people's scale."""
     low = min(data.f.min(initial=np.inf), float(data.rest.low))
     high = max(data.f.max(initial=-np.inf), float(data.rest.high))
@@ -132,17 +105,16 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     if bounds is not None and step is not None:
         return two and step == high - low
     # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
-    return two and (low, high) == (0.0, 1.0) and (_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
+    return two and (low, high) == (0.0, 1.0) and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
 
 
-def _enough(data: Gold, method: str, min_gold: int, *, finite: bool) -> None:
-    least = check.whole(min_gold, "min_gold", least=2)
-    n = len(data.y)
-    if method != "judge_only" and data.n_groups < 2:
+def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> None:
+    least, n, needs = check.whole(min_gold, "min_gold", least=2), len(data.y), METHODS[estimator].needs
+    if needs.labels and data.n_groups < 2:
         raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
-    if data.weighted and (worth := kish(data.label_weight)) < 2:
+    if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
-    if method in {"auto", "regression"} and n < least and not (finite and not data.n_rest):
+    if needs.min_gold and n < least and not (finite and not data.n_rest):
         raise ArgumentError(
             "y",
             f"must have {least} gold labels at least",
@@ -152,95 +124,99 @@ def _enough(data: Gold, method: str, min_gold: int, *, finite: bool) -> None:
             ),
             mentions=("min_gold",),
         )
-    if method == "regression" and n < 4:
-        raise ArgumentError("y", "must have 4 gold labels at least for method 'regression'", f"got {n}")
+    if n < needs.labels:
+        rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
+        raise ArgumentError("y", rule, f"got {n}")
 
 
-def _fits(data: Gold, method: str, finite: bool) -> None:
+def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     """Refuse by name what does not go together."""
-    given = [
-        name
-        for name, there in (
-            ("groups", data.grouped),
-            ("strata", data.stratum is not None),
-            ("weights", data.weight is not None),
-            ("inclusion", data.inclusion is not None),
-        )
-        if there
-    ]
+    columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
+    given = [name for name, column in columns.items() if column is not None]
     if "strata" in given and len(given) > 1:
-        raise ArgumentError("strata", f"cannot be combined with `{next(n for n in given if n != 'strata')}`")
-    if method not in {"auto", "classical", "judge_only"}:
-        refused = [n for n in given if n != "groups" or method not in GROUPED]
-        refused += ["target='benchmark'"] if finite else []
-        if refused:
-            raise ValueError(f"method {method!r} cannot take `{refused[0]}`; 'auto' can.")
-    if finite and data.weighted:
-        raise ValueError("target='benchmark' cannot be combined with `weights` or `inclusion`.")
+        other = next(name for name in given if name != "strata")
+        raise ArgumentError("strata", "cannot be combined with {0}", mentions=(other,))
+    needs = METHODS[estimator].needs
+    refused = [name for name in [*given, *["target='benchmark'"] * finite] if name not in needs.takes]
+    if refused:
+        raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])
+    if finite and data.drawn == "weighted":
+        mentions = ("weights", "inclusion")
+        raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
     if finite and data.split_groups:
-        raise ValueError("target='benchmark' with `groups` needs groups that are labelled as a whole or not at all.")
+        rule = "must be 'population' unless each of {0} is labelled as a whole or not at all"
+        raise ArgumentError("target", rule, "got 'benchmark'", mentions=("groups",))
+    if needs.rest and not data.n_rest:
+        rule = "must be 'auto' or 'classical' where every item has a label"
+        raise ArgumentError("estimator", rule, f"{estimator!r} needs items without one")
+    if needs.rest and min(data.n_rest, data.n_rest if data.group_rest is None else len(np.unique(data.group_rest))) < 2:
+        rule = f"must have two items (or groups) at least for estimator {estimator!r}"
+        raise ArgumentError("f_unlabeled", rule, "got 1")
 
 
 # --- what a reader should know first ---------------------------------------------------------------------------
 
 
-def tuned(tuned_on_gold: bool) -> tuple[str, ...]:
+def cautions_of(design: Design) -> tuple[str, ...]:
+    """What the labels were used for, and items that are on both sides."""
     text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
-    return (text,) if tuned_on_gold else ()
-
-
-def overlap(items: Labels | None, items_unlabeled: Labels | None) -> tuple[str, ...]:
-    if items is None or items_unlabeled is None:
-        return ()
-    common = set(np.asarray(items).tolist()) & set(np.asarray(items_unlabeled).tolist())
+    told = (text,) if design.tuned_on_gold else ()
+    if design.items is None or design.items_unlabeled is None:
+        return told
+    common = set(np.asarray(design.items).tolist()) & set(np.asarray(design.items_unlabeled).tolist())
     text = (
         f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common), default='')}"
     )
-    return (text,) if common else ()
+    return (*told, text) if common else told
 
 
-def _cautions(data: Gold, bounds: tuple[float, float] | None, method: str, *, yes_or_no: bool) -> tuple[str, ...]:
-    y, n, judged = data.y, len(data.y), data.n_rest > 0 and method not in {"classical", "judge_only"}
-    if method == "judge_only" or not n:
+def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
+    """What the labels and the judge's scores give reason to say."""
+    y, n, method, bounds = data.y, len(data.y), METHODS[options.estimator], options.bounds
+    if not method.needs.labels or not n:
         return ()
-    found = []
+    told = []
     weight = data.label_weight
     if (worth := round(kish(weight), 1)) < 10:
         number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
-        found.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
+        told.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
-        found.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
-    elif bounds is not None and not yes_or_no and (share := max(np.mean(y == end) for end in bounds)) >= 0.8 and n < 50:
-        found.append(
+        told.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
+    elif (
+        bounds is not None
+        and not options.yes_or_no
+        and (share := max(np.mean(y == end) for end in bounds)) >= 0.8
+        and n < 50
+    ):
+        told.append(
             f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others"
         )
     if data.grouped and 1 < data.n_groups < 10:
-        found.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
-    return tuple(found) + (_judge_cautions(data, bounds, yes_or_no=yes_or_no) if judged else ())
+        told.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
+    return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
 
-def _judge_cautions(data: Gold, bounds: tuple[float, float] | None, *, yes_or_no: bool) -> tuple[str, ...]:
-    n, found = len(data.y), []
-    low, high = bounds or (0.0, 1.0)
-    said = (
-        np.where(data.f >= low + CUT * (high - low), high, low) if yes_or_no and _within(data, (low, high)) else data.f
-    )
+def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
+    n, told = len(data.y), []
+    low, high = options.bounds or (0.0, 1.0)
+    cut = options.yes_or_no and _judge_within(data, (low, high))
+    said = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
     if np.array_equal(data.y, said):
-        found.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
+        told.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
     dy, df = centred(data.y), centred(data.f)
     cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
     r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
     if n > 2 and np.ptp(data.y) and abs(r) < 1 / np.sqrt(n - 2):
-        found.append(
+        told.append(
             f"weak_judge: correlation {r:.2f} with {n} labels, below {1 / np.sqrt(n - 2):.2f}: it may not help at all"
         )
-    if not data.grouped and data.stratum is None and not data.weighted and data.n_rest > 1 and n > 1:
+    if data.drawn == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
-            found.append(
+            told.append(
                 f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
                 f"{abs(apart) / error:.1f} standard errors: is the gold set a random sample?"
             )
-    return tuple(found)
+    return tuple(told)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.numeric import matrix_product
 
 _BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
@@ -143,12 +143,16 @@ def flat(scores: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def refuse_missing(values: Floats, name: str) -> None:
-    """Every item needs a finite judge score."""
-    bad = ~np.isfinite(values)
+    """Every item needs a finite score."""
+    refuse_where(~np.isfinite(values), values, name, "must have a score for each item")
+
+
+def refuse_where(bad: NDArray[np.bool_], values: Floats, name: str, rule: str, mentions: tuple[str, ...] = ()) -> None:
+    """Name the first value that breaks a rule."""
     if bad.any():
         place = int(np.argmax(bad))
-        came = "NaN" if np.isnan(values[place]) else values[place]
-        raise ArgumentError(name, "must have a judge score for each item", f"got {came} at {place}")
+        came = "NaN" if np.isnan(values[place]) else f"{values[place]:g}"
+        raise ArgumentError(name, rule, f"got {came} at {place}", mentions=mentions)
 
 
 def _squares(block: Floats, mean: float) -> float:
@@ -157,11 +161,9 @@ def _squares(block: Floats, mean: float) -> float:
 
 
 def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
-    values, codes = check.array(scores, "chunks", ndim=1), np.asarray(systems)
+    values, codes = check.array(scores, "chunks", ndim=1), system_codes(systems, count)
     refuse_missing(values, "chunks")
     check.same_length(scores=values, systems=codes)
-    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < count)):
-        raise ValueError(f"systems must be whole numbers from 0 to `n_systems` - 1 ({count - 1}), but are not all.")
     n = np.bincount(codes, minlength=count)
     mean = np.bincount(codes, values, count) / np.maximum(n, 1)
     squares = np.bincount(codes, (values - mean[codes]) ** 2, count)
@@ -169,6 +171,14 @@ def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
     np.minimum.at(low, codes, values)
     np.maximum.at(high, codes, values)
     return Moments(n, mean, squares, low, high)
+
+
+def system_codes(systems: ArrayLike, count: int) -> Codes:
+    """The numbers of systems, checked."""
+    codes = np.asarray(systems)
+    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < count)):
+        raise ArgumentError("systems", f"must be whole numbers from 0 to {count - 1}", "are not all")
+    return codes.astype(np.intp, copy=False)
 
 
 def _nothing(shape: tuple[int, ...]) -> Moments:

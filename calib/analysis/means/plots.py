@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from calib.analysis.means.mean import WORDS
+from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError
 from calib.stats import MeanEstimate
 from calib.tables import figure
@@ -21,12 +21,9 @@ _ALONE = "judge alone (not an interval for the human mean)"
 _LOOKS = {  # by what an estimator is called in words
     "people alone": ("#0072B2", "s"),
     "people alone, conservative": ("#0072B2", "v"),
-    WORDS["judge_only"]: ("#6E6E6E", "o"),
+    METHODS["judge_only"].words: ("#6E6E6E", "o"),
     "PPI": ("#009E73", "D"),
     "PPI++": ("#CC79A7", "^"),
-    "PPI++ as in ppi_py": ("#56B4E9", "P"),
-    "PPI as in ARES": ("#E69F00", "X"),
-    "PPI++ as in glide": ("#4D4D4D", "*"),
     "regression estimator": ("#009E73", "v"),
     "people and judge, conservative": ("#D55E00", "D"),
     "people and judge": ("#D55E00", "o"),
@@ -59,7 +56,7 @@ def interval(
     >>> from calib.stats import ppi_mean
     >>> y, f = [4, 3, 5, 4, 2, 4], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8]
     >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3]
-    >>> ax = interval(*(ppi_mean(y, f, rest, method=method) for method in ("classical", "judge_only", "ppi++")))
+    >>> ax = interval(*(ppi_mean(y, f, rest, estimator=name) for name in ("classical", "judge_only", "ppi++")))
     >>> for text in ax.get_legend().get_texts():
     ...     print(text.get_text())
     people alone: 6 labels
@@ -78,7 +75,7 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     >>> nan = float("nan")
     >>> y_a, y_b = [4, 5, 4, nan, nan], [3, 3, 4, nan, nan]
     >>> f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
-    >>> difference(ppi_difference(y_a, y_b, f_a, f_b, method="ppi")).get_xlabel()
+    >>> difference(ppi_difference(y_a, y_b, f_a, f_b, estimator="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """
     drawn = _means(figure.checked_pairs([results], MeanEstimate), None, ax)
@@ -96,7 +93,7 @@ def _means(
     handles = figure.style_handles([*styles.values()])
     if truth is not None:
         handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
-    estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.method == "judge_only"))
+    estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
     return figure.finished(rows.ax, ax)
@@ -107,7 +104,7 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
     seen: dict[tuple[Any, ...], int] = {}
     series = []
     for label, result in pairs:
-        words = WORDS[result.method]  # rows of one estimator may differ in how the labels alone were read
+        words = METHODS[result.estimator].words  # rows of one estimator may differ in how the labels alone were read
         key = (place_of(label, names), words)
         seen[key] = seen.get(key, 0) + 1
         series.append(f"{words} {seen[key]}")
@@ -116,18 +113,18 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
 
 def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
     styles: dict[str, figure.Style] = {}
-    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(WORDS[m.result.method])):
-        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.method == "judge_only"
-        colour, marker = _LOOKS[WORDS[mark.result.method]] if not again else figure.look_of(again + 3)
+    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(METHODS[m.result.estimator].words)):
+        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.estimator == "judge_only"
+        colour, marker = _LOOKS[METHODS[mark.result.estimator].words] if not again else figure.look_of(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
-        said = _ALONE if alone else WORDS[mark.result.method]
+        said = _ALONE if alone else METHODS[mark.result.estimator].words
         styles[mark.series] = figure.Style(f"{said}: {_material(results)}", colour, marker, alone)
     return styles
 
 
 def _material(results: Sequence[MeanEstimate]) -> str:
     labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-    if results[0].method == "judge_only":
+    if results[0].estimator == "judge_only":
         return f"{scores} scores"
     return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
 

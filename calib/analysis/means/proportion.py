@@ -1,397 +1,174 @@
-"""Intervals for a proportion: from labels alone, with a judge that says yes or no, and for gold sampled by outcome."""
+"""Shares of items above a threshold, and win rates: means of yes and no."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from calib.analysis.means.gold import Design, Drawn
+from calib.analysis.means.mean import MeanEstimate, ppi_mean
+from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, Result, bracket, short
-
-_DRAWS = 9_999  # of the tables with the observed margins
-
-# --- formulas on counts, over any leading shape: no checks, no classes ------------------------------------------
+from calib.core.check import ArgumentError
 
 
-def jeffreys(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
-    """Equal-tailed interval of Beta(k + 1/2, n - k + 1/2); 0 at k = 0, 1 at k = n, all of [0, 1] at n = 0.
-
-    Examples
-    --------
-    >>> low, high = jeffreys([0, 8, 10], 10, 0.95)
-    >>> low.round(4), high.round(4)
-    (array([0.    , 0.4972, 0.7828]), array([0.2172, 0.9559, 1.    ]))
-    """
-    return _beta_interval(k, n, level, 0.5, 0.5)
-
-
-def clopper_pearson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates that a binomial test of size 1 - level does not reject in either tail.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(8, 10, 0.95)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.4439, 0.9748)
-    """
-    return _beta_interval(k, n, level, 0.0, 1.0)
-
-
-def _beta_interval(k: ArrayLike, n: ArrayLike, level: ArrayLike, down: float, up: float) -> tuple[Floats, Floats]:
-    hits, size, tail = np.asarray(k, float), np.asarray(n, float), (1 - np.asarray(level, float)) / 2
-    misses = size - hits
-    # where an end is fixed the quantile is of Beta(1, 1), so that nothing is asked of Beta(0, .)
-    low = special.betaincinv(np.where(hits > 0, hits + down, 1), np.where(hits > 0, misses + up, 1), tail)
-    high = special.betaincinv(np.where(misses > 0, hits + up, 1), np.where(misses > 0, misses + down, 1), 1 - tail)
-    return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
-
-
-def wilson(k: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates within z standard errors, taken at that rate, of k / n; all of [0, 1] at n = 0.
-
-    Examples
-    --------
-    >>> low, high = wilson(8, 10, 0.95)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.4902, 0.9433)
-    """
-    hits, size = np.asarray(k, float), np.asarray(n, float)
-    square = np.minimum(special.ndtri((1 + np.asarray(level, float)) / 2) ** 2, 1e100)  # level 1 is all of [0, 1]
-    centre = (hits + square / 2) / (size + square)
-    half = np.sqrt(square * (hits * (size - hits) / np.maximum(size, 1) + square / 4)) / (size + square)
-    # rounding must not leave [0, 1], nor the observed rate
-    return np.where(hits > 0, centre - half, 0.0), np.where(hits < size, centre + half, 1.0)
-
-
-def post_stratified(
-    k1: ArrayLike,
-    n1: ArrayLike,
-    k0: ArrayLike,
-    n0: ArrayLike,
-    N1: ArrayLike,  # noqa: N803 - the formula's
-    N0: ArrayLike,  # noqa: N803
-    level: ArrayLike,
-    *,
-    conservative: bool = False,
-    finite: bool = False,
-) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    r"""Rate of human yes, with the items stratified by what the judge says of them.
-
-    .. math:: \hat\theta = q \pi_1 + (1 - q) \pi_0, \qquad
-              L = \hat\theta - \sqrt{(q (\pi_1 - l_1))^2 + ((1-q)(\pi_0 - l_0))^2 + ((\pi_1 - \pi_0)(q - q_l))^2}
-
-    and U is its mirror image. q is the share of all items of which the judge says yes, with Wilson's interval;
-    \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the gold items, with
-    Jeffreys' intervals (`conservative`: Clopper and Pearson's). A stratum without gold has [0, 1] and the rate of
-    the other one. The width never is 0 by luck: that the judge made no mistake in n items does not say that it
-    makes none, and the intervals of \pi know.
-
-    Parameters
-    ----------
-    k1, n1, k0, n0 : array_like
-        Gold items with a human yes, and all gold items, where the judge says yes (1) and no (0).
-    N1, N0 : array_like
-        Items without a label of which it says so.
-    level : array_like
-        Confidence level of the two-sided interval.
-    conservative : bool
-        At least the level in nearly all cases, for a fifth to a third more width.
-    finite : bool
-        The target is the rate of just these items: q is known, and only the unlabelled share of each stratum is
-        not, which shortens its distances by sqrt(N_g / (n_g + N_g)).
-
-    Returns
-    -------
-    estimate, low, high, pi1, pi0, q : ndarray
-
-    References
-    ----------
-    Hofer et al. (2024), arXiv:2405.06034, for the chain rule; Zou and Donner (2008), Statistics in Medicine
-    27:1693-1702, for intervals of a sum from those of its terms.
-
-    Examples
-    --------
-    >>> estimate, low, high, *_ = post_stratified(44, 45, 1, 5, 8_900, 1_100, 0.95)
-    >>> [round(float(end), 3) for end in (estimate, low, high)]
-    [0.892, 0.821, 0.943]
-    """
-    yes, no = (np.asarray(k, float) for k in (k1, k0))
-    gold_yes, gold_no, rest_yes, rest_no = (np.asarray(n, float) for n in (n1, n0, N1, N0))
-    said_yes, every = gold_yes + rest_yes, gold_yes + rest_yes + gold_no + rest_no
-    pooled = (yes + no) / np.maximum(gold_yes + gold_no, 1)
-    pi1, pi0 = (np.where(n > 0, k / np.maximum(n, 1), pooled) for k, n in ((yes, gold_yes), (no, gold_no)))
-    q = said_yes / np.maximum(every, 1)
-    bounds = clopper_pearson if conservative else jeffreys
-    down1, up1 = _distances(pi1, bounds(yes, gold_yes, level), gold_yes, rest_yes, finite=finite)
-    down0, up0 = _distances(pi0, bounds(no, gold_no, level), gold_no, rest_no, finite=finite)
-    less, more = (np.zeros_like(q),) * 2 if finite else _apart(q, wilson(said_yes, every, level))
-    gap, falls = pi1 - pi0, pi1 < pi0  # where yes of the judge speaks for no, a larger q lowers the rate
-    estimate = q * pi1 + (1 - q) * pi0
-    low = estimate - np.sqrt((q * down1) ** 2 + ((1 - q) * down0) ** 2 + (gap * np.where(falls, more, less)) ** 2)
-    high = estimate + np.sqrt((q * up1) ** 2 + ((1 - q) * up0) ** 2 + (gap * np.where(falls, less, more)) ** 2)
-    return estimate, np.clip(low, 0, 1), np.clip(high, 0, 1), pi1, pi0, q
-
-
-def _distances(
-    rate: Floats, ends: tuple[Floats, Floats], gold: Floats, rest: Floats, *, finite: bool
-) -> tuple[Floats, Floats]:
-    down, up = _apart(rate, ends)
-    unknown = np.sqrt(rest / np.maximum(gold + rest, 1)) if finite else 1.0
-    return down * unknown, up * unknown
-
-
-def _apart(rate: Floats, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """How far the ends are from the rate; at levels near 0 Jeffreys' ends may both be on one side of it."""
-    return np.maximum(rate - ends[0], 0), np.maximum(ends[1] - rate, 0)
-
-
-class Corrected(NamedTuple):
-    """Rogan and Gladen's rate with Lee et al.'s interval, both before they are cut to [0, 1]."""
-
-    estimate: Floats
-    std_error: Floats
-    low: Floats
-    high: Floats
-
-
-def rogan_gladen_from_rates(
-    p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike, level: ArrayLike
-) -> Corrected:
-    """Formula of `rogan_gladen` on rates and counts; NaN where the judge is no better than chance."""
-    z = special.ndtri((1 + np.asarray(level, float)) / 2)
-    rate, spec, sens, size, no, yes = (np.asarray(v, float) for v in (p, q0, q1, n, m0, m1))
-    estimate, _ = _corrected(rate, spec, sens, size, no, yes)
-    # a little of one half is mixed in, so that rates of 0 and 1 have a spread too
-    size_, no_, yes_ = size + z**2, no + 2, yes + 2
-    spec_, sens_ = (no * spec + 1) / no_, (yes * sens + 1) / yes_
-    centre, error = _corrected((size * rate + z**2 / 2) / size_, spec_, sens_, size_, no_, yes_)
-    shift = 2 * z**2 * (centre * sens_ * (1 - sens_) / yes_ - (1 - centre) * spec_ * (1 - spec_) / no_)
-    return Corrected(estimate, error, centre + shift - z * error, centre + shift + z * error)
-
-
-def _corrected(p: Floats, q0: Floats, q1: Floats, n: Floats, m0: Floats, m1: Floats) -> tuple[Floats, Floats]:
-    gain = q0 + q1 - 1  # Youden's index
-    gain = np.where(gain > 1e-12, gain, np.nan)
-    theta = (p + q0 - 1) / gain
-    variance = p * (1 - p) / n + (1 - theta) ** 2 * q0 * (1 - q0) / m0 + theta**2 * q1 * (1 - q1) / m1
-    return theta, np.sqrt(variance) / gain
-
-
-# --- gold sampled by outcome ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoganGladen(Result):
-    """The rate of human yes, from the judge's rate and its two kinds of error.
-
-    Attributes
-    ----------
-    estimate : float
-        Cut to [0, 1]; NaN where the judge is no better than chance on the gold items.
-    std_error : float
-        Of the smoothed rate that the interval is built around.
-    interval : Interval
-        [0, 1] where the judge is no better than chance, NaN ends where the judge's rate cannot come
-        from these errors.
-    confidence_level : float
-    sensitivity, specificity : float
-        Share of the judge's yes among human yes, of its no among human no.
-    judge_rate : float
-        Share of the judge's yes among the items of interest.
-    p_transport : float
-        That sensitivity and specificity are the same in all systems; NaN without `systems`.
-    n, n_positive, n_negative : int
-        Items of interest; gold items with a human yes, with a human no.
-    warnings : tuple of str
-    """
-
-    estimate: float
-    std_error: float
-    interval: Interval
-    confidence_level: float
-    sensitivity: float
-    specificity: float
-    judge_rate: float
-    p_transport: float
-    n: int
-    n_positive: int
-    n_negative: int
-    warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": "rogan_gladen", "estimate": self.estimate, "std_error": self.std_error}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"sensitivity": self.sensitivity, "specificity": self.specificity, "judge_rate": self.judge_rate}
-        row |= {"n_positive": self.n_positive, "n_negative": self.n_negative, "n": self.n}
-        return [
-            row
-            | {"p_transport": self.p_transport, "warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}
-        ]
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"rogan-gladen": True, "lee": True, "cl": self.confidence_level}
-        return terms | {"pos": self.n_positive, "neg": self.n_negative, "n": self.n}
-
-    def __str__(self) -> str:
-        return (
-            f"human rate = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, from the judge's "
-            f"rate {short(self.judge_rate)} on {self.n} items, its sensitivity {short(self.sensitivity)} "
-            f"({self.n_positive} human yes) and specificity {short(self.specificity)} ({self.n_negative} human no)"
-        )
-
-
-def rogan_gladen(
+def ppi_proportion(
+    y: ArrayLike,
     f: ArrayLike,
-    y_gold: ArrayLike,
-    f_gold: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
     *,
-    systems: Labels | None = None,
+    above: float,
+    judge_above: float | None = None,
+    conservative: bool = False,
+    design: Design | None = None,
+    target: str = "population",
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_gold: int = 10,
     confidence_level: float = 0.95,
-) -> RoganGladen:
-    r"""Rate of human yes where the gold items were sampled by their outcome, or come from elsewhere.
+    **drawn: Unpack[Drawn],
+) -> MeanEstimate:
+    """Share of items that people score `above` or higher.
 
-    .. math:: \hat\theta = \frac{p + q_0 - 1}{q_0 + q_1 - 1}, \qquad
-              \widehat{Var} = \frac{p(1-p)/n + (1-\theta)^2 q_0 (1-q_0)/m_0 + \theta^2 q_1 (1-q_1)/m_1}
-                                   {(q_0 + q_1 - 1)^2}
-
-    with the judge's rate p on n items, its specificity q_0 on m_0 gold items with a human no and its
-    sensitivity q_1 on m_1 with a human yes. The interval is Lee et al.'s: z and m_0, m_1 + 2 for n + z^2 and so
-    on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
-
-    The rate of human yes may differ between gold and target; the judge's two error rates may not. Where gold is
-    a random sample of the target, `ppi_proportion` needs no such assumption and is two to three times narrower.
+    `ppi_mean` of yes and no, with Jeffreys' intervals where the judge says yes and where it says no: it stays
+    within [0, 1] and has a width even if the judge never erred on the gold items.
 
     Parameters
     ----------
-    f : array_like, shape (n,)
-        The judge's yes (1) and no (0) on the items of interest.
-    y_gold, f_gold : array_like, shape (m,)
-        Human's and judge's, on the gold items.
-    systems : sequence, shape (m,), optional
-        Who made each gold item. Judges are stricter with some systems than with others: a permutation test
-        (chi-square, within human yes and within human no, Bonferroni) that they are not.
-    confidence_level : float, default 0.95
+    y, f : array_like, shape (n,)
+        As for `ppi_mean`.
+    f_unlabeled : array_like, shape (N,), or Moments of the judge's yes (1) and no (0), optional
+    above : float
+        A label counts if it is this or more.
+    judge_above : float, optional
+        The same for the judge, `above` if not given. Any threshold gives a valid interval; that of a judge who is
+        stricter than people should be lower.
+    conservative, design, target, estimator, alternative, null, min_gold, confidence_level, **drawn
+        As for `ppi_mean`.
 
     Returns
     -------
-    RoganGladen
+    MeanEstimate
 
     Raises
     ------
     ValueError
-        If a value is not 0 or 1, `f` is empty, or gold lacks human yes or human no.
-
-    Warns
-    -----
-    CalibWarning
-        "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few_gold": under 10 human yes, or human no.
-
-    References
-    ----------
-    Rogan and Gladen (1978), American Journal of Epidemiology 107:71-76; Lee et al. (2025), arXiv:2511.21140.
+        As `ppi_mean`.
 
     Examples
     --------
-    >>> f = [1] * 400 + [0] * 600
-    >>> y_gold, f_gold = [1] * 200 + [0] * 200, [1] * 180 + [0] * 20 + [1] * 60 + [0] * 140
-    >>> result = rogan_gladen(f, y_gold, f_gold)
-    >>> round(result.estimate, 4), [round(end, 4) for end in result.interval]
-    (0.1667, [0.0564, 0.2627])
+    >>> y, f = [5, 4, 2, 4, 3, 5, 1, 4, 4, 5, 2, 4], [4.8, 4.1, 2.6, 4.4, 3.2, 4.9, 1.9, 4.2, 3.8, 4.7, 2.2, 4.3]
+    >>> result = ppi_proportion(y, f, [4.2, 3.1, 4.8, 2.2, 4.5, 4.1, 3.7, 4.4] * 20, above=4)
+    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
+    (0.698, [0.495, 0.869])
     """
-    judged, labels, scores = _binary(f, "f"), _binary(y_gold, "y_gold"), _binary(f_gold, "f_gold")
-    check.same_length(y_gold=labels, f_gold=scores, systems=systems)
-    level = check.probability(confidence_level, "confidence_level")
-    yes = labels == 1
-    if not len(judged):
-        raise ArgumentError("f", "must hold one item at least", "is empty")
-    if yes.all() or not yes.any():
-        raise ArgumentError("y_gold", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
-    rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
-    counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
-    parts = rogan_gladen_from_rates(**rates, **counts, level=level)
-    p_value, found = (float("nan"), []) if systems is None else _transport(scores, yes, check.codes(systems, "systems"))
-    found += _doubts(parts, rates, counts)
-    for text in found:
-        check.warn(text)
-    return RoganGladen(
-        estimate=float(np.clip(parts.estimate, 0, 1)),
-        std_error=float(parts.std_error),
-        interval=_cut(parts),
-        confidence_level=level,
-        sensitivity=float(rates["q1"]),
-        specificity=float(rates["q0"]),
-        judge_rate=float(rates["p"]),
-        p_transport=p_value,
-        n=counts["n"],
-        n_positive=counts["m1"],
-        n_negative=counts["m0"],
-        warnings=tuple(found),
+    cut = above if judge_above is None else judge_above
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    result = ppi_mean(
+        np.where(np.isnan(labels), np.nan, labels >= above),
+        np.where(np.isnan(scores), np.nan, scores >= cut),
+        None if f_unlabeled is None else _said(f_unlabeled, cut),
+        bounds=(0, 1),
+        step=1,
+        conservative=conservative,
+        design=design,
+        target=target,
+        estimator=estimator,
+        alternative=alternative,
+        null=null,
+        min_gold=min_gold,
+        confidence_level=confidence_level,
+        **drawn,
     )
+    return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
 
 
-def _binary(value: ArrayLike, name: str) -> Floats:
-    values = check.array(value, name, ndim=1)
-    bad = ~((values == 0) | (values == 1))
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ArgumentError(name, "must be 0 or 1 everywhere", f"got {values[place]:g} at {place}")
-    return values
+def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moments:
+    if isinstance(scores, Moments):
+        if not scores.binary:
+            raise ArgumentError(
+                "f_unlabeled", f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
+            )
+        return scores
+    values = flat(scores, "f_unlabeled")
+    if not np.isfinite(values.sum()):  # a missing score would pass for a no
+        refuse_missing(np.asarray(values, dtype=float), "f_unlabeled")
+    return np.asarray(values >= cut)
 
 
-def _cut(parts: Corrected) -> Interval:
-    if np.isnan(parts.low) or np.isnan(parts.estimate):
-        return Interval(0.0, 1.0)
-    if parts.low >= 1 or parts.high <= 0:
-        return Interval(float("nan"), float("nan"))  # cut to [0, 1] it would be a point
-    return Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
+def ppi_win_rate(
+    y: ArrayLike,
+    f: ArrayLike,
+    f_unlabeled: ArrayLike | Moments | None = None,
+    *,
+    ties: bool = True,
+    design: Design | None = None,
+    target: str = "population",
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    null: float = 0.5,
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
+    **drawn: Unpack[Drawn],
+) -> MeanEstimate:
+    """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
 
+    Parameters
+    ----------
+    y : array_like, shape (n,)
+        1, 0.5 or 0; NaN where there is no label, if `f_unlabeled` is not given.
+    f, f_unlabeled : array_like, shape (n,) and (N,)
+        The judge's verdicts, or its probabilities that A is better, within [0, 1]. Judge both orders and take the
+        mean: a judge who prefers the first answer then says one half.
+    ties : bool, default True
+        Whether people may say that there is no difference. Without ties the interval is that of a proportion.
+    design, target, estimator, alternative, min_gold, confidence_level, **drawn
+        As for `ppi_mean`.
+    null : float, default 0.5
+        `p_value` is for this win rate.
 
-def _doubts(parts: Corrected, rates: dict[str, Any], counts: dict[str, int]) -> list[str]:
-    found, rate, fewest = [], rates["p"], min(counts["m0"], counts["m1"])
-    if np.isnan(parts.estimate):
-        found.append(
-            f"chance: sensitivity {rates['q1']:.3g} + specificity {rates['q0']:.3g} is not above 1, so the judge's "
-            "rate says nothing of the human rate."
-        )
-    elif parts.low >= 1 or parts.high <= 0:
-        found.append(
-            f"infeasible: a judge rate of {rate:.3g} cannot come from sensitivity {rates['q1']:.3g} and specificity "
-            f"{rates['q0']:.3g}: the judge errs otherwise on these items than on the gold ones."
-        )
-    if fewest < 10:
-        found.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
-    return found
+    Returns
+    -------
+    MeanEstimate
 
+    Raises
+    ------
+    ValueError
+        If a label is none of these, a verdict is not within [0, 1], and as `ppi_mean`.
 
-def _transport(scores: Floats, yes: NDArray[np.bool_], system: NDArray[np.intp]) -> tuple[float, list[str]]:
-    """One p-value that neither error rate depends on the system, and what to say if it is small."""
-    parts = {"sensitivity": (scores[yes], system[yes]), "specificity": (1 - scores[~yes], system[~yes])}
-    p_values = {name: _same_rate(*part) for name, part in parts.items()}
-    p_value = min(1.0, 2 * min(p_values.values()))
-    if p_value >= 0.05:
-        return p_value, []
-    name = min(p_values, key=p_values.__getitem__)
-    hits, size = (np.bincount(parts[name][1], weights) for weights in (parts[name][0], None))
-    rate = hits[size > 0] / size[size > 0]
-    return p_value, [
-        f"transport: the judge's {name} runs from {rate.min():.3g} to {rate.max():.3g} over {len(rate)} systems "
-        f"(p = {p_value:.2g}); take gold from the system that the rate is for."
-    ]
-
-
-def _same_rate(hits: Floats, system: NDArray[np.intp]) -> float:
-    """Permutation p-value of the chi-square of equal rates, exact for small tables too."""
-    size = np.bincount(system)
-    size, count = size[size > 0], int(hits.sum())
-    if len(size) < 2 or count in {0, len(hits)}:
-        return 1.0
-    seen = np.bincount(system, hits)[np.bincount(system) > 0]
-    drawn = np.random.default_rng(0).multivariate_hypergeometric(size, count, size=_DRAWS, method="marginals")
-    far = [((k - size * count / len(hits)) ** 2 / size).sum(axis=-1) for k in (seen, drawn)]
-    return float((1 + np.sum(far[1] >= far[0] * (1 - 1e-9))) / (1 + _DRAWS))
+    Examples
+    --------
+    >>> y = [1, 0, 1, 0.5, 1, 1, 0, 1, 1, 0.5, 0, 1]
+    >>> f = [1, 0, 1, 0.5, 1, 0.5, 0, 1, 1, 1, 0, 1]
+    >>> result = ppi_win_rate(y, f, [1, 0, 0.5, 1, 1] * 20)
+    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
+    (0.694, [0.509, 0.832])
+    """
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    wanted = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
+    rule = f"must be one of {', '.join(f'{value:g}' for value in wanted)}"
+    refuse_where(~(np.isin(labels, wanted) | np.isnan(labels)), labels, "y", rule)
+    rest = f_unlabeled if isinstance(f_unlabeled, Moments | None) else moments_of(f_unlabeled, "f_unlabeled")
+    for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
+        if part is not None and (part.low < 0 or part.high > 1):
+            raise ArgumentError(name, "must be within [0, 1]", f"goes from {part.low:g} to {part.high:g}")
+    result = ppi_mean(
+        labels,
+        scores,
+        f_unlabeled,
+        bounds=(0, 1),
+        step=0.5 if ties else 1,
+        design=design,
+        target=target,
+        estimator=estimator,
+        alternative=alternative,
+        null=null,
+        min_gold=min_gold,
+        confidence_level=confidence_level,
+        **drawn,
+    )
+    return replace(result, estimand=f"{result.estimand.split()[0]} win rate")

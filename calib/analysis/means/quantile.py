@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.analysis.means.gold import gold_of
-from calib.analysis.means.guards import on_scale
-from calib.analysis.means.proportion import post_stratified
+from calib.analysis.means.guards import bounds_of, on_scale
+from calib.analysis.means.methods import Estimated, estimator_of, kind_of
+from calib.analysis.means.rates import post_stratified
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Interval, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileEstimate(Result):
+class QuantileEstimate(Estimated):
     """A quantile of the human scores, with an interval.
 
     Attributes
@@ -33,8 +34,8 @@ class QuantileEstimate(Result):
     confidence_level : float
     alternative : str
     q : float
-    method : str
-        "mover-jeffreys" or "ppi_py".
+    estimator : str
+        "mover-jeffreys" or "mover-clopper-pearson".
     support : str
         "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
     n_gold, n : int
@@ -47,20 +48,20 @@ class QuantileEstimate(Result):
     confidence_level: float
     alternative: str
     q: float
-    method: str
+    estimator: str
     support: str
     n_gold: int
     n: int
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": self.method, "q": self.q, "estimate": self.estimate}
+        row: dict[str, Any] = {"estimator": self.estimator, "q": self.q, "estimate": self.estimate}
         row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
         row |= {"n_gold": self.n_gold, "n": self.n}
         return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.method, "support": self.support}
+        terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
         return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_gold, "n": self.n}
 
     def __str__(self) -> str:
@@ -79,10 +80,11 @@ def ppi_quantile(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     conservative: bool = False,
-    method: str = "auto",
+    estimator: str = "auto",
     alternative: str = "two-sided",
     min_gold: int = 10,
     confidence_level: float = 0.95,
+    method: str | None = None,
 ) -> QuantileEstimate:
     r"""Quantile of the human scores, such as their median.
 
@@ -108,13 +110,13 @@ def ppi_quantile(
         labels that occur, if labels repeat (fewer different ones than half of them).
     conservative : bool, default False
         Clopper and Pearson's intervals instead of Jeffreys'.
-    method : {"auto", "ppi_py"}
-        "ppi_py": all g with |F(g) - q| within z standard errors, where F = F_rest(f) + F_gold(y) - F_gold(f),
-        as that package does with `exact_grid`. Too short with few labels.
+    estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
     min_gold : int, default 10
-        "auto" refuses fewer labels.
+        Fewer labels are refused.
     confidence_level : float, default 0.95
+    method : str, optional
+        What `estimator` was called.
 
     Returns
     -------
@@ -139,60 +141,52 @@ def ppi_quantile(
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
     data = gold_of(y, f, f_unlabeled)
-    on_scale(data.y, bounds, "y")
-    share, level = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
+    ends = bounds_of(bounds, step)
+    on_scale(data.y, ends, "y")
+    share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
-    how = check.choice(method, "method", ("auto", "ppi_py"))
-    n, rest = len(data.y), data.n_rest
-    least = check.whole(min_gold, "min_gold", least=2) if how == "auto" else 2
+    estimator_of(estimator, method, ("auto",))
+    n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
     if n < least:
         raise ArgumentError(
             "y", f"must have {least} gold labels at least", f"got {n}: label more, or set {{0}}", mentions=("min_gold",)
         )
-    ladder = _ladder(data.y, data.f, rest, data.loose() if rest else np.empty(0))
-    levels = _levels(data.y, bounds, step)
-    tail = (1 - level) / 2 if side == "two-sided" else 1 - level
-    if how == "ppi_py":
-        if not rest:
-            raise ValueError("method 'ppi_py' needs items without a label, but every item has one: use 'auto'.")
-        estimate, low, high = _by_ppi_py(ladder, share, tail)
-    else:
-        ends = partial(_ends, ladder, tail=tail, conservative=conservative)
-        reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
-        found = _on_levels(ends, levels, share) if len(levels) else _on_scores(ends, ladder, share, reach)
-        estimate, low, high = found
-        if ends(np.array([-np.inf]))[2][0] >= share:
-            low = -np.inf  # so few are below it that all labels may be above
-    floor, ceiling = bounds or (-np.inf, np.inf)
+    ladder = _ladder_of(data.y, data.f, rest, data.loose() if rest else np.empty(0))
+    values = _scale_values(data.y, ends, step)
+    tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
+    shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
+    reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
+    estimate, low, high = (
+        _on_ordinal(shares, values, share) if len(values) else _on_any_score(shares, ladder, share, reach)
+    )
+    if shares(np.array([-np.inf]))[2][0] >= share:
+        low = -np.inf  # so few are below it that all labels may be above
+    floor, ceiling = ends or (-np.inf, np.inf)
     low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
-        confidence_level=level,
+        confidence_level=confidence,
         alternative=side,
         q=share,
-        method="ppi_py" if how == "ppi_py" else "mover-clopper-pearson" if conservative else "mover-jeffreys",
-        support="levels" if len(levels) and how == "auto" else "scores",
+        estimator=kind_of(bounded=True, binary=True, conservative=conservative),
+        support="levels" if len(values) else "scores",
         n_gold=n,
         n=n + rest,
-        warnings=_few_beyond(n, share),
+        warnings=_thin_tail(n, share),
     )
 
 
-def _few_beyond(n: int, q: float) -> tuple[str, ...]:
+def _thin_tail(n: int, q: float) -> tuple[str, ...]:
     beyond = n * min(q, 1 - q)
     if beyond >= 5:
         return ()
     return (f"tail: about {beyond:.2g} of {n} labels lie beyond the {q:g} quantile, which leaves it nearly unknown",)
 
 
-def _levels(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
+def _scale_values(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
     """The values of an ordinal scale, or nothing."""
-    if step is not None:
-        if bounds is None or not 0 < step <= bounds[1] - bounds[0]:
-            raise ArgumentError(
-                "step", "must be above 0 and come with {0}", f"got {step!r} and {bounds!r}", mentions=("bounds",)
-            )
+    if bounds is not None and step is not None:
         return np.arange(bounds[0], bounds[1] + step / 2, step)
     seen = np.unique(y)
     return seen if 2 * len(seen) < len(y) else np.empty(0)
@@ -207,13 +201,13 @@ class _Ladder(NamedTuple):
     rest: NDArray[Any]
 
 
-def _ladder(y: Floats, f: Floats, rest: int, scores: NDArray[Any]) -> _Ladder:
+def _ladder_of(y: Floats, f: Floats, rest: int, scores: NDArray[Any]) -> _Ladder:
     # without a judge each item is one of which it says yes: the labels alone
     judge = f if rest else np.full(len(y), -np.inf)
     return _Ladder(np.sort(y), np.sort(judge), np.sort(np.maximum(y, judge)), np.sort(scores))
 
 
-def _ends(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:
+def _share_up_to(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:
     """Share of human scores up to g, with its interval."""
     n, rest = len(ladder.y), len(ladder.rest)
     up = partial(np.searchsorted, v=g, side="right")
@@ -225,17 +219,17 @@ def _ends(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tup
 _Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
-def _on_levels(ends: _Ends, levels: Floats, q: float) -> tuple[float, float, float]:
-    share, low, high = ends(levels)
+def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, float]:
+    share, low, high = ends(values)
     last = np.flatnonzero(low < q)
     return (
-        float(levels[np.argmax(share >= q)]),
-        float(levels[np.argmax(high >= q)]),
-        float(np.append(levels, np.inf)[last[-1] + 1]) if len(last) else float(levels[0]),
+        float(values[np.argmax(share >= q)]),
+        float(values[np.argmax(high >= q)]),
+        float(np.append(values, np.inf)[last[-1] + 1]) if len(last) else float(values[0]),
     )
 
 
-def _on_scores(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
+def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
     """Gold scores first, and the last of the rest's before each; then between two of them, by halving.
 
     There only the rest's count changes, and the shares rise with it, where the judge is any good.
@@ -251,13 +245,13 @@ def _on_scores(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[fl
     below = np.flatnonzero(here[1] < q)
     after = int(below[-1]) + 1 if len(below) else 0
     return (
-        _between(lambda g: ends(g)[0] >= q, ladder.rest, gold, int(np.argmax(share >= q))),
-        _between(lambda g: ends(g)[2] >= q, ladder.rest, gold, int(np.argmax(high >= q))),
-        _between(lambda g: ends(g)[1] >= q, ladder.rest, gold, after),
+        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, gold, int(np.argmax(share >= q))),
+        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, gold, int(np.argmax(high >= q))),
+        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, gold, after),
     )
 
 
-def _between(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], gold: Floats, at: int) -> float:
+def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], gold: Floats, at: int) -> float:
     """The first of the rest's scores, after one gold score and before another, where it is reached; else the latter."""
     start = int(np.searchsorted(rest, gold[at - 1], side="right")) if at else 0
     stop = int(np.searchsorted(rest, gold[at], side="left")) if at < len(gold) else len(rest)
@@ -271,15 +265,3 @@ def _between(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any],
         end, stop = float(rest[tried[first]]), int(tried[first])
         start = int(tried[first - 1]) + 1 if first else stop
     return end
-
-
-def _by_ppi_py(ladder: _Ladder, q: float, tail: float) -> tuple[float, float, float]:
-    grid = np.unique(np.concatenate([ladder.y, ladder.f, ladder.rest]))
-    n, rest = len(ladder.y), len(ladder.rest)
-    up = partial(np.searchsorted, v=grid, side="right")
-    y, f, both, judge = up(ladder.y) / n, up(ladder.f) / n, up(ladder.both) / n, up(ladder.rest) / rest
-    gap = (up(ladder.y) - up(ladder.f)) / n
-    error = np.sqrt(np.maximum(judge * (1 - judge), 0) / rest + np.maximum(y + f - 2 * both - gap**2, 0) / n)
-    kept = grid[np.abs(judge + gap - q) < -special.ndtri(tail) * error]
-    kept = kept if len(kept) else np.array([np.nan])  # on an ordinal scale it may be that no score is
-    return float(grid[np.argmin(np.abs(judge + gap - q))]), float(kept[0]), float(kept[-1])

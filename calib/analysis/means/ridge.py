@@ -51,7 +51,7 @@ class Parts:
     """A corrected mean and what it is uncertain by, for each of several sets of items.
 
     `residual` is the variance that the labels leave, `judge` that of the judge's own mean; `df`
-    those of the residuals; `slope` the regression of labels on judge scores, `weight` lambda.
+    those of the residuals; `slope` the regression of labels on judge scores, `lam` the judge's part.
     """
 
     point: Floats
@@ -59,7 +59,7 @@ class Parts:
     judge: Floats
     df: Floats
     slope: Floats
-    weight: Floats
+    lam: Floats
     n: Floats
     rest: Floats
     whole_df: bool = False  # `df` is that of the sum of both already
@@ -67,8 +67,8 @@ class Parts:
     @classmethod
     def of_one(cls, *numbers: float) -> Parts:
         """The parts of a single set, in the order of the fields; `df` is that of the sum."""
-        point, residual, judge, df, slope, weight, n, rest = (np.array([float(number)]) for number in numbers)
-        return cls(point, residual, judge, df, slope, weight, n, rest, whole_df=True)
+        point, residual, judge, df, slope, lam, n, rest = (np.array([float(number)]) for number in numbers)
+        return cls(point, residual, judge, df, slope, lam, n, rest, whole_df=True)
 
     @property
     def variance(self) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.analysis.means.moments import Moments, moments_of
+from calib.analysis.means.guards import TARGETS, bounds_of, on_scale
+from calib.analysis.means.moments import Moments, moments_of, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import Interval, Result, bracket, short
@@ -18,7 +19,6 @@ from calib.core.result import Interval, Result, bracket, short
 if TYPE_CHECKING:
     import pandas as pd
 
-TARGETS = ("population", "benchmark")
 _START = 10  # labels before the first look
 _SHRINK = 4.0  # labels' worth of "the judge says nothing" in lambda
 
@@ -185,18 +185,21 @@ def confidence_sequence(
     >>> print(result)
     after 300 labels the human mean = 3.077, 95 % CI [2.907, 3.248], at every look
     """
-    labels, scores = _given(y, "y"), _given(f, "f")
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     check.same_length(y=labels, f=scores)
+    refuse_missing(labels, "y")
+    refuse_missing(scores, "f")
     pool = f_pool if isinstance(f_pool, Moments) else moments_of(f_pool, "f_pool")
-    _enough(len(labels), _START, "y")
-    _enough(int(pool.n), 2, "f_pool")
-    level = check.probability(confidence_level, "confidence_level")
-    ends = None if bounds is None else _within(labels, bounds)
+    _refuse_fewer(len(labels), _START, "y")
+    _refuse_fewer(int(pool.n), 2, "f_pool")
+    confidence = check.probability(confidence_level, "confidence_level")
+    ends = bounds_of(bounds, None)
+    on_scale(labels, ends, "y")
     whole = check.choice(target, "target", TARGETS) == "benchmark"
     best = check.whole(target_n, "target_n", least=2)
     judge = Judge(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n))
     moving = rectified(labels, scores, judge, lam)
-    mean, low, high = sequence(moving, judge, ends, best, 1 - level)
+    mean, low, high = sequence(moving, judge, ends, best, 1 - confidence)
     seen = slice(_START - 1, None)
     return ConfidenceSequence(
         n_labels=np.arange(1, len(labels) + 1)[seen],
@@ -204,7 +207,7 @@ def confidence_sequence(
         low=low[seen],
         high=high[seen],
         lam=moving.lam[seen],
-        confidence_level=level,
+        confidence_level=confidence,
         target=target,
         target_n=best,
         bounds=ends,
@@ -230,18 +233,18 @@ class Moving(NamedTuple):
     mean: Floats
     squares: Floats
     lam: Floats
-    weight: Floats
+    mean_lam: Floats
 
 
 def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
     """Running sums of the corrected labels, each corrected with what the labels before it taught."""
     t, x = _counts(y), f - judge.mean
-    weights = _learnt(y, x, judge.variance) if lam is None else np.full(y.shape, float(lam))
-    z = y - weights * x
+    each = _learnt(y, x, judge.variance) if lam is None else np.full(y.shape, float(lam))
+    z = y - each * x
     off = z - z[..., :1]  # from the first, so that what does not vary has a variance of exactly 0
     squares = np.maximum(np.cumsum(off**2, axis=-1) - np.cumsum(off, axis=-1) ** 2 / t, 0.0)
     mean = z[..., :1] + np.cumsum(off, axis=-1) / t
-    return Moving(mean, squares, weights, np.cumsum(weights, axis=-1) / t)
+    return Moving(mean, squares, each, np.cumsum(each, axis=-1) / t)
 
 
 def _learnt(y: Floats, x: Floats, variance: float) -> Floats:
@@ -263,7 +266,7 @@ def sequence(
     squares = moving.squares if bounds is None else moving.squares + ((bounds[1] - bounds[0]) / 2) ** 2
     variance = squares / np.maximum(t - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        pool = moving.weight**2 * judge.variance / judge.n / variance
+        pool = moving.mean_lam**2 * judge.variance / judge.n / variance
         half = np.sqrt(reach(t, pool, spread_best_at(target_n, alpha), alpha) * squares / t)
     half = np.where(variance > 0, half, np.inf)
     if bounds is None:
@@ -304,29 +307,6 @@ def _counts(values: Floats) -> Floats:
     return np.arange(1.0, values.shape[-1] + 1)
 
 
-def _enough(count: int, least: int, name: str) -> None:
+def _refuse_fewer(count: int, least: int, name: str) -> None:
     if count < least:
         raise ArgumentError(name, f"must have {least} values or more", f"got {count}")
-
-
-def _given(values: ArrayLike, name: str) -> Floats:
-    out = check.array(values, name, ndim=1)
-    if np.isnan(out).any():
-        raise ArgumentError(name, "must have no missing value", f"got NaN at {int(np.argmax(np.isnan(out)))}")
-    return out
-
-
-def _within(labels: Floats, bounds: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(end) for end in bounds)
-    if not -math.inf < low < high < math.inf:
-        raise ArgumentError("bounds", "must be two finite numbers, the lower first", f"got {bounds!r}")
-    out = (labels < low) | (labels > high)
-    if out.any():
-        place = int(np.argmax(out))
-        raise ArgumentError(
-            "y",
-            f"must be within {{0}} ({low:g} to {high:g})",
-            f"got {labels[place]:g} at {place}",
-            mentions=("bounds",),
-        )
-    return low, high

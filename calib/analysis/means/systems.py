@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.guards import bounds_of, on_scale
-from calib.analysis.means.mean import posterior_error
-from calib.analysis.means.moments import Moments, refuse_missing
-from calib.analysis.means.proportion import post_stratified
-from calib.analysis.means.ridge import Rule, ridge
+from calib.analysis.means.methods import Estimated, kind_of, law_on_scale
+from calib.analysis.means.moments import Moments, refuse_missing, system_codes
+from calib.analysis.means.rates import post_stratified, posterior_error
+from calib.analysis.means.ridge import Parts, Rule, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.laws import Law, Score, Student
-from calib.core.result import Result, short
+from calib.core.result import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeanEstimates(Result):
+class MeanEstimates(Estimated):
     """Means of many systems with their intervals; see `MeanEstimate` for one.
 
     Attributes
@@ -31,7 +30,7 @@ class MeanEstimates(Result):
     n_gold, n : ndarray of int, shape (systems,)
         Items with a label; items in all.
     confidence_level : float
-    method : str
+    estimator : str
         "wilson-ppi", "t-ppi" or "mover-jeffreys".
     """
 
@@ -43,7 +42,7 @@ class MeanEstimates(Result):
     n_gold: Codes = field(repr=False)
     n: Codes = field(repr=False)
     confidence_level: float
-    method: str
+    estimator: str
 
     def _columns(self) -> dict[str, Any]:
         ends = {"conf_low": self.low, "conf_high": self.high}
@@ -61,7 +60,7 @@ class MeanEstimates(Result):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
-        terms = {self.method: True, "of": "human-mean", "alt": "two-sided", "cl": self.confidence_level}
+        terms = {self.estimator: True, "of": "human-mean", "alt": "two-sided", "cl": self.confidence_level}
         return terms | {"systems": len(self.estimate), "gold": int(self.n_gold.sum()), "n": int(self.n.sum())}
 
     def __str__(self) -> str:
@@ -125,72 +124,53 @@ def ppi_means(
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     refuse_missing(labels, "y")
     refuse_missing(scores, "f")
-    ends, level = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
+    ends, confidence = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
     on_scale(labels, ends, "y")
-    code = _numbers(systems, f_unlabeled)
+    if np.ndim(f_unlabeled.n) != 1:
+        raise ArgumentError("f_unlabeled", "must be moments by system ({0})", "holds one set", mentions=("n_systems",))
+    code = system_codes(systems, len(f_unlabeled.n))
     check.same_length(y=labels, f=scores, systems=code)
     n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
-    _enough(n_gold, check.whole(min_gold, "min_gold", least=2))
+    _refuse_short(n_gold, check.whole(min_gold, "min_gold", least=2))
+    binary = ends in {None, (0.0, 1.0)} and bool(np.isin(labels, (0, 1)).all())
+    if binary:
+        columns = _shares(labels, _as_yes_or_no(scores), code, f_unlabeled, confidence)
+    else:
+        inside = ends is not None and bool(
+            ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
+        )
+        rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
+        columns = _means(ridge(labels, scores, code, f_unlabeled, rule), ends, confidence)
+    kind = kind_of(bounded=ends is not None, binary=binary)
     n = n_gold + f_unlabeled.n
-    if ends in {None, (0.0, 1.0)} and np.isin(labels, (0, 1)).all():
-        scores = _yes_or_no(scores)
-        found = _proportions(labels, scores, code, f_unlabeled, level)
-        return MeanEstimates(**found, n_gold=n_gold, n=n, confidence_level=level, method="mover-jeffreys")
-    inside = ends is not None and bool(
-        ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
-    )
-    rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
-    parts = ridge(labels, scores, code, f_unlabeled, rule)
-    point, law = _law(parts, ends)
-    tail = (1 - level) / 2
-    return MeanEstimates(
-        estimate=point,
-        std_error=np.sqrt(parts.variance),
-        low=np.asarray(law.low(tail)),
-        high=np.asarray(law.high(tail)),
-        lam=parts.weight,
-        n_gold=n_gold,
-        n=n,
-        confidence_level=level,
-        method="t-ppi" if ends is None else "wilson-ppi",
-    )
+    return MeanEstimates(**columns, n_gold=n_gold, n=n, confidence_level=confidence, estimator=kind)
 
 
-def _law(parts: Any, ends: tuple[float, float] | None) -> tuple[Floats, Law]:
-    if ends is None:
-        return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
-    point = np.clip(parts.point, *ends)
-    return point, Score(point, parts.variance, parts.satterthwaite, parts.n, ends)
+def _means(parts: Parts, ends: tuple[float, float] | None, confidence: float) -> dict[str, Floats]:
+    point, law = law_on_scale(parts.point, parts.variance, parts.satterthwaite, parts.n, ends)
+    low, high = (np.asarray(end((1 - confidence) / 2)) for end in (law.low, law.high))
+    return {"estimate": point, "std_error": np.sqrt(parts.variance), "low": low, "high": high, "lam": parts.lam}
 
 
-def _yes_or_no(scores: Floats) -> Floats:
+def _as_yes_or_no(scores: Floats) -> Floats:
     if not np.isin(scores, (0, 1)).all():
         raise ArgumentError("f", "must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5")
     return scores
 
 
-def _proportions(y: Floats, f: Floats, code: Codes, rest: Moments, level: float) -> dict[str, Floats]:
+def _shares(y: Floats, f: Floats, code: Codes, rest: Moments, confidence: float) -> dict[str, Floats]:
     if not rest.binary:
         raise ArgumentError("f_unlabeled", "must be moments of 0 and 1 for proportions", "holds other scores")
     sets = len(rest.n)
     k1, n1, k0, n0 = (np.bincount(code, part, sets) for part in (y * f, f, y * (1 - f), 1 - f))
     yes = np.round(rest.mean * rest.n)
     counts = (k1, n1, k0, n0, yes, rest.n - yes)
-    estimate, low, high, *_ = post_stratified(*counts, level)
+    estimate, low, high, *_ = post_stratified(*counts, confidence)
     error = posterior_error(*counts, finite=False)
     return {"estimate": estimate, "std_error": error, "low": low, "high": high, "lam": np.full(sets, np.nan)}
 
 
-def _numbers(systems: ArrayLike, rest: Moments) -> Codes:
-    codes = np.asarray(systems)
-    if np.ndim(rest.n) != 1:
-        raise ArgumentError("f_unlabeled", "must be moments by system ({0})", "holds one set", mentions=("n_systems",))
-    if codes.dtype.kind not in "iu" or (len(codes) and not (codes.min() >= 0 and codes.max() < len(rest.n))):
-        raise ArgumentError("systems", f"must be whole numbers from 0 to {len(rest.n) - 1}", "are not all")
-    return codes.astype(np.intp, copy=False)
-
-
-def _enough(n_gold: Codes, least: int) -> None:
+def _refuse_short(n_gold: Codes, least: int) -> None:
     short_of = np.flatnonzero(n_gold < least)
     if len(short_of):
         raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.numeric import adjusted
 from calib.stats import Result
@@ -28,13 +29,14 @@ def interval(
     strata: str | None = None,
     weights: str | None = None,
     target: str = "population",
-    method: str = "auto",
+    estimator: str = "auto",
     conservative: bool = False,
     alternative: str = "two-sided",
     null: float | None = None,
     min_gold: int = 10,
     tuned_on_gold: bool = False,
     confidence_level: float = 0.95,
+    method: str | None = None,
 ) -> Results:
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
@@ -61,10 +63,12 @@ def interval(
         (`calib.stats.shift_weights`).
     target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
         As for `calib.stats.ppi_mean`.
-    method : str
+    estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only"
-        the judge alone, which gives no interval for the human mean; "regression", "ppi", "ppi++",
-        "ppi_py", "ares", "glide" are there for comparison.
+        the judge alone, which gives no interval for the human mean; "regression", "ppi", "ppi++"
+        are there for comparison.
+    method : str, optional
+        What `estimator` was called.
 
     Returns
     -------
@@ -93,14 +97,15 @@ def interval(
     human mean = 4.732, 95 % CI [4.428, 4.88], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
-    options = {"target": target, "method": method, "alternative": alternative, "null": null}
+    estimator = estimator_of(estimator, method)
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null}
     options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
     labels, results = [], []
     for pair in gold_pairs(scores, gold, (by, strata, weights)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
             whole_column(judged, by, "by")
-        _need_gold(judged, method, by, pair.label, 2 if method not in _OWN else min_gold)
+        _need_gold(judged, estimator, by, pair.label, min_gold)
         strangers = len(pair.frame) - len(judged)
         for label, part in parts_of(judged, by):
             whole = pair.label | label
@@ -111,14 +116,13 @@ def interval(
     return Results(tuple(labels), tuple(results))
 
 
-_OWN = ("auto", "regression")  # methods that refuse few labels
-
-
-def _need_gold(judged: pd.DataFrame, method: str, by: str | None, label: dict[str, Any], least: int) -> None:
+def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     ends_of(judged, label)
-    if method == "judge_only":
+    needs = METHODS[estimator].needs
+    if not needs.labels:
         return
+    least = min_gold if needs.min_gold else 2
     labelled = judged["y"].notna()
     if not labelled.any():
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
@@ -194,7 +198,7 @@ def _mean_of(
 ) -> Result:
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
-    drawn, said = _drawn(part, strata)
+    drawn, said = _drawn_by(part, strata)
     if groups is None and "group" in part and part["group"].notna().all() and part["group"].duplicated().any():
         said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
     design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
@@ -206,7 +210,7 @@ def _mean_of(
             said.append(
                 f"gold_of_some_systems: no label is of {', '.join(map(repr, without[:5]))}, whose items count too"
             )
-    if repeated and "strata" in drawn and options["method"] == "auto":
+    if repeated and "strata" in drawn and options["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     try:
         result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
@@ -225,7 +229,7 @@ def groups_of(part: pd.DataFrame, groups: str) -> Any:
     return labels_in(part, "group")
 
 
-def _drawn(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
+def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
     """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
     if strata is not None:
         return {"strata": whole_column(part, strata, "strata")}, []
@@ -257,11 +261,12 @@ def difference(
     b: str | Sequence[str] | None = None,
     *,
     target: str = "population",
-    method: str = "auto",
+    estimator: str = "auto",
     alternative: str = "two-sided",
     min_gold: int = 10,
     adjust: str = "holm",
     confidence_level: float = 0.95,
+    method: str | None = None,
 ) -> Results:
     """Mean human score of system `a` less that of system `b`, paired by group; or of `a` against many.
 
@@ -273,7 +278,7 @@ def difference(
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
-    target, method, alternative, min_gold, confidence_level
+    target, estimator, alternative, min_gold, confidence_level, method
         As for `interval`.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
@@ -307,10 +312,11 @@ def difference(
     [0.0, 0.1]
     """
     others, adjust = _others(scores, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
-    options = {"target": target, "method": method, "alternative": alternative, "min_gold": min_gold}
+    estimator = estimator_of(estimator, method)
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     labels, results = [], []
     for pair in gold_pairs(scores, gold):
-        _need_gold(pair.frame, method, None, pair.label, 2)
+        _need_gold(pair.frame, estimator, None, pair.label, 2)
         found = [_difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
@@ -337,7 +343,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
     label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
     labelled, least = int(both[["y_a", "y_b"]].notna().all(axis="columns").sum()), options["min_gold"]
-    if options["method"] in _OWN and labelled < least:
+    if METHODS[options["estimator"]].needs.min_gold and labelled < least:
         raise ValueError(
             f"{words(label)}: {least} groups at least must be labelled for both (`min_gold` lowers that), but "
             f"{labelled} are: let people label whole groups (`choose_items`, method 'groups')."

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calib.analysis.means.mean import WORDS, MeanEstimate
+from calib.analysis.means.mean import MeanEstimate
+from calib.analysis.means.methods import METHODS
 from calib.core.result import short
 
 if TYPE_CHECKING:
@@ -45,17 +46,16 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:
     """What has to be true for the intervals to hold, each once; for the judge alone only if there is no other."""
-    of_people = [result for result in results if result.method != "judge_only"]
+    of_people = [result for result in results if result.estimator != "judge_only"]
     return list(dict.fromkeys(text for result in of_people or results for text in result.assumptions))
 
 
 def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
     """What the interval of the judge alone is not."""
-    return [_JUDGE_ALONE] * any(result.method == "judge_only" for result in results)
+    return [_JUDGE_ALONE] * any(result.estimator == "judge_only" for result in results)
 
 
 def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame that calls each estimator as a reader would."""
-    return frame.drop(columns="labels_saved", errors="ignore").replace(
-        {"estimator": WORDS | {"judge_only": "judge alone"}}
-    )
+    words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
+    return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.analysis.means.mean import posterior_error
+from calib.analysis.means.rates import posterior_error
 from calib.analysis.means.ridge import Rule
 from calib.core.check import Floats
 

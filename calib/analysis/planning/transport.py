@@ -221,7 +221,7 @@ def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) 
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
         raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
-    return mean_interval(error, groups=unit, method="classical")
+    return mean_interval(error, groups=unit, estimator="classical")
 
 
 def _in_order(labels: Labels) -> list[Hashable]:

@@ -99,7 +99,7 @@ class Averaging(Result):
         ]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"averaging": True, self.average.method: True, "cl": self.confidence_level}
+        terms: dict[str, Any] = {"averaging": True, self.average.estimator: True, "cl": self.confidence_level}
         terms |= {"prompts": self.n_prompts, "gold": self.n_gold, "n": self.n, "dropped": self.n_dropped or None}
         return terms | {"groups": self.average.n_groups if self.average.n_groups != self.n_gold else None}
 

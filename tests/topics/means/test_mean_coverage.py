@@ -52,7 +52,7 @@ def agree(ends, wanted):
     ("family", "design"),
     [("ordinary", "mean 3.7"), ("ordinary", "0 to 100"), ("edge", "floor"), ("unbounded", "exponential")],
 )
-def test_many_sets_at_once_equal_one_by_one(study, family, design, finite):
+def test_many_sets_at_once_equal_one_by_one(oracles, study, family, design, finite):
     population = study.POPULATIONS[family](design, 0.6)
     y, f = population.draw(np.random.default_rng(1), 30, 15)
     loose = population.draw(np.random.default_rng(2), 30, 80)[1]
@@ -62,10 +62,13 @@ def test_many_sets_at_once_equal_one_by_one(study, family, design, finite):
     found = study.with_judge(y, f, rest, population, finite=finite)
     agree(found, [interval(*data, target=target, **options) for data in zip(y, f, loose, strict=True)])
     for name, ends in study.peers(study.labelled(y, f), rest).items():
-        method = name.lower()
         # labels that do not vary have no interval in the package, and one of width 0 in the formula
         moved = np.ptp(y, axis=1) > 0
-        wanted = [interval(*data, method=method) for data in zip(y[moved], f[moved], loose[moved], strict=True)]
+        each = zip(y[moved], f[moved], loose[moved], strict=True)
+        if name == "classical":
+            wanted = [interval(*data, estimator=name) for data in each]
+        else:
+            wanted = [oracles.mean(*data, program=name.lower()).interval for data in each]
         agree([end[moved] for end in ends], wanted)
 
 
@@ -108,7 +111,9 @@ def test_groups_equal_one_by_one(study, design, manner, monkeypatch):
     if manner == "whole groups":  # the labels alone with their errors summed over groups
         ends = study.of_groups(cell, np.random.default_rng(5), 10)[1]["classical"]
         groups = [{"groups": s.group, "groups_unlabeled": s.group_rest} for s in kept[:10]]
-        agree(ends, [interval(s.y, s.f, s.rest, method="classical", **g) for s, g in zip(kept, groups, strict=False)])
+        agree(
+            ends, [interval(s.y, s.f, s.rest, estimator="classical", **g) for s, g in zip(kept, groups, strict=False)]
+        )
 
 
 @pytest.mark.parametrize("judge", ["population", "benchmark"])

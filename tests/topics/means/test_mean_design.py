@@ -68,9 +68,9 @@ CASES = {
     "inclusion": ((Y, F, U), CHANCE),
     "inclusion, bounded": ((Y, F, U), CHANCE | BOUNDED),
     "moments": ((Y, F, Moments.from_chunks([U])), BOUNDED),
-    **{m: ((Y, F, U), {"method": m}) for m in ("regression", "classical", "ppi", "ppi++", "ppi_py", "ares", "glide")},
-    **{f"{m}, groups": ((Y, F, U), {"method": m} | DOCUMENTS) for m in ("classical", "ppi", "ppi++", "judge_only")},
-    "judge_only": ((Y, F, U), {"method": "judge_only"}),
+    **{m: ((Y, F, U), {"estimator": m}) for m in ("regression", "classical", "ppi", "ppi++")},
+    **{f"{m}, groups": ((Y, F, U), {"estimator": m} | DOCUMENTS) for m in ("classical", "ppi", "ppi++", "judge_only")},
+    "judge_only": ((Y, F, U), {"estimator": "judge_only"}),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_one_sided_end_is_that_of_the_two_sided_interval_with_twice_alpha(case
     close([lower.interval.low, upper.interval.high], both.interval)
     # the other end is where the scale ends
     whole = options.get("bounds", (0, 1))
-    scored = both.method[:4] in ("move", "jeff", "clop", "wils")
+    scored = both.estimator[:4] in ("move", "jeff", "clop", "wils")
     bounds = whole if scored else (-math.inf, math.inf)
     assert (lower.interval.high, upper.interval.low) == (bounds[1], bounds[0])
     for result in (lower, upper):
@@ -229,7 +229,7 @@ def test_the_regression_estimator_is_the_one_of_double_sampling(seed):
     there = fit.get_prediction([[1, every.mean()]])
     judge = fit.params[1] ** 2 * every.var(ddof=1) / len(every)
     variance = float(there.se_mean[0]) ** 2 + judge
-    result = ppi_mean(y, f, u, method="regression", bounds=(1, 5))
+    result = ppi_mean(y, f, u, estimator="regression", bounds=(1, 5))
     close([result.estimate, result.std_error], [there.predicted_mean[0], math.sqrt(variance)])
     df = variance**2 / (float(there.se_mean[0]) ** 4 / (len(y) - 2) + judge**2 / (len(y) + len(u) - 1))
     close(result.df, df, 1e-9)
@@ -240,7 +240,7 @@ def test_the_regression_estimator_is_the_one_of_double_sampling(seed):
 def test_with_the_judge_known_everywhere_regression_has_two_degrees_of_freedom_less_than_labels():
     y, f, _ = ordinal(3, 15)
     known = Moments(*map(np.asarray, (10**12, 3.2, 0.8e12, 1.0, 5.0)))
-    close(ppi_mean(y, f, known, method="regression").df, 13, 1e-6)
+    close(ppi_mean(y, f, known, estimator="regression").df, 13, 1e-6)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.9, -0.6])
@@ -257,7 +257,7 @@ def test_gaussian_variance_ratio_of_regression(n, rho):
     parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, Rule(0, 0), robust=False)
     wanted = (1 - rho**2) * (n - 2) / (n - 3)
     single = ppi_mean(
-        y[7], f[7], Moments(*map(np.asarray, (10**12, 0.0, 1e12, -9.0, 9.0))), method="regression", min_gold=4
+        y[7], f[7], Moments(*map(np.asarray, (10**12, 0.0, 1e12, -9.0, 9.0))), estimator="regression", min_gold=4
     )
     close([single.estimate, single.std_error], [parts.point[7], math.sqrt(parts.variance[7])], 1e-8)
     square = n * parts.point**2  # the mean is 0
@@ -280,7 +280,7 @@ def test_regression_covers_exactly_under_normality(rho):
     assert stats.binomtest(int(hits.sum()), sets, 0.95).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("options", [{"method": "regression"}, {}, {"bounds": (-100, 100)}])
+@pytest.mark.parametrize("options", [{"estimator": "regression"}, {}, {"bounds": (-100, 100)}])
 def test_a_perfect_linear_judge_leaves_nothing_when_everything_is_scored(options):
     f = np.random.default_rng(0).normal(0, 1, 40)
     errors = []
@@ -288,7 +288,7 @@ def test_a_perfect_linear_judge_leaves_nothing_when_everything_is_scored(options
         rest = Moments(*map(np.asarray, (N, 0.0, float(N), -4.0, 4.0)))
         errors.append(ppi_mean(2 * f + 1, f, rest, **options).std_error)
     assert errors == sorted(errors, reverse=True)
-    if options.get("method") == "regression":
+    if options.get("estimator") == "regression":
         pooled = [
             (np.sum((f - f.mean()) ** 2) + N + 40 * N / (40 + N) * f.mean() ** 2) / (39 + N) for N in (100, 10**8)
         ]
@@ -334,7 +334,7 @@ def test_a_probability_of_the_judge_is_cut_at_one_half():
     soft, rest = (np.where(s == 1, rng.uniform(0.5, 1, len(s)), rng.uniform(0, 0.49, len(s))) for s in (f, u))
     one, two = ppi_mean(y, f, u), ppi_mean(y, soft, rest)
     assert one.interval == two.interval
-    assert two.method == "mover-jeffreys"
+    assert two.estimator == "mover-jeffreys"
     # of a scale of two values the middle
     three = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
     close([three.estimate, *three.interval], [2 * x + 1 for x in (one.estimate, *one.interval)])
@@ -443,7 +443,7 @@ def test_labels_of_groups_alone_have_the_error_of_statsmodels():
     y, f, _ = ordinal(2)
     groups = np.arange(24) // 3
     wanted = api.OLS(y, np.ones(24)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    result = ppi_mean(y, f, groups=groups, method="classical")
+    result = ppi_mean(y, f, groups=groups, estimator="classical")
     close([result.estimate, result.std_error], [wanted.params[0], wanted.bse[0]])
     close(result.interval, wanted.conf_int()[0])
 

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.analysis.means import regression
-from calib.analysis.means.regression import ppi_logistic, ppi_ols
-from calib.stats import ppi_mean
+from calib.stats import ppi_logistic, ppi_mean, ppi_ols
 
 
 def linear(seed, n=60, rest=500):
@@ -90,16 +89,16 @@ LOGISTIC = [
 
 
 @pytest.mark.parametrize(("data", "options", "low", "high"), OLS)
-def test_least_squares_as_in_ppi_py(data, options, low, high):
-    result = ppi_ols(*data, method="ppi_py", **options)
+def test_least_squares_as_in_ppi_py(oracles, data, options, low, high):
+    result = oracles.ols(*data, **options)
     assert_allclose([result.low, result.high], [low, high], rtol=1e-12)
     assert_allclose(result.estimate, np.add(low, high) / 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("data", "options", "low", "high"), LOGISTIC)
-def test_logistic_as_in_ppi_py(data, options, low, high):
+def test_logistic_as_in_ppi_py(oracles, data, options, low, high):
     """Its optimiser stops some 1e-9 before the minimum that Newton's method finds."""
-    result = ppi_logistic(*data, method="ppi_py", **options)
+    result = oracles.logistic(*data, **options)
     assert_allclose([result.low, result.high], [low, high], atol=2e-8)
 
 
@@ -135,7 +134,7 @@ def test_a_column_of_ones_alone_is_the_mean():
     x, y, f, x_rest, f_rest = linear(4)
     one = ppi_ols(x[:, :1], y, f, x_rest[:, :1], f_rest)
     mean = ppi_mean(y, f, f_rest)
-    assert mean.method == "t-ppi"
+    assert mean.estimator == "t-ppi"
     found = one.estimate[0], one.std_error[0], one.df[0], *one.intervals[0], one.lam
     assert_allclose(found, (mean.estimate, mean.std_error, mean.df, *mean.interval, mean.lam), rtol=1e-10)
 
@@ -187,7 +186,7 @@ def test_an_end_of_the_interval_has_the_p_value_alpha(side):
 def test_blocks_types_and_layouts_do_not_matter(function, monkeypatch):
     data = binary(9) if function is ppi_logistic else linear(9)
     one = function(*data)
-    monkeypatch.setattr(regression, "_BLOCK", 7)
+    monkeypatch.setattr(regression, "_ROWS", 7)
     x, y, f, x_rest, f_rest = data
     two = function(x.tolist(), y.tolist(), f.tolist(), np.asfortranarray(x_rest), f_rest.tolist())
     for name in ("estimate", "std_error", "low", "high", "df", "p_value"):

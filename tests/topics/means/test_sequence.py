@@ -172,7 +172,7 @@ def peeked(y, f, truth, bounds, mean=0.0, n=10_000):
     judge, t = Judge(mean, 1.0, n), np.arange(1, y.shape[1] + 1)
     moving = rectified(y, f, judge, None)
     _, low, high = sequence(moving, judge, bounds, 100, 0.05)
-    error = np.sqrt(moving.squares / np.maximum(t - 1, 1) / t + moving.weight**2 / n)
+    error = np.sqrt(moving.squares / np.maximum(t - 1, 1) / t + moving.mean_lam**2 / n)
     fixed = np.abs(moving.mean - truth) > stats.t.ppf(0.975, np.maximum(t - 1, 1)) * error
     missed = (low > truth) | (high < truth)
     return int(missed[:, looks].any(axis=1).sum()), int(fixed[:, looks].any(axis=1).sum())
@@ -250,10 +250,10 @@ def test_messages():
     assert message(y[:9], f[:9], pool) == "`y` must have 10 values or more, but got 9."
     assert message(y, f, pool[:1]) == "`f_pool` must have 2 values or more, but got 1."
     assert message(y, f[:50], pool) == "`f` must have the length of `y` (200), but got 50."
-    assert message([*y[:20], NAN], f[:21], pool) == "`y` must have no missing value, but got NaN at 20."
-    assert message(y, f, pool, bounds=(2, 5)).startswith("`y` must be within `bounds` (2 to 5), but got 1 at ")
+    assert message([*y[:20], NAN], f[:21], pool) == "`y` must have a score for each item, but got NaN at 20."
+    assert message(y, f, pool, bounds=(2, 5)).startswith("`y` must lie within `bounds` (2 to 5), but got 1 at ")
     assert message(y, f, pool, bounds=(5, 1)) == (
-        "`bounds` must be two finite numbers, the lower first, but got (5, 1)."
+        "`bounds` must be two finite numbers, the smaller first, but got (5, 1)."
     )
     assert message(y, f, pool, target="pool") == "`target` must be one of 'population', 'benchmark', but got 'pool'."
     with pytest.raises(ValueError, match=r"^`n` must be from 10 to 200, but got 9\.$"):

@@ -493,11 +493,11 @@ def gold_and_rest(gold: pd.DataFrame, system: str | None = None) -> tuple:
 
 @pytest.mark.parametrize("method", ["auto", "ppi", "ppi++", "classical", "judge_only"])
 def test_interval_by_system_is_that_of_the_slice(method):
-    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", method=method, min_gold=2)
+    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", estimator=method, min_gold=2)
     assert sorted(label["system"] for label in results.labels) == ["s0", "s1", "s2", "s3"]
     for label, result in zip(results.labels, results, strict=True):
         y, f, _ = gold_and_rest(GOLD, label["system"])
-        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, method=method, min_gold=2)), rtol=1e-12)
+        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, estimator=method, min_gold=2)), rtol=1e-12)
 
 
 def test_repeated_groups_are_not_independent():
@@ -568,14 +568,14 @@ def test_a_stray_column_is_no_part_of_the_result():
             "quality, judge, human, ann: `gold` must have labels in",
         ),
         (
-            lambda: calib.interval(JUDGE, HUMAN, method="ppi"),
+            lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
             ValueError,
-            "quality, judge, human, ann: method 'ppi' needs items without a label",
+            "quality, judge, human, ann: `estimator` must be 'auto' or 'classical' where every item has a label",
         ),
         (
-            lambda: calib.interval(JUDGE, GOLD, method="magic"),
+            lambda: calib.interval(JUDGE, GOLD, estimator="magic"),
             ValueError,
-            "quality, judge, human, ann: `method` must be",
+            "`estimator` must be one of 'auto', ",
         ),
     ],
 )
@@ -591,8 +591,8 @@ def test_what_interval_refuses(call, error, message):
 def test_difference_is_the_paired_one(method):
     sides = [DESIGN.assign(x=X, y=pd.Series(Y).where(DESIGN["item"].isin(GOLD["item"]))) for _ in range(2)]
     a, b = (side[side["system"] == name].set_index("group") for side, name in zip(sides, ("s0", "s2"), strict=True))
-    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], method=method, min_gold=2)
-    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", method=method, min_gold=2)
+    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], estimator=method, min_gold=2)
+    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", estimator=method, min_gold=2)
     found, wanted = frame_of(results.one()), frame_of(expected)
     numbers = wanted.select_dtypes("number").columns
     assert found[numbers].iloc[0].tolist() == pytest.approx(wanted[numbers].iloc[0].tolist(), nan_ok=True)
@@ -762,7 +762,7 @@ def test_all_systems_that_lack_labels_are_named_at_once():
     with pytest.raises(
         ValueError, match=r"each system must have two gold labels at least, but not: 'a' \(1\), 'b' \(1\)"
     ):
-        calib.interval(judged(), labelled(["i0", "i1"]), by="system", method="ppi")
+        calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
     with pytest.raises(ValueError, match=r"must have 10 gold labels at least \(`min_gold` lowers that\), but not: 'a'"):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 

@@ -178,9 +178,9 @@ def test_labels_of_all_items_were_not_drawn(design):
 def test_people_alone_and_judge_alone_of_a_drawing(design):
     drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     gold = labelled(drawn)
-    alone = calib.interval(drawn, gold, method="judge_only").one()
+    alone = calib.interval(drawn, gold, estimator="judge_only").one()
     assert alone.estimate == pytest.approx(JUDGE["score"].mean())
-    plain = calib.interval(drawn, gold, method="classical").one()
+    plain = calib.interval(drawn, gold, estimator="classical").one()
     chosen = drawn[drawn["chosen"]].merge(HUMAN[["item", "score"]], on="item", suffixes=("", "_y"))
     assert plain.estimate == pytest.approx(np.average(chosen["score_y"], weights=1 / chosen["inclusion"]))
 
@@ -556,15 +556,15 @@ def test_yes_or_no_by_its_scale():
     judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] - 1) / 4)
     gold = people(judge, (HUMAN["score"] > 3) * 1.0).assign(scale="0|1").head(40)
     result = calib.interval(judge, gold).one()
-    assert result.method == "mover-jeffreys"
-    assert calib.interval(judge, gold, conservative=True).one().method == "mover-clopper-pearson"
+    assert result.estimator == "mover-jeffreys"
+    assert calib.interval(judge, gold, conservative=True).one().estimator == "mover-clopper-pearson"
     other = calib.interval(
         judge.assign(scale="1|2", score=judge["score"] + 1), gold.assign(scale="1|2", score=gold["score"] + 1)
     )
     assert other.one().interval == pytest.approx([end + 1 for end in result.interval])
     # labels of a question with five answers may be all at its ends
     ends = gold.assign(score=1 + 4 * gold["score"], scale=FIVE)
-    assert calib.interval(JUDGE, ends).one().method == "wilson-ppi"
+    assert calib.interval(JUDGE, ends).one().estimator == "wilson-ppi"
 
 
 def test_labels_of_several_raters_lie_between_the_values():
@@ -582,7 +582,7 @@ def test_labels_of_several_raters_lie_between_the_values():
 def test_the_mean_of_three_who_say_yes_or_no_is_a_score():
     judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] - 1) / 4)
     gold = people(judge, np.round((HUMAN["score"] - 1) / 4 * 3) / 3).assign(scale="0|1").head(40)
-    assert calib.interval(judge, gold).one().method == "wilson-ppi"
+    assert calib.interval(judge, gold).one().estimator == "wilson-ppi"
 
 
 def test_strata_within_each_system():

@@ -1,4 +1,4 @@
-"""Intervals of the literature and of other programs, kept as they are published for comparison."""
+"""The t interval of labels that are corrected by what the judge gets wrong on them (PPI), and the weight of PPI++."""
 
 from __future__ import annotations
 
@@ -7,82 +7,41 @@ from typing import Any
 import numpy as np
 
 from calib.analysis.means.gold import Gold
-from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.check import Codes, Floats
 from calib.core.laws import Student
 
-# divisor of the variances (n - ddof); "z" where the normal quantile is used
-_MANNERS = {
-    "classical": (1, "t"),
-    "ppi": (1, "t"),
-    "ppi++": (1, "t"),
-    "ppi_py": (0, "z"),
-    "ares": (0, "z"),
-    "glide": (1, "z"),
-}
-METHODS = tuple(_MANNERS)
-GROUPED = ("classical", "ppi", "ppi++")
+
+def rectified_mean(data: Gold, lam: Floats | float) -> Student:
+    """The law of the mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
+    each = np.broadcast_to(lam, len(data.y))
+    point, variance, df = _summed(data, each) if data.grouped else _independent(data, each)
+    return Student(point, np.sqrt(variance), df)
 
 
-def published(data: Gold, method: str) -> tuple[Student, float]:
-    """The law of a published method, and lambda."""
-    if method != "classical":
-        _enough_unlabelled(data, method)
-    lam = _lambda(data, method)
-    ddof, kind = _MANNERS[method]
-    point, variance, df = _summed(data, lam) if data.grouped else _corrected(data, lam, ddof)
-    return Student(point, np.sqrt(variance), df if kind == "t" else np.inf), float(lam.mean())
-
-
-def _enough_unlabelled(data: Gold, method: str) -> None:
-    if not data.n_rest:
-        raise ValueError(
-            f"method {method!r} needs items without a label, but every item has one: use 'auto' or 'classical'."
-        )
-    if data.n_rest < 2 or (data.group_rest is not None and len(np.unique(data.group_rest)) < 2):
-        raise ArgumentError("f_unlabeled", f"must have two items (or groups) at least for method {method!r}", "got 1")
-
-
-def _lambda(data: Gold, method: str) -> Floats:
-    """Weight of the judge for each gold item."""
-    if method in {"classical", "ppi", "ares"}:
-        return np.full(len(data.y), float(method != "classical"))
-    if method != "ppi++":
-        return np.full(len(data.y), _tuned(data, ddof=_MANNERS[method][0], clip=method == "ppi_py"))
+def lam_without_each(data: Gold) -> Floats:
+    """PPI++'s lambda for each gold item, tuned on the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        slope = _without_each_group(data) if data.grouped else _without_each_item(data)
+        slope = _slope_without_group(data) if data.grouped else _slope_without_item(data)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
-def _pooled(data: Gold) -> float:
-    """Variance of all judge scores."""
-    n, rest = len(data.f), data.n_rest
-    gap = float(data.f.mean() - data.rest.mean)
-    squares = float(np.sum(centred(data.f) ** 2) + data.rest.squares) + n * rest / (n + rest) * gap**2
-    return squares / (n + rest - 1)
-
-
-def _tuned(data: Gold, *, ddof: int, clip: bool) -> float:
-    n = len(data.y)
-    below = (1 + n / data.n_rest) * _pooled(data)
-    lam = float(np.sum(centred(data.y) * centred(data.f)) / (n - ddof) / below) if below else 0.0
-    return min(max(lam, 0.0), 1.0) if clip else lam
-
-
-def _without_each_item(data: Gold) -> Floats:
+def _slope_without_item(data: Gold) -> Floats:
     """Covariance without each item, over the variance of all judge scores, as in PPI++."""
-    n, y, f = len(data.y), centred(data.y), centred(data.f)
+    n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
+    gap = float(data.f.mean() - data.rest.mean)
+    squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
     covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
-    return np.asarray(covariance / ((1 + n / data.n_rest) * _pooled(data)))
+    return np.asarray(covariance / ((1 + n / rest) * (squares / (n + rest - 1))))
 
 
-def _without_each_group(data: Gold) -> Floats:
+def _slope_without_group(data: Gold) -> Floats:
     """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
 
     With k gold items in a group, a and b the sums of their deviations in y and f, and r the
     group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
     group out also moves the means that the deviations are taken from, by s and t.
     """
-    group, group_rest, groups = _numbered(data)
+    group, group_rest, groups = _group_codes(data)
     k, a, b = (_by_group(group, v, groups) for v in (np.ones_like(data.y), centred(data.y), centred(data.f)))
     r = _by_group(group_rest, centred(np.asarray(data.loose(), dtype=float)) / data.n_rest, groups)
 
@@ -98,18 +57,18 @@ def _without_each_group(data: Gold) -> Floats:
     return np.asarray((cross / square)[group])
 
 
-def _corrected(data: Gold, lam: Floats, ddof: int) -> tuple[float, float, float]:
+def _independent(data: Gold, lam: Floats) -> tuple[float, float, float]:
     """Point, variance and degrees of freedom of independent items."""
-    n, weight = len(data.y), float(lam.mean())
+    n, mean_lam = len(data.y), float(lam.mean())
     rectified = data.y - lam * (data.f - float(data.rest.mean))
-    gold = float(np.sum(centred(rectified) ** 2)) / (n - ddof) / n
-    judge = weight**2 * float(data.rest.squares) / (data.n_rest - ddof) / data.n_rest if weight else 0.0
+    gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
+    judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
     return float(rectified.mean()), *_satterthwaite(((gold, n - 1), (judge, data.n_rest - 1)))
 
 
 def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
     """The same with the errors of a group summed before they are squared."""
-    group, group_rest, groups = _numbered(data)
+    group, group_rest, groups = _group_codes(data)
     rectified = data.y - lam * (data.f - float(data.rest.mean))
     error = _by_group(group, centred(rectified) / len(rectified), groups)
     if lam.any() and data.n_rest:
@@ -130,7 +89,7 @@ def _satterthwaite(parts: Any) -> tuple[float, float]:
     return variance, variance**2 / spread if spread else float(parts[0][1])
 
 
-def _numbered(data: Gold) -> tuple[Codes, Codes, int]:
+def _group_codes(data: Gold) -> tuple[Codes, Codes, int]:
     assert data.group is not None
     rest = data.group_rest if data.group_rest is not None else np.empty(0, dtype=np.intp)
     return data.group, rest, int(max(data.group.max(initial=-1), rest.max(initial=-1))) + 1

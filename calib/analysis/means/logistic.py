@@ -1,0 +1,234 @@
+"""Logistic regression coefficients for human yes or no, with the judge's help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from calib.analysis.means.methods import estimator_of
+from calib.analysis.means.regression import (
+    Fit,
+    RegressionEstimate,
+    Regressors,
+    left_out_errors,
+    regression_of,
+    regressors_of,
+    row_blocks,
+)
+from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import matrix_product
+
+_STEPS = 100
+_FLAT = 1e-7  # of the curvature at the start, what is taken for none
+
+
+def ppi_logistic(
+    X: ArrayLike,  # noqa: N803
+    y: ArrayLike,
+    f: ArrayLike,
+    X_unlabeled: ArrayLike,  # noqa: N803
+    f_unlabeled: ArrayLike,
+    *,
+    lam: float | None = None,
+    names: Sequence[str] | None = None,
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    confidence_level: float = 0.95,
+    method: str | None = None,
+) -> RegressionEstimate:
+    r"""Logistic regression of human yes or no on covariates, with the judge's help.
+
+    The coefficients minimise the corrected loss
+
+    .. math:: L_{gold}(\theta; y) - \lambda L_{gold}(\theta; f) + \lambda L_{rest}(\theta; f)
+
+    of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
+    coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
+    do not matter. The gold items' part of the variance has HC3's leverages, the quantiles are of t with
+    Satterthwaite's degrees of freedom.
+
+    Parameters
+    ----------
+    X, X_unlabeled : array_like, shape (n, d) and (N, d)
+        Covariates; no intercept is added.
+    y : array_like, shape (n,)
+        Human labels, 0 or 1.
+    f, f_unlabeled : array_like, shape (n,) and (N,)
+        Judge's yes and no, or its probabilities of a yes.
+    lam : float, optional
+        A fixed weight of the judge, within [0, 1].
+    names, estimator, alternative, confidence_level, method
+        As for `ppi_ols`.
+
+    Returns
+    -------
+    RegressionEstimate
+
+    Raises
+    ------
+    ValueError
+        As `ppi_ols`; and if labels or scores leave [0, 1], or the labels are separated so that no finite
+        coefficients fit them best.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453, sections 3 and 6.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([np.ones(2000), rng.normal(size=2000)])
+    >>> chance = 1 / (1 + np.exp(-X @ [0.5, 1]))
+    >>> y = (rng.random(2000) < chance).astype(float)
+    >>> f = np.where(rng.random(2000) < 0.9, y, 1 - y)
+    >>> result = ppi_logistic(X[:200], y[:200], f[:200], X[200:], f[200:])
+    >>> result.estimate.round(2), round(result.lam, 2)
+    (array([0.67, 1.2 ]), 0.57)
+    """
+    data = regressors_of(X, y, f, X_unlabeled, f_unlabeled, names)
+    estimator = estimator_of(estimator, method, ("auto",))
+    for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
+        if values.min() < 0 or values.max() > 1:
+            raise ArgumentError(name, "must be within [0, 1]", f"goes from {values.min():g} to {values.max():g}")
+    if len(np.unique(data.y)) < 2:
+        raise ArgumentError("y", "must hold both outcomes", f"all {data.n} labels are {data.y[0]:g}")
+    if lam is not None and not 0 <= lam <= 1:
+        raise ArgumentError("lam", "must be within [0, 1]", f"got {lam!r}")
+    return regression_of(data, _fit_corrected(data, lam), estimator, "logistic", alternative, confidence_level)
+
+
+# --- the corrected loss -----------------------------------------------------------------------------------------
+
+
+class _LossSums(NamedTuple):
+    """Sums over items of x r, of x x' r^2 and of x x' w, with r the mean less the target."""
+
+    gradient: Floats
+    meat: Floats
+    hessian: Floats
+
+
+def _sums_of(x: NDArray[Any], target: NDArray[Any], theta: Floats, *, meat: bool = True) -> _LossSums:
+    d = len(theta)
+    gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+    for block, goal in row_blocks(x, target):
+        mean = special.expit(matrix_product(block, theta))
+        error = mean - goal
+        gradient += matrix_product(block.T, error)
+        hessian += matrix_product((block * (mean * (1 - mean))[:, None]).T, block)
+        if meat:
+            pull = block * error[:, None]
+            squares += matrix_product(pull.T, pull)
+    return _LossSums(gradient, squares, hessian)
+
+
+def _covariance(scores: _LossSums, n: int) -> Floats:
+    mean = scores.gradient / n
+    return np.asarray((scores.meat - n * np.outer(mean, mean)) / (n - 1))
+
+
+def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
+    """Newton's method on the corrected loss, with steps halved until the gradient shrinks."""
+    theta, (slope, curve) = start, _corrected_slope(data, lam, start)
+    flat_at = _FLAT * float(np.linalg.eigvalsh(curve)[0])
+    for _ in range(_STEPS):
+        if float(np.linalg.eigvalsh(curve)[0]) <= flat_at:
+            break  # all chances are near 0 and 1: the minimum is at infinity
+        step, size = np.linalg.solve(curve, slope), float(np.abs(slope).max())
+        new = _corrected_slope(data, lam, theta - step)
+        for _ in range(_STEPS):
+            if float(np.abs(new[0]).max()) < size or np.abs(step).max() < 1e-12:
+                break
+            step = step / 2
+            new = _corrected_slope(data, lam, theta - step)
+        theta, (slope, curve) = theta - step, new
+        if np.abs(step).max() < 1e-10 * (1 + np.abs(theta).max()):
+            return np.asarray(theta)
+    raise ArgumentError(
+        "y", "must not be separated by the columns of {0}", "no finite coefficients fit it best", mentions=("X",)
+    )
+
+
+def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Floats, Floats]:
+    # r = mean - y - lam (mean - f) = (1 - lam) mean - (y - lam f)
+    gold = _sums_of(data.x, data.y, theta, meat=False)
+    if not lam:
+        return gold.gradient / data.n, gold.hessian / data.n
+    own = _sums_of(data.x, data.f, theta, meat=False)
+    rest = _sums_of(data.x_rest, data.f_rest, theta, meat=False)
+    slope = (gold.gradient - lam * own.gradient) / data.n + lam * rest.gradient / data.rest
+    return slope, (1 - lam) * gold.hessian / data.n + lam * rest.hessian / data.rest
+
+
+class _Pulls(NamedTuple):
+    """Each gold item's gradient with its label and with the judge's score, and those of the rest in sum."""
+
+    label: Floats
+    judge: Floats
+    rest: _LossSums
+    hessian_gold: Floats
+
+
+def _pulls_at(data: Regressors, theta: Floats) -> _Pulls:
+    mean = special.expit(matrix_product(data.x, theta))
+    hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
+    rest = _sums_of(data.x_rest, data.f_rest, theta)
+    return _Pulls(data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], rest, hessian)
+
+
+def _pooled_covariance(pulls: _Pulls, n: int, rest: int) -> Floats:
+    """Covariance of all judge gradients."""
+    every = pulls.rest.gradient + pulls.judge.sum(axis=0)
+    meat = pulls.rest.meat + matrix_product(pulls.judge.T, pulls.judge)
+    return _covariance(_LossSums(every, meat, meat), n + rest)
+
+
+def _covariance_twice(label: Floats, judge: Floats) -> Floats:
+    """Of two gradients, made symmetric."""
+    a, b = label - label.mean(axis=0), judge - judge.mean(axis=0)
+    cross = matrix_product(a.T, b)
+    return np.asarray((cross + cross.T) / len(a))
+
+
+def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
+    """The corrected loss with leverages, t quantiles, and a lambda that does not depend on the units of X."""
+    n, rest, d = data.n, data.rest, data.x.shape[1]
+    theta, lam = np.zeros(d), fixed or 0.0
+    if fixed is None:
+        theta = _first_guess(data)
+        lam = _tuned_lam(_pulls_at(data, theta), n, rest)
+    theta = _minimum(data, lam, theta)
+    pulls = _pulls_at(data, theta)
+    bread = np.linalg.inv((1 - lam) * pulls.hessian_gold / n + lam * pulls.rest.hessian / rest)
+    mean = special.expit(matrix_product(data.x, theta))
+    hat = matrix_product(data.x, np.linalg.inv(pulls.hessian_gold))
+    leverage = mean * (1 - mean) * np.sum(hat * data.x, axis=1)
+    pull = pulls.label - lam * pulls.judge
+    pull = left_out_errors(pull - pull.mean(axis=0), leverage)
+    residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
+    judge = lam**2 * np.diag(bread @ _covariance(pulls.rest, rest) @ bread) / rest
+    return Fit(theta, residual, judge, n - d, lam)
+
+
+def _first_guess(data: Regressors) -> Floats:
+    """Coefficients to tune lambda at: of the labels alone, or if these are separated, with what the judge adds."""
+    start = np.zeros(data.x.shape[1])
+    for lam in (0.0, 0.5):
+        try:
+            return np.asarray(_minimum(data, lam, start))
+        except ValueError:
+            continue
+    return np.asarray(_minimum(data, 1.0, start))
+
+
+def _tuned_lam(pulls: _Pulls, n: int, rest: int) -> float:
+    inverse = np.linalg.inv((pulls.hessian_gold + pulls.rest.hessian) / (n + rest))
+    alone = np.diag(inverse @ np.cov(pulls.label.T).reshape(inverse.shape) @ inverse)
+    cross = np.diag(inverse @ _covariance_twice(pulls.label, pulls.judge) @ inverse) / 2
+    judge = np.diag(inverse @ _pooled_covariance(pulls, n, rest) @ inverse)
+    known = alone > 0
+    return float(np.clip(np.sum((cross / alone)[known]) / ((1 + n / rest) * np.sum((judge / alone)[known])), 0, 1))

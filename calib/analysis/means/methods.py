@@ -1,0 +1,272 @@
+"""The ways to make an interval for a mean: how each is computed, what it needs, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib.analysis.means.gold import Gold
+from calib.analysis.means.moments import Moments, moments_of
+from calib.analysis.means.rates import post_stratified, posterior_error
+from calib.analysis.means.rectified import lam_without_each, rectified_mean
+from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.laws import Law, Numeric, Score, Student
+from calib.core.result import Result
+
+CUT = 0.5  # a judge's probability from which on it says yes
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for, checked, and what it means for these data."""
+
+    bounds: tuple[float, float] | None
+    step: float
+    same_scale: bool
+    binary: bool
+    conservative: bool
+    finite: bool
+    estimator: str
+    alternative: str
+    null: float
+    confidence: float
+    yes_or_no: bool  # of people; the judge and the design may ask for another law
+
+
+class Found(NamedTuple):
+    """A point with its standard error, and the law that its interval is read from."""
+
+    point: float
+    error: float
+    df: float
+    lam: float
+    law: Law
+    estimator: str = ""  # what "auto" became
+
+
+class Needs(NamedTuple):
+    """What a way to make an interval cannot do without, and what else it can take."""
+
+    labels: int = 2  # at least
+    min_gold: bool = False  # refuses fewer labels than `min_gold`
+    rest: int = 0  # items without a label
+    takes: tuple[str, ...] = ("groups", "strata", "weights", "inclusion", "target='benchmark'")
+
+
+class Method(NamedTuple):
+    """One way to make an interval; `alone` is the same kind from the labels alone, its measure."""
+
+    law: Callable[[Gold, Options], Found]
+    needs: Needs
+    words: str
+    alone: str = "classical"
+
+    @property
+    def judged(self) -> bool:
+        """Whether judge scores go into it."""
+        return METHODS.get(self.alone) is not self
+
+
+class Estimated(Result):
+    """A result that knows by which estimator it was made."""
+
+    __slots__ = ()
+    estimator: str
+
+    @property
+    def method(self) -> str:
+        """What `estimator` was called."""
+        return self.estimator
+
+
+# --- by the kind of the scores ----------------------------------------------------------------------------------
+
+
+def _by_kind(data: Gold, options: Options) -> Found:
+    name = kind_of(
+        bounded=options.bounds is not None,
+        binary=options.binary,
+        conservative=options.conservative,
+        judged=data.n_rest > 0,
+    )
+    return METHODS[name].law(data, options)._replace(estimator=name)
+
+
+def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: bool = True) -> str:
+    """What "auto" becomes."""
+    kind = "wilson-ppi" if bounded else "t-ppi"
+    if binary:
+        kind = "mover-clopper-pearson" if conservative else "mover-jeffreys"
+    return kind if judged else METHODS[kind].alone
+
+
+def _by_slope(data: Gold, options: Options) -> Found:
+    """The judge's mean over all items, less its error on the labelled ones."""
+    rule = Rule.on(options.bounds, options.step, same_scale=options.same_scale)
+    if data.drawn == "strata":
+        parts = stratified(data, rule, finite=options.finite)
+    elif data.drawn == "items":
+        parts = _of_items(data, rule, robust=True, finite=options.finite)
+    else:
+        parts = clustered(_sample(data), rule, finite=options.finite)
+    return _from_parts(parts, options.bounds)
+
+
+def _by_rates(data: Gold, options: Options) -> Found:
+    """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
+    assert options.bounds is not None
+    low, high = options.bounds
+    cut = low + CUT * (high - low)
+    yes, said = data.y == high, data.f >= cut
+    rest_yes = data.rest_above(cut)
+    counts = (
+        int(np.sum(yes & said)), int(said.sum()), int(np.sum(yes & ~said)), int((~said).sum()),
+        rest_yes, data.n_rest - rest_yes,
+    )  # fmt: skip
+
+    def ends(tail: float) -> tuple[float, float]:
+        rates = post_stratified(*counts, 1 - 2 * tail, conservative=options.conservative, finite=options.finite)
+        return low + (high - low) * float(rates[1]), low + (high - low) * float(rates[2])
+
+    point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
+    error = (high - low) * float(posterior_error(*counts, finite=options.finite))
+    return Found(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
+
+
+def _of_items(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
+    one = Moments(*(np.atleast_1d(getattr(data.rest, name)) for name in Moments.__slots__))
+    judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
+    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), one, rule, robust=robust, finite=finite)
+
+
+def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
+    """The strata's corrected means, weighted by their sizes."""
+    assert data.stratum is not None
+    assert data.stratum_rest is not None
+    sets = 1 + int(max(data.stratum.max(initial=-1), data.stratum_rest.max(initial=-1)))
+    labels = np.bincount(data.stratum, minlength=sets)
+    if labels.min() < 2:
+        raise ArgumentError("strata", "must have two labels each at least", f"one has {labels.min()}: merge it")
+    rest = Moments.from_chunks([(data.loose(), data.stratum_rest)], n_systems=sets)
+    each = ridge(data.y, data.f, data.stratum, rest, rule, strata=True, finite=finite)
+    share = (each.n + each.rest) / data.n
+    point = float(share @ each.point)
+    # a sample of the population also has its strata's sizes by chance
+    between = 0.0 if finite else float(share @ (each.point - point) ** 2) / data.n
+    residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
+    spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / (each.n + each.rest - 1)))
+    df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
+    return Parts.of_one(
+        point, residual, judge, df, float(share @ each.slope), float(share @ each.lam), len(data.y), data.n_rest
+    )
+
+
+def _sample(data: Gold) -> Sample:
+    n, rest = len(data.y), np.asarray(data.loose(), dtype=float)
+    group = np.arange(n) if data.group is None else data.group
+    group_rest = n + np.arange(len(rest)) if data.group_rest is None else data.group_rest
+    weight = np.ones(n) if data.weight is None else data.weight
+    weight_rest = np.ones(len(rest)) if data.weight_rest is None else data.weight_rest
+    return Sample(data.y, data.f, rest, group, group_rest, data.label_weight, np.concatenate([weight, weight_rest]))
+
+
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None) -> Found:
+    point, variance, df, n = (float(v[0]) for v in (parts.point, parts.variance, parts.satterthwaite, parts.n))
+    inside, law = law_on_scale(point, variance, df, n, bounds)
+    return Found(float(inside), float(np.sqrt(variance)), df, float(parts.lam[0]), law)
+
+
+def law_on_scale(point: Any, variance: Any, df: Any, n: Any, bounds: tuple[float, float] | None) -> tuple[Any, Law]:
+    """Student's or, where the scale has ends, Wilson's, with the point on the scale; of one set or of many."""
+    if bounds is None:
+        return point, Student(point, np.sqrt(variance), df)
+    inside = np.clip(point, *bounds)
+    return inside, Score(inside, variance, df, n, bounds)
+
+
+# --- as published -----------------------------------------------------------------------------------------------
+
+
+def _by_labels(data: Gold, options: Options) -> Found:
+    """Labels alone, t, whatever the scale."""
+    if options.finite or data.drawn in {"strata", "weighted"}:
+        return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
+    return _by_rectified(data, 0.0)
+
+
+def _by_ppi(data: Gold, _: Options) -> Found:
+    return _by_rectified(data, 1.0)
+
+
+def _by_tuned_ppi(data: Gold, _: Options) -> Found:
+    return _by_rectified(data, lam_without_each(data))
+
+
+def _by_rectified(data: Gold, lam: Floats | float) -> Found:
+    law = rectified_mean(data, lam)
+    return Found(float(law.point), float(law.error), float(law.df), float(np.mean(lam)), law)
+
+
+def _by_regression(data: Gold, _: Options) -> Found:
+    return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
+
+
+def _by_judge(data: Gold, _: Options) -> Found:
+    """The judge's own mean, over all items."""
+    if data.group is not None and data.group_rest is not None:
+        scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
+        group: Codes = np.concatenate([data.group, data.group_rest])
+        people = Gold(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))
+        return _by_rectified(people, 0.0)._replace(lam=1.0)
+    everywhere = data.rest.merge(moments_of(data.f, "f"))
+    n = int(everywhere.n)
+    law = Student(float(everywhere.mean), np.sqrt(float(everywhere.variance) / n), n - 1)
+    return Found(law.point, float(law.error), float(law.df), 1.0, law)
+
+
+def with_silent_judge(data: Gold) -> Gold:
+    """The same labels and design with a judge that says nothing."""
+    rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
+    loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
+    return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose)
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+_FITTED = Needs(min_gold=True)
+_PAIRED = Needs(rest=2, takes=("groups",))
+METHODS = {
+    "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
+    "regression": Method(_by_regression, Needs(labels=4, min_gold=True, takes=()), "regression estimator"),
+    "classical": Method(_by_labels, Needs(), "people alone"),
+    "ppi": Method(_by_ppi, _PAIRED, "PPI"),
+    "ppi++": Method(_by_tuned_ppi, _PAIRED, "PPI++"),
+    "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
+    "wilson-ppi": Method(_by_slope, _FITTED, "people and judge", alone="wilson-t"),
+    "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
+    "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys"),
+    "mover-clopper-pearson": Method(_by_rates, _FITTED, "people and judge, conservative", alone="clopper-pearson"),
+    "wilson-t": Method(_by_slope, _FITTED, "people alone", alone="wilson-t"),
+    "t": Method(_by_slope, _FITTED, "people alone", alone="t"),
+    "jeffreys": Method(_by_rates, _FITTED, "people alone", alone="jeffreys"),
+    "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", alone="clopper-pearson"),
+}
+ESTIMATORS = ("auto", "regression", "classical", "ppi", "ppi++", "judge_only")  # those that one can ask for
+PEERS = ("ppi_py", "ares", "glide")
+
+
+def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = ESTIMATORS) -> str:
+    """The way that was asked for, by the argument's name or by the one that it had."""
+    name = check.was_called(was_method, estimator, name="estimator")
+    if name in PEERS:
+        raise ArgumentError(
+            "estimator",
+            f"must be one of {', '.join(map(repr, known))}",
+            f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`",
+        )
+    return check.choice(name, "estimator", known)

@@ -1,0 +1,134 @@
+"""The ratio of two mean human scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from calib.analysis.means.mean import MeanEstimate, ppi_mean
+from calib.core import check
+from calib.core.check import ArgumentError, Labels
+from calib.core.laws import ALTERNATIVES
+from calib.core.result import Interval
+
+_DOUBLINGS = 40
+
+
+def ppi_ratio(
+    y_top: ArrayLike,
+    y_bottom: ArrayLike,
+    f_top: ArrayLike,
+    f_bottom: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    alternative: str = "two-sided",
+    null: float = 1.0,
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
+) -> MeanEstimate:
+    r"""Mean human score of A over that of B, paired on what both answered.
+
+    All :math:`\theta` for which `ppi_mean` of :math:`y_{top} - \theta y_{bottom}` does not reject a mean of 0
+    (Fieller's interval, with the judge's weight tuned anew for each). It holds with few labels, where a
+    standard error of the ratio (the delta method) is too short; and it has no end where the labels cannot tell
+    the lower mean from 0, because no interval that holds has one.
+
+    Parameters
+    ----------
+    y_top, y_bottom : array_like, shape (n,)
+        Human labels on the same n inputs, NaN where unlabelled; a pair counts as gold where both have a label.
+    f_top, f_bottom : array_like, shape (n,)
+        Judge scores of the same.
+    groups : sequence, shape (n,), optional
+    alternative, min_gold, confidence_level
+        As for `ppi_mean`.
+    null : float, default 1.0
+        `p_value` is for this ratio.
+
+    Returns
+    -------
+    MeanEstimate
+        `std_error` is that of the delta method.
+
+    Raises
+    ------
+    ValueError
+        As `ppi_mean`; or if the lower mean is 0.
+
+    References
+    ----------
+    Fieller (1954), Journal of the Royal Statistical Society B 16:175-185.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y_a, y_b = rng.integers(2, 6, 200).astype(float), rng.integers(1, 5, 200).astype(float)
+    >>> f_a, f_b = y_a + rng.normal(size=200), y_b + rng.normal(size=200)
+    >>> y_a[40:] = y_b[40:] = float("nan")
+    >>> result = ppi_ratio(y_a, y_b, f_a, f_b)
+    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
+    (1.43, [1.257, 1.641])
+    """
+    side = check.choice(alternative, "alternative", ALTERNATIVES)
+    confidence = check.probability(confidence_level, "confidence_level")
+    columns = {"y_top": y_top, "y_bottom": y_bottom, "f_top": f_top, "f_bottom": f_bottom}
+    y_a, y_b, f_a, f_b = arrays = [check.array(value, name, ndim=1) for name, value in columns.items()]
+    check.same_length(**dict(zip(columns, arrays, strict=True)), groups=groups)
+
+    def at(theta: float, alternative: str = "two-sided") -> MeanEstimate:
+        return ppi_mean(
+            y_a - theta * y_b, f_a - theta * f_b, groups=groups, null=0, alternative=alternative, min_gold=min_gold
+        )
+
+    both = ~np.isnan(y_a + y_b)
+    bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
+    if bottom == 0:
+        raise ArgumentError("y_bottom", "must have a mean that is not 0 to divide by")
+    estimate = _fixed_point(lambda theta: at(theta).estimate / bottom, float(np.mean(y_a[both]) / np.mean(y_b[both])))
+    here = at(estimate)
+    error = here.std_error / abs(bottom)
+    tail = (1 - confidence) if side == "two-sided" else 2 * (1 - confidence)
+    low, high = (_crossing(lambda theta: at(theta).p_value - tail, estimate, sign * error) for sign in (-1, 1))
+    if not (np.isfinite(low) and np.isfinite(high)):
+        low, high = -np.inf, np.inf  # a set with a hole, of which only the whole line is an interval
+    # where the lower mean is negative, a larger ratio is a smaller difference
+    p_side = side if bottom > 0 or side == "two-sided" else {"greater": "less", "less": "greater"}[side]
+    text = "unbounded: the labels do not tell the lower mean from 0, so the ratio has no interval"
+    return replace(
+        here,
+        estimate=estimate,
+        std_error=error,
+        interval=Interval(low if side != "less" else -np.inf, high if side != "greater" else np.inf),
+        confidence_level=confidence,
+        alternative=side,
+        estimand="human ratio of means",
+        null=float(null),
+        p_value=at(null, p_side).p_value,
+        warnings=here.warnings if np.isfinite(low) else (*here.warnings, text),
+    )
+
+
+def _fixed_point(step: Callable[[float], float], theta: float) -> float:
+    """Fixed point of theta + step(theta)."""
+    for _ in range(_DOUBLINGS):
+        move = step(theta)
+        theta += move
+        if abs(move) <= 1e-12 * (1 + abs(theta)):
+            break
+    return theta
+
+
+def _crossing(kept: Callable[[float], float], start: float, step: float) -> float:
+    """Where `kept` falls through 0 on the way from `start`, or infinity."""
+    if not step or not np.isfinite(step):
+        return np.nan
+    inner, outer = start, start + step
+    for _ in range(_DOUBLINGS):
+        if kept(outer) < 0:
+            return float(optimize.brentq(kept, inner, outer, xtol=1e-10 * abs(step), rtol=1e-12))
+        inner, outer, step = outer, outer + 2 * step, 2 * step
+    return float(np.copysign(np.inf, step))

@@ -1,0 +1,120 @@
+"""The table of estimators: each can be asked for or is what "auto" becomes, and says what it needs by itself."""
+
+import numpy as np
+import pytest
+
+from calib import stats
+from calib.analysis.means.methods import ESTIMATORS, METHODS, PEERS, kind_of
+from calib.core.check import ArgumentError
+from calib.stats import Design, mean_interval, ppi_difference, ppi_mean, ppi_proportion, ppi_quantile, ppi_win_rate
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(1, 6, 30).astype(float)
+F, U = np.clip(Y + RNG.normal(0, 0.7, 30), 1, 5), RNG.uniform(1, 5, 200)
+X, X_U = np.ones((30, 1)), np.ones((200, 1))
+KINDS = [
+    kind_of(bounded=bounded, binary=binary, conservative=conservative, judged=judged)
+    for bounded, binary, conservative in [(False,) * 3, (True, False, False), (True, True, False), (True, True, True)]
+    for judged in (True, False)
+]
+
+
+def test_the_table_holds_what_one_can_ask_for_and_what_auto_becomes():
+    assert set(METHODS) == {*ESTIMATORS, *KINDS}
+    assert len(KINDS) == 8
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_measure_of_each_is_an_interval_of_the_labels_alone(name):
+    method = METHODS[name]
+    assert method.judged == (method.alone != name)
+    if method.alone:
+        assert METHODS[method.alone].alone == method.alone
+        assert METHODS[method.alone].words.startswith("people alone")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_auto_becomes_needs_what_auto_needs(name):
+    assert METHODS[name].needs == METHODS["auto"].needs
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_few_labels_are_refused_as_the_table_says(name):
+    needs = METHODS[name].needs
+    few = max(needs.labels, 2)
+    if needs.min_gold:
+        with pytest.raises(ValueError, match=r"^`y` must have 10 gold labels at least"):
+            ppi_mean(Y[:9], F[:9], U, estimator=name)
+    assert ppi_mean(Y[:few], F[:few], U, estimator=name, min_gold=2).n_gold in (few, 0)
+
+
+CALLS = {
+    "mean": lambda **o: ppi_mean(Y, F, U, **o),
+    "difference": lambda **o: ppi_difference(
+        np.append(Y, np.nan), np.append(F, 3), np.append(F, 3), np.append(Y, 2), **o
+    ),
+    "labels": lambda **o: mean_interval(Y, **o),
+    "share": lambda **o: ppi_proportion(Y, F, U, above=4, **o),
+    "wins": lambda **o: ppi_win_rate(Y > 3, F > 3, U > 3, **o),
+    "quantile": lambda **o: ppi_quantile(Y, F, U, **o),
+    "line": lambda **o: stats.ppi_ols(X, Y, F, X_U, U, **o),
+    "odds": lambda **o: stats.ppi_logistic(X, Y > 3, F > 3, X_U, U > 3, **o),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_method_is_what_estimator_was_called(call):
+    new = call(estimator="auto")
+    with pytest.warns(FutureWarning, match="^`method` is called `estimator` now") as caught:
+        old = call(method="auto")
+    assert caught[0].filename == __file__
+    assert old.to_frame().equals(new.to_frame())
+    assert old.method == old.estimator
+    assert old.to_frame()["estimator"][0] == old.estimator
+
+
+@pytest.mark.parametrize("program", PEERS)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_other_programs_compute_is_not_here(call, program):
+    with pytest.raises(ArgumentError, match=rf"but got '{program}': .*`paper_repro/oracles.py`") as caught:
+        call(estimator=program)
+    assert caught.value.argument == "estimator"
+
+
+# --- how the labels were drawn ----------------------------------------------------------------------------------
+
+DESIGNS = {
+    "groups": {"groups": np.arange(30) // 3, "groups_unlabeled": 10 + np.arange(200) // 4},
+    "strata": {"strata": np.arange(30) % 2, "strata_unlabeled": np.arange(200) % 2},
+    "weights": {"weights": 1 + np.arange(30) % 3, "weights_unlabeled": np.ones(200), "inclusion": np.full(30, 0.2)},
+    "ids": {"items": np.arange(30), "items_unlabeled": 29 + np.arange(200), "tuned_on_gold": True},
+}
+
+
+@pytest.mark.parametrize("drawn", DESIGNS.values(), ids=DESIGNS)
+def test_a_design_is_its_fields(drawn):
+    for call in (CALLS["mean"], CALLS["share"], CALLS["wins"]):
+        whole, parts = call(design=Design(**drawn)), call(**drawn)
+        assert whole.to_frame().equals(parts.to_frame())
+        assert whole.warnings == parts.warnings
+    assert not CALLS["mean"](**drawn).to_frame().equals(CALLS["mean"]().to_frame())
+
+
+def test_a_difference_knows_its_design():
+    y, f = np.append(Y, [np.nan] * 20), np.append(F, U[:20])
+    groups = np.arange(50) // 2
+    result = ppi_difference(y, y[::-1], f, f[::-1], design=Design(groups=groups), min_gold=2)
+    assert result.design == "groups"
+    assert result.interval == ppi_difference(y, y[::-1], f, f[::-1], groups=groups, min_gold=2).interval
+
+
+def test_a_design_comes_once():
+    with pytest.raises(ValueError, match=r"^`design` must come without `groups`, but both came\.$"):
+        ppi_mean(Y, F, U, design=Design(), groups=np.arange(30))
+    with pytest.raises(TypeError, match="grups"):
+        ppi_mean(Y, F, U, grups=np.arange(30))
+
+
+def test_a_design_is_frozen():
+    with pytest.raises(AttributeError):
+        Design().groups = [1]
