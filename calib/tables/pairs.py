@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from calib.table import TableError
-from calib.tables.door import Checked, Who, little_mass, ratings_in, scores_in, slices
+from calib.tables.door import Checked, Who, little_mass, slices
 
-WHO = Who._fields
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
@@ -48,19 +47,6 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
             f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
             f"but scores have {first.holds} and human {second.holds}."
         )
-
-
-def seen(scores: pd.DataFrame) -> str:
-    return Checked(scores, "scores", "").holds
-
-
-def ready(scores: Any, name: str) -> pd.DataFrame:
-    """Checked scores; ratings are summarised on the way, since that is free."""
-    return scores_in(scores, name).frame
-
-
-def asked(ratings: Any, name: str = "ratings") -> pd.DataFrame:
-    return ratings_in(ratings, name).frame
 
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.numeric import adjusted
 from calib.stats import Result
-from calib.table import TableArgumentError, TableError, parse_scale
-from calib.tables.door import slices
-from calib.tables.pairs import DESIGN, Pair, labels_in, pairs_of, ready
+from calib.table import TableError
+from calib.tables.door import Checked, in_the_names_of, scores_in
+from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.tables.pairs import DESIGN, Pair
 from calib.tables.results import Results, words
 
 
@@ -101,7 +101,7 @@ def interval(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null}
     options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
     labels, results = [], []
-    for pair in gold_pairs(scores, gold, (by, strata, weights)):
+    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
             whole_column(judged, by, "by")
@@ -111,7 +111,7 @@ def interval(
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = _mean_of(read, groups, strata, weights, whole, options | {"confidence_level": confidence_level})
-            results.append(result)
+            results.append(with_warnings(result, pair.warnings))
             labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
     return Results(tuple(labels), tuple(results))
 
@@ -133,59 +133,6 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
             rule = f"{least} gold labels at least" if least > 2 else "two gold labels at least"
             more = " (`min_gold` lowers that)" if least > 2 else ""
             raise ValueError(f"{words(label)}: each {by} must have {rule}{more}, but not: {', '.join(short)}.")
-
-
-def _scales(judged: pd.DataFrame) -> set[str]:
-    columns = [judged[name] for name in ("scale", "scale_y") if name in judged]
-    return {str(text) for column in columns for text in column.dropna().unique()}
-
-
-def on_tables(error: ValueError) -> str:
-    """What the arrays say of themselves, in the names that the tables have."""
-    return str(error).replace("`y`", "`gold`").replace("`f`", "`scores`")
-
-
-def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
-    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known."""
-    known = [scale for text in sorted(_scales(judged)) if (scale := parse_scale(text))]
-    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
-    if len(named) > 1:
-        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
-    if not known:
-        return {}
-    values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
-    return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
-
-
-def gold_pairs(scores: pd.DataFrame, gold: pd.DataFrame, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
-    people = ready(gold, "gold")
-    for criterion, rows in people.groupby("criterion", observed=True):
-        raters = [label["rater"] for label, _ in slices(rows)]
-        if len(raters) > 1:
-            known = ", ".join(map(repr, raters))
-            raise TableArgumentError(
-                "gold", "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
-            )
-    yield from pairs_of(scores, people, [name for name in columns if name is not None])
-
-
-def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    if by is None:
-        yield {}, frame
-        return
-    whole_column(frame, by, "by")
-    for value, rows in frame.groupby(by, sort=False, observed=True):
-        yield {by: value}, rows
-
-
-def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
-    if name not in frame:
-        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
-        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}")
-    if frame[name].isna().any():
-        gaps = int(frame[name].isna().sum())
-        raise TableArgumentError(argument, "must be a column without gaps", f"{name!r} has {gaps}")
-    return frame[name].to_numpy()
 
 
 def _mean_of(
@@ -212,21 +159,9 @@ def _mean_of(
             )
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    try:
+    with in_the_names_of(label, **NAMES):
         result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
-    except ValueError as error:
-        raise ValueError(f"{words(label)}: {on_tables(error)}") from None
-    return replace(result, warnings=(*said, *result.warnings))
-
-
-def groups_of(part: pd.DataFrame, groups: str) -> Any:
-    if groups != "group":
-        return whole_column(part, groups, "groups")
-    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
-        raise TableError(
-            "some scores have a `group` and some have none: give the items to `summarize` (--items) on both sides."
-        )
-    return labels_in(part, "group")
+    return with_warnings(result, said)
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
@@ -311,11 +246,12 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0, 0.1]
     """
-    others, adjust = _others(scores, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
+    judged = scores_in(scores, "scores")
+    others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     labels, results = [], []
-    for pair in gold_pairs(scores, gold):
+    for pair in gold_pairs(judged, scores_in(gold, "gold")):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
         found = [_difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
@@ -325,10 +261,9 @@ def difference(
     return Results(tuple(labels), tuple(results))
 
 
-def _others(scores: pd.DataFrame, a: str, b: str | Sequence[str] | None) -> list[str]:
+def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]:
     if b is None:
-        frame = ready(scores, "scores")
-        known = frame["system"].dropna().unique().tolist() if "system" in frame else []
+        known = scores.frame["system"].dropna().unique().tolist() if "system" in scores.frame else []
         return [name for name in known if name != a] or [a]
     others = [b] if isinstance(b, str) else list(b)
     if a in others or not others:
@@ -348,13 +283,11 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
             f"{words(label)}: {least} groups at least must be labelled for both (`min_gold` lowers that), but "
             f"{labelled} are: let people label whole groups (`choose_items`, method 'groups')."
         )
-    try:
+    with in_the_names_of(label, **NAMES):
         result = stats.ppi_difference(
             both["y_a"], both["y_b"], both["x_a"], both["x_b"], **ends_of(pair.frame, label), **options
         )
-    except ValueError as error:
-        raise ValueError(f"{words(label)}: {on_tables(error)}") from None
-    return label, result
+    return label, with_warnings(result, pair.warnings)
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
