@@ -651,6 +651,7 @@ def test_hanna():
     assert (judges["score"].min(), judges["score"].max()) == (-1, 5)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_tables_survive_a_file(tmp_path, ending):

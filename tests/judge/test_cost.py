@@ -69,6 +69,7 @@ def whole_cost() -> float:
 # --- prices -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_prices_are_those_of_litellms_list(monkeypatch):
     litellm = _quiet_litellm()
     cost = litellm.cost_per_token("openai/gpt-4o-mini", prompt_tokens=1000, completion_tokens=1000)

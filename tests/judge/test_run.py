@@ -258,6 +258,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faults", FAULTS)
 def test_every_item_ends_with_a_status_and_none_is_paid_for_twice(faults, store):
     with serve(mode="json", **FAULTS[faults]) as server:
@@ -315,6 +316,7 @@ def test_no_transaction_stays_open_while_calls_are_under_way(store):
         assert len(kept) == 80 + 40
 
 
+@pytest.mark.slow
 def test_replies_of_ten_megabytes():
     with serve(mode="line", pbig=0.2) as server:
         ratings = rated(server=server, n=20, prompt=THINK, method="sample", draws=1)
@@ -739,6 +741,7 @@ print(hashlib.sha256(ratings.to_csv().encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store_share_the_work(store):
     n = 240
     with serve(mode="digit", latency_ms=20) as server:
@@ -757,6 +760,7 @@ def test_two_processes_on_one_store_share_the_work(store):
         assert len(kept) == n
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_and_goes_on(store):
     n = 400
     with serve(mode="digit", latency_ms=5) as server:

@@ -625,6 +625,7 @@ def test_data_lists_and_writes_sets(run, tmp_path):
     assert "Licence" in out
 
 
+@pytest.mark.slow
 def test_demo_goes_through_everything(run, tmp_path):
     folder = tmp_path / "the demo"
     code, out, _ = run("demo", "--out", folder)
@@ -837,6 +838,7 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
         cli.main(["agree", str(files["scores"]), str(files["human"])])
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
     store = tmp_path / "s.sqlite"
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]

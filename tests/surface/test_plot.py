@@ -711,6 +711,7 @@ def test_infinite_precision_is_not_claimed_for_an_undefined_result(ax):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
     x, y = np.arange(12.0) % 5, np.arange(12.0) % 7

@@ -322,6 +322,7 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_files_of_other_formats(run, files, tmp_path, ending):
     paths = {}

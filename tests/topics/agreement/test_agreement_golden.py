@@ -209,6 +209,7 @@ CASES += [(m, "system", "skip") for m in sorted(DEFINED) if m not in ("exact", "
 each_case = pytest.mark.parametrize(("method", "level", "constant"), CASES)
 
 
+@pytest.mark.slow
 @quick
 @given(table=cells)
 @each_case
@@ -412,6 +413,7 @@ SWAPPED = [
 SWAPPED += [("adjacent", "item"), ("adjacent", "group")]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
 @each_scale
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
@@ -431,6 +433,7 @@ def test_p_value_is_that_of_all_swaps(method, level, test, levels):
     assert abs(found.p_value - wanted) <= slack(wanted, MANY)
 
 
+@pytest.mark.slow
 @each_scale
 @each_case
 def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, constant, levels):

@@ -732,6 +732,7 @@ def simulated(seed, shape, noises, sets=400, **options):
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "method", "power"),
     [
@@ -749,12 +750,14 @@ def test_the_interval_of_a_difference_holds_its_level(level, method, power):
     assert (low > 0).mean() > power  # and it sees the difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "method"), [("group", "kendall"), ("item", "pearson"), ("system", "pearson")])
 def test_like_judges_are_told_apart_in_five_of_a_hundred_sets(level, method):
     rejected = int((simulated(1, (12, 30), (1.5, 1.5), level=level, method=method)[:, 3] <= 0.05).sum())
     assert stats.binomtest(rejected, 400, 0.05).pvalue > 0.001, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 def test_permutation_tests_hold_their_level_where_scores_may_be_exchanged(test):
     """The judges' errors are those of single scores."""
@@ -769,6 +772,7 @@ def test_permutation_tests_hold_their_level_where_scores_may_be_exchanged(test):
     assert stats.binomtest(rejected, 300, 0.05).pvalue > 0.001, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 def test_permutation_tests_say_nothing_about_other_systems(test):
     """Like judges that each favour some systems: told apart far too often, by whole axes too."""

@@ -232,6 +232,7 @@ def test_one_group_of_one_item_does_not_count():
     assert (found.n_groups, found.accuracy, found.epsilon, found.n) == (1, 1, 1, 3)
 
 
+@pytest.mark.slow
 def test_many_items_in_groups_are_quick_and_small():
     """12,000 items in 750 groups: 90,000 pairs; and 12,000 in two groups of unlike size."""
     rng = np.random.default_rng(6)

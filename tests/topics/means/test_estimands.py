@@ -171,6 +171,7 @@ def test_a_lower_mean_that_may_be_0_leaves_no_bound():
     assert result.warnings[-1].startswith("unbounded: the labels do not tell the lower mean from 0")
 
 
+@pytest.mark.slow
 def test_coverage_of_a_ratio_with_few_labels():
     rng, sets = np.random.default_rng(9), 100
     intervals = [ppi_ratio(*pairs(rng, 15, 300)).interval for _ in range(sets)]
@@ -196,6 +197,7 @@ def test_quantiles_as_in_ppi_py(seed, q, low, high, point):
     assert_allclose((*result.interval, result.estimate), (low, high, point), rtol=1e-12)
 
 
+@pytest.mark.slow
 @quick
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.25, 0.5, 0.9]), st.sampled_from([10, 17, 40, 400]))
 def test_halving_finds_what_trying_every_score_finds(seed, q, n):
@@ -261,6 +263,7 @@ def test_one_sided_quantiles():
     assert ppi_quantile(*data, alternative="less", bounds=(-9, 9)).interval == (-9, both.high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "noise"), [(20, 0.5), (20, 1.5), (60, 1.5)])
 def test_coverage_of_a_median_with_few_labels(n, noise):
     """Between 95 % and what the labels' grain adds."""
@@ -332,6 +335,7 @@ def correlation(scores, x, axis):
     return (a * b).sum(axis=axis) / np.sqrt((a * a).sum(axis=axis) * (b * b).sum(axis=axis))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [15, 40])
 @pytest.mark.parametrize("name", ["mean", "correlation"])
 def test_coverage_of_a_bootstrap_with_few_labels(name, n):

@@ -554,6 +554,7 @@ def two_topics(rng, n, share):
 TRUTH = {0: 4.1, 1: 1.9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share", "target"), [(40, 0.3, 0.6), (60, 0.5, 0.8)])
 def test_weights_for_a_known_shift(n, share, target):
     rng = np.random.default_rng(11)
@@ -568,6 +569,7 @@ def test_weights_for_a_known_shift(n, share, target):
     assert abs(ppi_mean(y[:n], f[:n], f[n:]).estimate - (target * TRUTH[1] + (1 - target) * TRUTH[0])) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share", "target"), [(30, 0.2, 1.0), (30, 0.2, 0.9)])
 def test_weights_for_a_great_shift(n, share, target):
     rng = np.random.default_rng(12)
@@ -596,6 +598,7 @@ def test_a_label_of_weight_zero_is_no_label():
     close([one.estimate, one.std_error, one.df], [two.estimate, two.std_error, two.df], 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
 def test_items_chosen_where_the_judge_is_unsure(bounds):
     # where the judge is unsure it is also too kind: labels unweighted would be off
@@ -635,6 +638,7 @@ def test_documents_with_labelled_and_unlabelled_items(bounds):
     repeated(draw, 500, 3.0)
 
 
+@pytest.mark.slow
 def test_strata_of_unequal_judges_by_simulation():
     rng = np.random.default_rng(16)
 
@@ -662,6 +666,7 @@ def said(judge, x):
     return np.column_stack([np.ones(len(x)), x]) @ judge
 
 
+@pytest.mark.slow
 def test_tuned_on_the_same_labels_it_is_too_short_and_in_folds_it_holds():
     rng = np.random.default_rng(17)
     n, N, reps = 30, 400, 400

@@ -112,6 +112,7 @@ def test_the_published_cells_of_an_excellent_judge():
         assert abs(held / 10_000 - coverage) < 3 * np.sqrt(2 * coverage * (1 - coverage) / 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.5, 0.9])
 def test_coverage_with_few_labels_is_at_least_93(p, judge):

@@ -179,6 +179,7 @@ def peeked(y, f, truth, bounds, mean=0.0, n=10_000):
 
 
 # mean 3.7; three of four labels at the top; yes in 90 % - the judge correlates with the latent score
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shares", "bounds"),
     [((0.05, 0.10, 0.20, 0.40, 0.25), (1, 5)), ((0.01, 0.02, 0.05, 0.17, 0.75), (1, 5)), ((0.1, 0.9), (0, 1))],

@@ -130,6 +130,7 @@ def got(design, model, size):
     return np.array(half)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 0.5, 0.2])
 @pytest.mark.parametrize(("design", "model"), DESIGNS)
 def test_half_width_is_what_is_got(design, model, size):
@@ -176,6 +177,7 @@ def test_labels_alone_have_the_classical_width():
     assert_allclose(found.interval.low / found.half_width, low, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_half_width_lies_in_its_interval():
     """Pilots of 40 labels: the half-width that the right numbers give lies inside as often as is said."""
     rng, inside, sets = np.random.default_rng(8), 0, 200
@@ -200,6 +202,7 @@ def price_of(design, now, prices):
     return cost + prices["item"] * max(items - items0, 0) + prices["prompt"] * max(prompts - prompts0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [0.0, 0.6])
 @pytest.mark.parametrize("draw", [0.1, 2.0])
 @pytest.mark.parametrize("goal", [{"budget": 25.0}, {"half_width": 0.45}])

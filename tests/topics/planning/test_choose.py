@@ -51,6 +51,7 @@ def test_items_are_chosen_as_often_as_their_probability_says(method):
     assert_allclose(chance.sum(), 12, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple", "strata", "active"])
 def test_pairs_are_drawn_as_the_design_says(method):
     # n (n - 1) / (M (M - 1)) without replacement, also within a stratum; independent coins for "active"
@@ -245,6 +246,7 @@ def test_missing_labels_of_the_probe_are_left_out():
     assert transport_test(y, f).n == 20
 
 
+@pytest.mark.slow
 def test_the_test_has_its_level():
     rng = np.random.default_rng(7)
     rejected = 0

@@ -116,6 +116,7 @@ def test_what_is_written():
     assert (again["design"] == "simple").all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple", "strata"])
 def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
     # 30 labels of 180 items and 30 of 20: the small system must not count for half
@@ -185,6 +186,7 @@ def test_people_alone_and_judge_alone_of_a_drawing(method):
     assert plain.estimate == pytest.approx(np.average(chosen["score_y"], weights=1 / chosen["inclusion"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple", "strata", "active"])
 def test_coverage_from_choosing_to_the_interval(method):
     hits, reps = 0, 30

@@ -1,0 +1,16 @@
+"""For all tests and examples, also where there is nothing but numpy, scipy, pytest and hypothesis."""
+
+import os
+import signal
+from importlib.util import find_spec
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+for library in ("OMP", "OPENBLAS", "MKL"):  # before numpy is loaded: several workers share the cores already
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background; some tests interrupt themselves
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# the file names of a topic that may see tables and pictures, and recorded judges, which come as tables
+if find_spec("pandas") is None:
+    names = [part.format(name) for name in ("verbs", "plots", "words", "commands") for part in ("{}", "test_{}")]
+    collect_ignore_glob = [f"*/{name}.py" for name in (*names, "test_data", "test_*_data")]
