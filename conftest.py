@@ -1,5 +1,6 @@
 """For all tests and examples, also where there is nothing but numpy, scipy, pytest and hypothesis."""
 
+import gc
 import os
 import signal
 from importlib.util import find_spec
@@ -14,3 +15,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background
 if find_spec("pandas") is None:
     names = [part.format(name) for name in ("verbs", "plots", "words", "commands") for part in ("{}", "test_{}")]
     collect_ignore_glob = [f"*/{name}.py" for name in (*names, "test_data", "test_*_data")]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector need not look through it again and again."""
+    gc.freeze()

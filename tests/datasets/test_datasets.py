@@ -360,6 +360,7 @@ def test_wax_with_another_relation_is_refused(monkeypatch):
         datasets.load_wax()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("prompt", "replies"),
@@ -426,6 +427,7 @@ def test_llm_rubric_people_may_say_that_a_question_does_not_apply():
     assert (people["draw"] == 1).sum() == 9 * 9  # nine dialogues seen twice by the same annotator
 
 
+@pytest.mark.slow
 @needs_data
 def test_unieval_holds_the_same_dialogues_as_topical_chat():
     items, ratings = datasets.load_unieval()
@@ -534,6 +536,7 @@ def test_composo_prompts_and_draws():
     assert set(ratings["temperature"]) == {1.0}
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "options", "temperature", "n_draws", "gaps"),
@@ -555,6 +558,7 @@ def test_composo_judges(judge, options, temperature, n_draws, gaps):
     assert ratings["temperature"].isna().all() if temperature is None else set(ratings["temperature"]) == {temperature}
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "prompt", "n", "accuracy"),
@@ -594,6 +598,7 @@ def test_llm_summeval():
     assert set(judge.loc[judge["prompt"].isin(["mcq", "altmcq"]), "reply"]) == set("ABCDE")
 
 
+@pytest.mark.slow
 @needs_data
 def test_llm_summeval_has_the_experts_and_the_items_of_the_other_copies():
     items, ratings = datasets.load_llm_summeval()
@@ -606,6 +611,7 @@ def test_llm_summeval_has_the_experts_and_the_items_of_the_other_copies():
     assert people.eq(others.reindex(people.index)).all()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "differ", "relevance"),

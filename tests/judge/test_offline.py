@@ -151,6 +151,7 @@ def test_draws_with_reasoning_follow_their_chains(reasoning):
     assert p_value(said, blurred(shares_of(chains))) < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", REASONING)
 def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree(reasoning):
     worst = FEW.head(1).assign(output="the the the the the the")

@@ -343,6 +343,7 @@ def test_kept_in_full_a_reply_is_there_byte_for_byte(store):
     assert min(len(body) for _, body in kept) > 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["logprob", "sample"])
 @pytest.mark.parametrize(("mode", "prompt"), [("digit", FORM), ("line", THINK), ("json", JSON)])
 def test_whatever_is_kept_gives_the_same_ratings(tmp_path, mode, prompt, method):

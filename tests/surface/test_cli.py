@@ -168,6 +168,7 @@ AGREE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -244,6 +245,7 @@ def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -274,6 +276,7 @@ def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, opt
         assert not expected.to_frame().equals(calib.compare(*frames).to_frame())
 
 
+@pytest.mark.slow
 def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     two = table.read(files["two"], "scores")
     third = two[two["rater"] == "close"].assign(rater="third")
@@ -349,6 +352,7 @@ def test_reliability_prints_people_and_judges(run, files, tmp_path):
     assert "difference" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -600,6 +600,7 @@ def curves(ax):
     return [(tuple(line.get_xdata()), tuple(line.get_ydata())) for line in ax.lines]
 
 
+@pytest.mark.slow
 def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax):
     assert plot.convergence(converged, ax=ax) is ax
     lines = {tuple(line.get_ydata()): line for line in ax.lines}
@@ -675,6 +676,7 @@ def test_a_plot_makes_a_figure_only_when_it_must(agreed, ax):
     assert len(plt.get_fignums()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_drawn_as_they_stand(name, agreed, converged):
     labels = tuple({"criterion": c, "rater": name, "against": a} for c in ("x", name) for a in ("p", "q", "r", "s"))

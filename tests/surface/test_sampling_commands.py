@@ -61,6 +61,7 @@ def one_line(result):
 # --- rate --variants --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rate_asks_in_several_wordings(run, files, tmp_path):
     out = tmp_path / "r.csv"
     options = ("--criterion", "fluency", "--model", "offline", "--method", "sample", "--draws", 2, "--out", out)

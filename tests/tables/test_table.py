@@ -315,6 +315,7 @@ def test_items_come_back(tmp_path, ending, first, second):
     assert_frame_equal(again, frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @FILES
 @given(

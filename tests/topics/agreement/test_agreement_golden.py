@@ -316,6 +316,7 @@ each_level = pytest.mark.parametrize("level", ["item", "group", "system"])
 each_scale = pytest.mark.parametrize("levels", [True, False], ids=["levels", "continuous"])
 
 
+@pytest.mark.slow
 @each_scale
 @each_case
 def test_multiplicities_of_both_factors_are_repeated_rows_and_columns(method, constant, level, levels):
@@ -390,6 +391,7 @@ def test_a_table_of_equal_pairs_stands_for_the_items(method):
     close(np.sort(np.repeat(found.item, found.copies.astype(int))), np.sort(single.item), 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*resamples had no coefficient")
 @each_scale
 @each_level

@@ -793,6 +793,7 @@ def panel(k, n=240, seed=0):
 P_VALUES = [[0.01, 0.04, 0.03], [0.5], [0.2, 0.2, 0.01, 0.9, 0.9], [0.0, 1.0, 0.04, 0.04, 0.04, 0.011], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p_values", P_VALUES)
 @pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_corrections_are_those_of_statsmodels(p_values, correction, name):
@@ -810,6 +811,7 @@ def test_corrections_by_hand():
     assert adjusted([0.01, 0.04], "none").tolist() == [0.01, 0.04]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 5, 12])
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_a_ranking_is_made_of_its_parts(k, correction):

@@ -148,6 +148,7 @@ def test_a_resample_is_the_table_with_repeated_items(table, metric, seed):
     close(found, alpha_by_definition(np.repeat(table, weights, axis=0), metric), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):

@@ -67,6 +67,7 @@ def tables(scores):
     return st.lists(st.tuples(scores | gaps, st.integers(1, 4) | gaps, st.sampled_from("aaabcde")), max_size=25)
 
 
+@pytest.mark.slow
 @quick
 @given(tables(binary), st.booleans())
 def test_all_distances_are_searched(table, grouped):
@@ -113,6 +114,7 @@ def test_tenths_by_hand():
     assert found.epsilon == pytest.approx(0, abs=1e-15)
 
 
+@pytest.mark.slow
 @quick
 @given(tables(decimal))
 def test_epsilon_zero_is_pairwise_accuracy(table):

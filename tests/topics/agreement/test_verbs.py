@@ -281,6 +281,7 @@ def test_prompts_criteria_and_judges_are_told_apart():
     assert list(found.to_frame()["versus"].unique()) == list(dict.fromkeys(label["versus"] for label in found.labels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "one", "two"),
     [("prompt", "p1", "p2"), ("method", "sample", "logprob"), ("temperature", 0.5, 1.0), ("temperature", 1.0, NAN)],
@@ -442,6 +443,7 @@ def test_each_criterion_and_judge_has_its_result():
 HOSTILE = "<script>alert(1)</script>|v:9\n%s {0}"
 
 
+@pytest.mark.slow
 @people_warn
 def test_hostile_names_do_no_harm():
     scores = pd.concat([table(HOSTILE, FINE), table("b", COARSE), table("b", POOR, prompt=HOSTILE)])

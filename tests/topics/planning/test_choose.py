@@ -40,6 +40,7 @@ def draws(method, n=12, repeats=4000, seed=1, **options):
 # --- drawing ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["simple", "groups", "strata", "active"])
 def test_items_are_chosen_as_often_as_their_probability_says(method):
     found = draws(method)

@@ -241,6 +241,7 @@ def test_one_judge_and_one_criterion_are_drawn_for():
 # --- files ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("method", ["simple", "strata", "active", "groups"])
 def test_a_drawing_survives_a_file(tmp_path, ending, method):
@@ -255,6 +256,7 @@ def test_a_drawing_survives_a_file(tmp_path, ending, method):
     assert found.interval == pytest.approx(wanted.interval, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("method", ["strata", "active"])
 def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, method):
@@ -292,6 +294,7 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     assert "from 50 human labels and 240 judge scores" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_the_command_line_plans(tmp_path, capsys, ending):
     judge, gold = tmp_path / f"judge.{ending}", tmp_path / f"gold.{ending}"
@@ -411,6 +414,7 @@ def test_what_a_difference_refuses(names, text):
     assert text in said(TableError, calib.difference, *four_systems(), *names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_differences_on_the_command_line(tmp_path, capsys, ending):
     judge, human = four_systems()
