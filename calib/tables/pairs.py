@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from calib.table import TableError, check_ratings, check_scores, has_replies
-from calib.tables.scores import summarize
+from calib.table import TableError
+from calib.tables.door import Checked, Who, little_mass, ratings_in, scores_in, slices
 
-WHO = ("criterion", "rater", "prompt", "method", "temperature")
+WHO = Who._fields
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
@@ -21,6 +21,7 @@ class Pair:
 
     label: dict[str, Any]
     frame: pd.DataFrame
+    warnings: tuple[str, ...] = ()
 
     @property
     def both(self) -> pd.DataFrame:
@@ -28,53 +29,39 @@ class Pair:
         return self.frame[self.frame["_merge"] == "both"]
 
 
-def slices(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    for key, rows in scores.groupby(list(WHO), observed=True, dropna=False, sort=False):
-        yield dict(zip(WHO, key, strict=True)), rows
-
-
-def pairs_of(scores: pd.DataFrame, human: pd.DataFrame, columns: Sequence[str] = ()) -> Iterator[Pair]:
+def pairs_of(scores: Any, human: Any, columns: Sequence[str] = ()) -> Iterator[Pair]:
     """Every rater of `scores` beside every other rater of `human` on the same criterion.
 
     `columns` of the scores ride along.
     """
-    first, second = ready(scores, "scores"), ready(human, "human")
+    first, second = scores_in(scores, "scores"), scores_in(human, "human")
+    theirs_on = {criterion: list(slices(rows)) for criterion, rows in second.frame.groupby("criterion", observed=True)}
     found = False
-    for label, mine in slices(first):
-        for other, theirs in slices(second[second["criterion"] == label["criterion"]]):
-            if str(label) == str(other):  # as text, where a missing temperature equals itself
+    for label, mine in first.slices():
+        for other, theirs in theirs_on.get(label["criterion"], ()):
+            if Who.of(label) == Who.of(other):
                 continue
             found = True
             against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
-            yield Pair(label | {"against": against}, aligned(mine, theirs, columns))
+            yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
     if not found:
         raise TableError(
             f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
-            f"but scores have {seen(first)} and human {seen(second)}."
+            f"but scores have {first.holds} and human {second.holds}."
         )
 
 
 def seen(scores: pd.DataFrame) -> str:
-    pairs = scores[["criterion", "rater"]].drop_duplicates().astype(str)
-    return "; ".join(f"{c} by {r}" for c, r in pairs.itertuples(index=False)) or "nothing"
+    return Checked(scores, "scores", "").holds
 
 
-def ready(scores: pd.DataFrame, name: str) -> pd.DataFrame:
+def ready(scores: Any, name: str) -> pd.DataFrame:
     """Checked scores; ratings are summarised on the way, since that is free."""
-    if isinstance(scores, pd.DataFrame) and has_replies(scores):
-        scores = summarize(scores)
-    try:
-        return check_scores(scores)
-    except TableError as error:
-        raise TableError(f"`{name}`: {error}") from None
+    return scores_in(scores, name).frame
 
 
-def asked(ratings: pd.DataFrame, name: str = "ratings") -> pd.DataFrame:
-    """Checked ratings, under the name of the argument; scores, in which draws and labels are averaged, are none."""
-    try:
-        return check_ratings(ratings)
-    except TableError as error:
-        raise TableError(f"`{name}`: {error}") from None
+def asked(ratings: Any, name: str = "ratings") -> pd.DataFrame:
+    return ratings_in(ratings, name).frame
 
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -82,7 +69,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = ["n", "n_unread", *DESIGN, *columns] if value == "x" else []
+        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *columns] if value == "x" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
         sides.append(plain.rename(columns={"score": value}))

@@ -12,7 +12,8 @@ import pandas as pd
 from calib import stats
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError, TableError
-from calib.tables.pairs import WHO, Pair, labels_in, pairs_of, ready, seen, slices
+from calib.tables.door import slices
+from calib.tables.pairs import WHO, Pair, labels_in, pairs_of, ready, seen
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None

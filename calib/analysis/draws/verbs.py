@@ -14,7 +14,8 @@ import pandas as pd
 from calib import stats
 from calib.core import check
 from calib.table import TableArgumentError
-from calib.tables.pairs import asked, ready, seen, slices
+from calib.tables.door import slices
+from calib.tables.pairs import asked, ready, seen
 from calib.tables.results import Results, words
 
 R = TypeVar("R", bound=stats.Result)

@@ -14,7 +14,8 @@ from calib.core import check
 from calib.core.numeric import adjusted
 from calib.stats import Result
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.tables.pairs import DESIGN, Pair, labels_in, pairs_of, ready, slices
+from calib.tables.door import slices
+from calib.tables.pairs import DESIGN, Pair, labels_in, pairs_of, ready
 from calib.tables.results import Results, words
 
 

@@ -19,7 +19,8 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError, has_replies
-from calib.tables.pairs import DESIGN, asked, ready, slices
+from calib.tables.door import slices
+from calib.tables.pairs import DESIGN, asked, ready
 from calib.tables.results import Results, words
 
 

@@ -1,0 +1,345 @@
+"""Checks of the three tables; what was checked is known to be, as long as nobody writes to it."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from calib.table.schema import METHODS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
+
+Check = Callable[[pd.DataFrame], pd.DataFrame]
+# before pandas 3 a frame may be written to through a copy of it: there every frame is looked at each time
+_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+
+
+class _Known(NamedTuple):
+    """A checked frame: which table it is, a copy that keeps its memory from being written to, and where that lies."""
+
+    frame: weakref.ref[pd.DataFrame]
+    table: str
+    copy: pd.DataFrame
+    places: list[tuple[str, int, int]]
+
+
+_KNOWN: dict[int, _Known] = {}
+
+
+def known(frame: pd.DataFrame, table: str) -> bool:
+    """Whether a check returned this very frame, and nobody has written to it since.
+
+    Examples
+    --------
+    >>> scores = check_scores(pd.DataFrame({"item": ["a"], "criterion": "fluency", "rater": "ann", "score": 3.0}))
+    >>> known(scores, "scores"), known(scores.head(), "scores")
+    (True, False)
+    """
+    found = _KNOWN.get(id(frame))
+    same = found is not None and found.frame() is frame and found.table == table
+    return same and isinstance(frame.index, pd.RangeIndex) and _KNOWN[id(frame)].places == _places(frame, table)
+
+
+def _places(frame: pd.DataFrame, table: str) -> list[tuple[str, int, int]]:
+    """Where in memory the columns of the schema lie: whoever writes to one moves it, as its copy keeps the old one."""
+    found = []
+    for name in frame.columns:
+        if name in SCHEMAS[table]:
+            values = frame[name].array
+            data = values.codes if isinstance(values, pd.Categorical) else np.asarray(values)
+            found.append((name, data.__array_interface__["data"][0], len(data)))
+    return found
+
+
+def _remembered(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    if _COPY_ON_WRITE:
+        key = id(frame)
+        gone = weakref.ref(frame, lambda _: _KNOWN.pop(key, None))
+        _KNOWN[key] = _Known(gone, table, frame.copy(deep=False), _places(frame, table))
+    return frame
+
+
+def _once(table: str) -> Callable[[Check], Check]:
+    """Look at a frame only if it does not come from a check as it is."""
+
+    def decorate(check: Check) -> Check:
+        @functools.wraps(check)
+        def checked(frame: pd.DataFrame) -> pd.DataFrame:
+            out = frame.copy(deep=False) if known(frame, table) else check(frame)
+            return _remembered(out, table)
+
+        return checked
+
+    return decorate
+
+
+@_once("items")
+def check_items(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of items.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
+        `system`, `reference` where there are such.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> check_items(pd.DataFrame({"item": ["a", "a"], "output": ["x", "y"]}))
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: items: column `item`, row 1: must be unique, but 'a' was there before.
+    """
+    out = _typed(frame, "items")
+    _each(out, "items", "item", out["item"].str.len() > 0, "must not be empty")
+    _each(out, "items", "item", _whole(out["item"]), "must not hold half a character, which few programs can take")
+    _unique(out, "items", ("item",))
+    return out
+
+
+def has_replies(frame: pd.DataFrame) -> bool:
+    """Whether a table is of single replies: it has a column that no table of scores has.
+
+    Examples
+    --------
+    >>> has_replies(pd.DataFrame({"item": ["a"], "score": [3], "weight": [0.4]}))
+    True
+    """
+    return not {"weight", "draw"}.isdisjoint(frame)
+
+
+@_once("ratings")
+def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of ratings, with defaults where columns are absent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With `item`, `criterion`, `rater`, `score` at least.
+
+    Returns
+    -------
+    DataFrame
+        All columns but `reply`, which stays only where it came.
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "rater": ["ann"], "score": [9]})
+    >>> check_ratings(people.assign(scale="1|2|3"))
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: ratings: column `score`, row 0: must lie on the scale '1|2|3', but got 9.0.
+    """
+    if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
+        raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
+    out = _typed(frame, "ratings")
+    if "weight" in frame:
+        stated = out["method"].isin(["human", "sample"]) | frame["weight"].notna().to_numpy()
+        _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
+    read = out["score"].notna()
+    if (unstated := out["status"] == "").any():
+        stated = out["status"].astype(object).where(~unstated, np.where(read, "ok", "unread"))
+        out["status"] = _convert(stated, "ratings", "status", "label")
+    used = out["status"].cat.remove_unused_categories()
+    out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
+    _member(out, "ratings", "method", METHODS)
+    _member(out, "ratings", "status", STATUSES)
+    _each(out, "ratings", "score", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
+    _each(out, "ratings", "weight", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
+    _each(out, "ratings", "draw", out["draw"] >= 0, "must not be negative")
+    bounded = ~out["status"].isin(["ambiguous", "unseen"])
+    for name in ("low", "high"):
+        _each(out, "ratings", name, bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
+    _on_scale(out, "ratings")
+    key = (*SCORE_KEY, "run", "draw", "score")
+    _unique(out.loc[read, list(key)], "ratings", key)
+    _whole_draws(out)
+    return out
+
+
+@_once("scores")
+def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
+    """A checked copy of a table of scores: one row per item, criterion, rater, prompt, method, temperature.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With `item`, `criterion`, `rater`, `score` at least.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        With column, row and rule.
+
+    Examples
+    --------
+    >>> check_scores(pd.DataFrame({"item": ["a"], "criterion": ["fluency"], "score": [3]}))
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: scores: column `rater` is missing; there are 'item', 'criterion', 'score'.
+    """
+    out = _typed(frame, "scores")
+    _member(out, "scores", "method", METHODS)
+    _on_scale(out, "scores")
+    _unique(out, "scores", SCORE_KEY)
+    return out
+
+
+def _whole_draws(ratings: pd.DataFrame) -> None:
+    """The weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)."""
+    counted = ratings["weight"].where(ratings["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
+    key = _varying(ratings, (*SCORE_KEY, "run", "draw"))
+    total = counted.groupby([ratings[name] for name in key], observed=True, dropna=False, sort=False).transform("sum")
+    _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
+
+
+CHECKS: dict[str, Check] = {
+    "items": check_items,
+    "ratings": check_ratings,
+    "scores": check_scores,
+}
+
+
+def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    if not isinstance(frame, pd.DataFrame):
+        raise TableError(f"{table}: must be a pandas DataFrame, but got {type(frame).__name__}.")
+    again = frame.columns[frame.columns.duplicated()]
+    if len(again):
+        raise TableError(f"{table}: column `{again[0]}` must be there once, but is there more than once.")
+    out = frame.reset_index(drop=True).copy()
+    for name, column in SCHEMAS[table].items():
+        if name in out:
+            values = _filled(out[name], "" if name == "reply" else column.default)
+            out[name] = _convert(values, table, name, column.kind)
+        elif column.required:
+            there = ", ".join(repr(str(c)) for c in frame.columns)
+            raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
+        elif column.default is not None:
+            out[name] = _convert(pd.Series([column.default] * len(out)), table, name, column.kind)
+    first = [name for name in SCHEMAS[table] if name in out]
+    return out[[*first, *(name for name in out if name not in first)]]
+
+
+def _filled(values: pd.Series, default: Any) -> pd.Series:
+    """Tables of people and of judges put together have gaps where one of them had no such column."""
+    if default is None or pd.isna(default) or not values.isna().any():
+        return values
+    return values.astype(object).where(values.notna(), default)
+
+
+def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
+    if kind in ("text", "label"):
+        _complete(values, table, name)
+        if kind == "label" and _is_label(values):
+            plain = pd.Index(values.cat.categories, dtype=object)
+            return pd.Series(pd.Categorical.from_codes(values.cat.codes, categories=plain), index=values.index)
+        # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
+        plain = values.astype(object)
+        if pd.api.types.infer_dtype(plain, skipna=False) != "string":
+            plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
+        return plain if kind == "text" else _label(plain)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
+        numbers = values.astype(float)
+    else:
+        given = values.astype(object)
+        numbers = pd.to_numeric(given.where(values.notna(), np.nan), errors="coerce").astype(float)
+        _refuse(values, table, name, numbers.notna() | values.isna() | (given == ""), "must be a number")
+    _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
+    if kind == "number":
+        return numbers
+    _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
+    return numbers.astype("int64")
+
+
+def _label(texts: pd.Series) -> pd.Series:
+    codes, found = pd.factorize(texts.to_numpy())
+    names = found.tolist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), dtype=np.intp)
+    place[order] = np.arange(len(names))
+    categories = pd.Index([names[k] for k in order], dtype=object)
+    return pd.Series(pd.Categorical.from_codes(place[codes], categories=categories), index=texts.index)
+
+
+def _text(value: Any) -> str:
+    """A value as text; 7.0, which a gap in the file made of an id 7, is 7 again."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)
+
+
+def _whole(texts: pd.Series) -> pd.Series:
+    """Whether each text has a form in UTF-8: half of a surrogate pair has none."""
+    return texts.map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
+
+
+def _is_label(values: pd.Series) -> bool:
+    return isinstance(values.dtype, pd.CategoricalDtype) and all(isinstance(c, str) for c in values.cat.categories)
+
+
+def _complete(values: pd.Series, table: str, name: str) -> None:
+    _refuse(values, table, name, values.notna(), "must not be missing")
+
+
+def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good.to_numpy(dtype=bool)))
+        value = values.iloc[row]
+        shown = (
+            "" if rule == "must not be missing" else f", but got {value.item() if hasattr(value, 'item') else value!r}"
+        )
+        raise TableError(f"{table}: column `{name}`, row {row}: {rule}{shown}.")
+
+
+def _each(frame: pd.DataFrame, table: str, name: str, good: pd.Series, rule: str) -> None:
+    _refuse(frame[name], table, name, good, rule)
+
+
+def _member(frame: pd.DataFrame, table: str, name: str, options: tuple[str, ...]) -> None:
+    _each(frame, table, name, frame[name].isin(options), f"must be one of {', '.join(options)}")
+
+
+def _on_scale(frame: pd.DataFrame, table: str) -> None:
+    for text, rows in frame.groupby("scale", observed=True):
+        try:
+            scale = parse_scale(str(text))
+        except TableError as error:
+            raise TableError(f"{table}: column `scale`, row {rows.index[0]}: {error}") from None
+        if scale is not None:
+            inside = pd.Series(True, index=frame.index)
+            inside.loc[rows.index] = scale.holds(rows["score"]) | rows["score"].isna()
+            _each(frame, table, "score", inside, f"must lie on the scale {text!r}")
+
+
+def _varying(frame: pd.DataFrame, key: tuple[str, ...]) -> list[str]:
+    """Those of the key's columns that tell rows apart, at least one: the others would only cost memory."""
+    return [name for name in key if len(frame[name].unique()) > 1] or [key[0]]
+
+
+def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
+    again = frame.duplicated(_varying(frame, key))
+    if again.any():
+        row = frame.index[again][0]
+        shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
+        rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"
+        raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")

@@ -1,0 +1,197 @@
+"""Tables in files: csv, jsonl, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.table.checks import CHECKS
+from calib.table.schema import SCHEMAS, TableArgumentError, TableError
+
+
+def read(path: str | Path, table: str) -> pd.DataFrame:
+    """Read and check a table of one kind from a .csv, .jsonl or .parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+    table : {"items", "ratings", "scores"}
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    TableError
+        If the ending is another one or the table breaks its schema.
+    FileNotFoundError
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(pd.DataFrame({"item": ["007"], "output": ["A summary."]}), f"{folder}/items.csv")
+    ...     read(path, "items")
+      item      output
+    0  007  A summary.
+    """
+    if table not in CHECKS:
+        raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
+    texts = [name for name, column in SCHEMAS[table].items() if column.kind in ("text", "label")]
+    return CHECKS[table](read_frame(path, texts=texts))
+
+
+def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame:
+    """Read any .csv, .jsonl or .parquet file, unchecked.
+
+    A csv column becomes numbers only if it is not one of `texts` and each of its cells
+    is written as Python writes that number, so that ids such as 007 keep their zeros.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(pd.DataFrame({"id": ["007", "8"], "words": [12, 9]}), f"{folder}/mine.csv")
+    ...     read_frame(path)
+        id  words
+    0  007     12
+    1    8      9
+    """
+    path = Path(path)
+    if _ending(path) == ".parquet":
+        return pd.read_parquet(path)
+    try:
+        # a byte order mark is how spreadsheets sign their csv files
+        text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
+        if _ending(path) == ".jsonl":
+            return _frame([_object(line) for line in text.split("\n") if line.strip()])
+    except ValueError as error:
+        raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
+    return _from_cells(_csv_rows(io.StringIO(text, newline=""), path), texts)
+
+
+def write(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TableError
+        If the ending is another one.
+
+    Examples
+    --------
+    >>> write(pd.DataFrame({"item": ["a"]}), "items.xlsx")
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: a table's file must end in .csv, .jsonl or .parquet, but got 'items.xlsx'.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ending == ".parquet":
+        try:
+            frame.to_parquet(path, index=False)
+        except UnicodeEncodeError:
+            path.unlink(missing_ok=True)
+            raise TableError(f"a parquet file holds no half characters; write {path.stem}.csv or .jsonl.") from None
+        return path
+    with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        if ending == ".jsonl":
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
+        else:
+            writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
+            writer.writerow(frame.columns)
+            writer.writerows([_cell(value) for value in row.values()] for row in _plain_rows(frame))
+    return path
+
+
+def _ending(path: Path) -> str:
+    if path.suffix not in (".csv", ".jsonl", ".parquet"):
+        raise TableError(f"a table's file must end in .csv, .jsonl or .parquet, but got {str(path)!r}.")
+    return path.suffix
+
+
+def _object(line: str) -> dict[str, Any]:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
+    return value
+
+
+def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
+    limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
+    try:
+        rows = [row for row in csv.reader(file, strict=True) if row]
+    except csv.Error as error:
+        raise TableError(f"{path}: not a csv table: {error}.") from None
+    finally:
+        csv.field_size_limit(limit)
+    if not rows:
+        raise TableError(f"{path}: must have a header line, but the file is empty.")
+    again = [name for name in rows[0] if rows[0].count(name) > 1]
+    if again:
+        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
+    for number, row in enumerate(rows[1:]):
+        if len(row) != len(rows[0]):
+            raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
+    return rows
+
+
+def _from_cells(rows: list[list[str]], texts: Collection[str]) -> pd.DataFrame:
+    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
+
+
+def _frame(values: Any) -> pd.DataFrame:
+    """A frame whose texts stay Python strings and whose numbers are numbers."""
+    frame = pd.DataFrame(values, dtype=object)
+    texts = [name for name in frame if any(isinstance(value, str) for value in frame[name])]
+    numbers = {name: frame[name].infer_objects() for name in frame if name not in texts}
+    return frame.assign(**numbers)
+
+
+def _guess(cells: list[str]) -> list[Any]:
+    for kind in (int, float, json.loads):
+        try:
+            values = [math.nan if cell == "" else kind(cell) for cell in cells]
+        except ValueError:
+            continue
+        lists = all(isinstance(value, list) for value in values)
+        if lists if kind is json.loads else [_cell(value) for value in values] == cells:
+            return values
+    return cells
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | tuple | np.ndarray):
+        return json.dumps(_plain(value))
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _plain_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows as plain Python values; NaN as None, which is what JSON can hold."""
+    for row in frame.astype(object).to_dict(orient="records"):
+        yield {str(name): _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and math.isnan(value) else value

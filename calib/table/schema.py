@@ -1,0 +1,131 @@
+"""What the columns of the three tables are, and how a scale is written in them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from calib.core.check import ArgumentError
+
+METHODS = ("human", "sample", "logprob", "chain")
+STATUSES = (
+    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
+    "failed",
+)  # fmt: skip
+SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
+
+
+class TableError(ValueError):
+    """A table breaks a rule of its schema; the message names table, column, row and rule."""
+
+
+class TableArgumentError(TableError, ArgumentError):
+    """An argument does not go with a table: its name, the rule, and what came."""
+
+
+class Column(NamedTuple):
+    """One column: its kind ("text", "label", "number" or "count") and the default where it is absent.
+
+    Labels are repeated strings and become categoricals. No default: the column must be there.
+    """
+
+    kind: str
+    default: Any = None
+    required: bool = False
+
+
+ITEMS = {
+    "item": Column("text", required=True),
+    "source": Column("text"),
+    "output": Column("text"),
+    "group": Column("label"),
+    "system": Column("label"),
+    "reference": Column("text"),
+}
+RATINGS = {
+    "item": Column("label", required=True),
+    "criterion": Column("label", required=True),
+    "rater": Column("label", required=True),
+    "prompt": Column("label", ""),
+    "scale": Column("label", ""),
+    "method": Column("label", "human"),
+    "temperature": Column("number", math.nan),
+    "run": Column("label", ""),
+    "draw": Column("count", 0),
+    "score": Column("number", required=True),
+    "weight": Column("number", 1.0),
+    "status": Column("label", ""),
+    "low": Column("number", math.nan),
+    "high": Column("number", math.nan),
+    "reply": Column("text"),
+}
+SCORES = {
+    "item": Column("label", required=True),
+    "criterion": Column("label", required=True),
+    "rater": Column("label", required=True),
+    "prompt": Column("label", ""),
+    "method": Column("label", "human"),
+    "temperature": Column("number", math.nan),
+    "score": Column("number", required=True),
+    "entropy": Column("number", math.nan),
+    "sd": Column("number", math.nan),
+    "mode": Column("number", math.nan),
+    "n": Column("count", 1),
+    "n_unread": Column("count", 0),
+    "mass": Column("number", math.nan),
+    "low": Column("number", math.nan),
+    "high": Column("number", math.nan),
+    "var_within": Column("number"),
+    "var_between": Column("number"),
+    "scale": Column("label", ""),
+    "group": Column("label"),
+    "system": Column("label"),
+}
+SCHEMAS = {"items": ITEMS, "ratings": RATINGS, "scores": SCORES}
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRange:
+    """A scale as the tables write it: its values, or only its ends where it is continuous."""
+
+    low: float
+    high: float
+    values: tuple[float, ...] = ()
+
+    def holds(self, scores: pd.Series) -> pd.Series:
+        """Whether each score lies between the ends (means of several raters lie between values)."""
+        return scores.between(self.low, self.high)
+
+
+def parse_scale(text: str) -> ScaleRange | None:
+    """Read ``1|2|3|4|5`` or ``lo..hi``; an empty text is an unknown scale, None.
+
+    Raises
+    ------
+    TableError
+        If the text is neither.
+
+    Examples
+    --------
+    >>> parse_scale("0..100")
+    ScaleRange(low=0.0, high=100.0, values=())
+    >>> parse_scale("1|2|3").values
+    (1.0, 2.0, 3.0)
+    """
+    if not text:
+        return None
+    try:
+        if ".." in text:
+            low, high = (float(end) for end in text.split(".."))
+            values: tuple[float, ...] = ()
+        else:
+            values = tuple(sorted(float(value) for value in text.split("|")))
+            low, high = values[0], values[-1]
+    except ValueError:
+        raise TableError(f"a scale must read '1|2|3' or 'lo..hi', but got {text!r}.") from None
+    if not low < high or not math.isfinite(high - low):
+        raise TableError(f"a scale must have two different finite values, but got {text!r}.")
+    return ScaleRange(low, high, values)

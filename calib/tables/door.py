@@ -1,0 +1,144 @@
+"""The door: where a user's frame comes in, is checked once, and becomes a value that says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.table import TableError, check_items, check_ratings, check_scores, has_replies
+from calib.tables.results import words
+from calib.tables.scores import summarize
+
+Kind = Literal["items", "ratings", "scores"]
+_CHECKS = {"items": check_items, "ratings": check_ratings, "scores": check_scores}
+_LITTLE = 0.5  # captured mass below which a score is mostly a guess
+_MANY = 0.01  # share of such scores that is worth a word
+
+
+class Who(NamedTuple):
+    """Whose scores on what: the identity of a slice, in which no temperature equals no temperature."""
+
+    criterion: str
+    rater: str
+    prompt: str
+    method: str
+    temperature: float | None
+
+    @classmethod
+    def of(cls, label: Mapping[str, Any]) -> Who:
+        """Of the labels of a result."""
+        values = {name: label[name] for name in cls._fields}
+        return cls(**values | {"temperature": None if math.isnan(label["temperature"]) else label["temperature"]})
+
+    @property
+    def label(self) -> dict[str, Any]:
+        """As a result carries it."""
+        return self._asdict() | {"temperature": math.nan if self.temperature is None else self.temperature}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """A frame that keeps the rules of its table, and the argument that it came as."""
+
+    frame: pd.DataFrame
+    kind: Kind
+    argument: str
+
+    def only(self, rows: Any) -> Checked:
+        """Some of its rows, which keep the rules as well."""
+        return replace(self, frame=self.frame[rows])
+
+    def slices(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+        """The rows of each criterion, rater, prompt, method and temperature, with that as labels."""
+        yield from slices(self.frame)
+
+    @property
+    def holds(self) -> str:
+        """Its criteria and raters in words."""
+        pairs = self.frame[["criterion", "rater"]].drop_duplicates().astype(str)
+        return "; ".join(f"{c} by {r}" for c, r in pairs.itertuples(index=False)) or "nothing"
+
+
+def slices(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The rows of each criterion, rater, prompt, method and temperature."""
+    for key, rows in frame.groupby(list(Who._fields), observed=True, dropna=False, sort=False):
+        yield dict(zip(Who._fields, key, strict=True)), rows
+
+
+def checked(frame: Any, kind: Kind, argument: str) -> Checked:
+    """A user's frame as one of the tables; errors name the argument that it came as.
+
+    Examples
+    --------
+    >>> checked(pd.DataFrame({"item": ["a"]}), "scores", "gold")
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: `gold`: scores: column `criterion` is missing; there are 'item'.
+    """
+    if isinstance(frame, Checked):
+        return frame
+    try:
+        return Checked(_CHECKS[kind](frame), kind, argument)
+    except TableError as error:
+        raise TableError(f"`{argument}`: {error}") from None
+
+
+def scores_in(frame: Any, argument: str) -> Checked:
+    """Scores; ratings are summarised on the way, since that is free. Warns of scores with little mass."""
+    if isinstance(frame, Checked):
+        return frame
+    if isinstance(frame, pd.DataFrame) and has_replies(frame):
+        frame = summarize(checked(frame, "ratings", argument).frame)
+    table = checked(frame, "scores", argument)
+    if (table.frame["mass"] < _LITTLE).any():
+        for label, rows in table.slices():
+            for text in little_mass(label, rows):
+                check.warn(text)
+    return table
+
+
+def ratings_in(frame: Any, argument: str = "ratings") -> Checked:
+    """Ratings; scores, in which draws and labels are averaged, are none."""
+    return checked(frame, "ratings", argument)
+
+
+def little_mass(label: Mapping[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
+    """A warning, if more than a few scores rest on a small part of what the judge answered."""
+    little = rows[
+        (rows["mass"] < _LITTLE) & rows["score"].notna()
+    ]  # what could not be read at all is counted elsewhere
+    if len(little) <= _MANY * len(rows):
+        return ()
+    least = little.loc[little["mass"].idxmin()]
+    return (
+        f"little_mass: {len(little)} of {len(rows)} scores of {label['criterion']} by {label['rater']} rest on less "
+        f"than half of the judge's probability (least: {least['mass']:.2g}, item {str(least['item'])!r}); the rest was "
+        f"on other words or not reported.",
+    )
+
+
+@contextmanager
+def in_the_names_of(label: Mapping[str, Any], **names: str) -> Iterator[None]:
+    """What the arrays refuse, in the names of a verb's arguments and with the result that it is about.
+
+    Examples
+    --------
+    >>> with in_the_names_of({"criterion": "fluency"}, y="gold", f="scores"):
+    ...     raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
+    Traceback (most recent call last):
+        ...
+    calib.core.check.ArgumentError: fluency: `gold` must have the length of `scores`, but got 2.
+    """
+    try:
+        yield
+    except ArgumentError as error:
+        raise error.renamed(names, about=words(dict(label))) from None
+    except ValueError as error:
+        raise ValueError(f"{words(dict(label))}: {error}") from None
