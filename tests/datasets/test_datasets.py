@@ -310,6 +310,7 @@ def test_summeval():
     assert list(ratings["criterion"].unique()) == list(datasets.CRITERIA)
 
 
+@pytest.mark.slow
 @needs_data
 def test_summeval_means_are_those_of_the_three_experts():
     _, mean = datasets.load_summeval()
@@ -390,6 +391,7 @@ def test_topical_chat(prompt, replies):
     assert judge.loc[judge["status"] == "ok", "reply"].str.len().gt(0).all()
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_reading_of_topical_chat_changes_scores_and_keeps_replies():
     ours, theirs = (
@@ -502,6 +504,7 @@ def test_triviaqa_judges():
     assert np.isclose(gpt["human"].mean(), 0.8525)
 
 
+@pytest.mark.slow
 @needs_data
 def test_ballots():
     items, ratings = datasets.load_ballots()
@@ -524,6 +527,7 @@ def test_forest_badmodel():
     assert seen.sum().to_dict() == {"human": 249, "machine": 33}
 
 
+@pytest.mark.slow
 @needs_data
 def test_composo_prompts_and_draws():
     items, ratings = datasets.load_composo("gpt-5.4", ["cal-low", "base"])
@@ -642,6 +646,7 @@ def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
     assert len(rows) == 2 * 12 * 4
 
 
+@pytest.mark.slow
 @needs_data
 def test_hanna():
     items, ratings = datasets.load_hanna()

@@ -142,6 +142,7 @@ def test_draws_follow_the_distribution_of_the_token_probabilities(draws, item):
     assert p_value(mine, blurred(expected)) < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", ["think", "json"])
 def test_draws_with_reasoning_follow_their_chains(reasoning):
     prompt = geval_prompt("coherence", reasoning=reasoning)

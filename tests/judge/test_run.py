@@ -508,6 +508,7 @@ def test_samplers_of_the_server_are_switched_off(store, options):
     assert not any("samplers" in run for run in set(ratings["run"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"method": "logprob"}, {"method": "sample", "draws": 3}, {"method": "auto"}])
 @pytest.mark.parametrize("rejects", ["top_k,min_p", "min_p"])
 def test_unless_it_will_not_hear_of_that(store, options, rejects):

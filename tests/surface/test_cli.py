@@ -90,6 +90,7 @@ def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_agree_prints_what_the_function_returns(run, files, tmp_path):
     options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
@@ -374,6 +375,7 @@ def test_each_option_of_reliability_changes_what_it_writes(run, files, tmp_path,
     assert not expected.equals(calib.reliability(*read(files, "rest", "second")).to_frame())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 0.0, 0.3])
 def test_reliability_tests_whether_a_judge_may_stand_in(run, files, tmp_path, epsilon):
     options = () if epsilon is None else ("--epsilon", epsilon)
@@ -581,6 +583,7 @@ def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
     assert "reply" not in ratings
 
 
+@pytest.mark.slow
 def test_report_has_levels_and_intervals(run, files, tmp_path):
     path = tmp_path / "r.html"
     code, out, _ = run(

@@ -614,6 +614,7 @@ def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax)
     assert ax.get_title(loc="left") == "judge"
 
 
+@pytest.mark.slow
 def test_convergence_has_an_axis_of_cost(converged, ax):
     plot.convergence(converged, cost=0.02, ax=ax)
     above = ax.child_axes[0]
@@ -745,6 +746,7 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
     assert len(words(drawn[0])) == len(words(drawn[1])) == 3
 
 
+@pytest.mark.slow
 def test_what_is_undefined_everywhere_is_drawn_as_nothing():
     flat = [2.0] * 6
     none = agreement(flat, [1, 2, 3, 1, 2, 3], groups=[*"aaabbb"], systems=[*"xyzxyz"], level="group")

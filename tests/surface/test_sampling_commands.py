@@ -78,6 +78,7 @@ def test_rate_asks_in_several_wordings(run, files, tmp_path):
     assert ratings["score"].tolist() == pytest.approx(expected["score"].tolist(), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     options = ("--criterion", "fluency", "--criterion", "coherence", "--model", "offline", "--dry-run")
     calls = [
@@ -160,6 +161,7 @@ def test_sensitivity_says_what_the_functions_return(run, files, tmp_path):
     assert len(said) == len(set(said))
 
 
+@pytest.mark.slow
 def test_sensitivity_of_several_criteria_and_methods(run, files, tmp_path):
     mixed = table.write(pd.concat([read(files, "exact"), read(files, "sampled")]), tmp_path / "both.csv")
     code, text, _ = run("sensitivity", mixed, "--calls", 4)

@@ -305,6 +305,7 @@ def back(frame: pd.DataFrame, folder, ending: str, kind: str) -> pd.DataFrame:
     return read(path, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @FILES
 @given(first=st.lists(HOSTILE, min_size=2, max_size=2), second=HOSTILE)

@@ -395,6 +395,7 @@ def test_two_way_jackknife(level, constant, method):
     assert result.interval_method == "two-way jackknife"
 
 
+@pytest.mark.slow
 @each_method
 @each_level
 def test_two_way_jackknife_of_a_full_table(level, method):

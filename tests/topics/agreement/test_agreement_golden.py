@@ -448,6 +448,7 @@ def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, con
     close(exchanged(first, second, masks), wanted, 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")  # some resamples are constant
 @pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
 @each_level

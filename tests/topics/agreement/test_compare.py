@@ -335,6 +335,7 @@ def test_the_scores_as_they_are_count_among_the_exchanges(test):
 # --- bootstraps -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_cluster_bootstrap_is_explicit_resampling_of_unbalanced_groups(level):
     data = nasty()

@@ -877,6 +877,7 @@ def experts(criterion):
     return table[EXPERTS].to_numpy(), table["gpt-4o"].to_numpy(), items["group"].tolist(), items["system"].tolist()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("criterion", "interval", "ordinal"),

@@ -82,6 +82,7 @@ def test_all_distances_are_searched(table, grouped):
     assert found.curve[1] == pytest.approx([accuracy(parts, e) for e in found.curve[0]], abs=1e-12)
 
 
+@pytest.mark.slow
 @quick
 @given(tables(decimal), st.booleans())
 def test_the_accuracy_is_that_of_the_epsilon_in_decimals_too(table, grouped):

@@ -359,6 +359,7 @@ def test_reliability_is_that_of_the_arrays(level):
     assert_frame_equal(found.one().to_frame(), wanted.to_frame(), check_exact=False, rtol=1e-9)
 
 
+@pytest.mark.slow
 @people_warn
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rows_in_any_order_have_the_same_reliability(seed):

@@ -143,6 +143,7 @@ def test_both_methods_agree_where_counts_are_equal():
     assert (first.method, second.method) == ("moments", "reml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["moments", "reml"])
 def test_components_are_unbiased_with_unread_draws(method):
     rng = np.random.default_rng(11)

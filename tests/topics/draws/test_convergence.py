@@ -51,6 +51,7 @@ def test_the_prediction_is_the_mean_over_all_subsets():
         assert_allclose(predicted**2, np.mean((np.array(subsets) - draws.mean(axis=1)) ** 2), rtol=1e-10, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["exact", "all draws"])
 def test_error_follows_the_law(reference):
     truth, draws = replies(2, 3000, 12, within=0.7)

@@ -320,6 +320,7 @@ def test_chain_components_need_chains():
 # --- how they look ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUIET
 def test_every_result_can_be_shown_and_reported(tmp_path):
     bad = {"prompt": "<img src=x onerror=alert(1)>", "rater": "=1+1|\n<script>"}

@@ -243,6 +243,7 @@ def test_with_the_judge_known_everywhere_regression_has_two_degrees_of_freedom_l
     close(ppi_mean(y, f, known, method="regression").df, 13, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.9, -0.6])
 @pytest.mark.parametrize("n", [6, 12, 30])
 def test_gaussian_variance_ratio_of_regression(n, rho):
@@ -621,6 +622,7 @@ def test_items_chosen_where_the_judge_is_unsure(bounds):
     repeated(draw, 500, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
 def test_documents_with_labelled_and_unlabelled_items(bounds):
     rng = np.random.default_rng(15)

@@ -198,6 +198,7 @@ def test_peeking_up_to_1000_labels_keeps_the_level(shares, bounds):
     assert stats.binomtest(fixed_misses, runs, 0.25, alternative="less").pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_normal_scores_use_up_some_of_the_level_and_no_more():
     # exact for normal labels of unknown variance: every look from 10 to 1,000, no bounds
     rng, runs = np.random.default_rng(32), 1500

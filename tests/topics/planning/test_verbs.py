@@ -595,6 +595,7 @@ def test_strata_within_each_system():
     assert "`strata` must be a column of the scores" in said(TableError, calib.interval, judge, gold, strata="colour")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_weights_of_a_table_are_those_of_the_arrays(tmp_path, ending):
     law = JUDGE["score"] > 3
@@ -633,6 +634,7 @@ def test_repeated_documents_are_named_where_they_are_ignored():
 HOSTILE = ["=1+1", "<b>x</b>", "a,b", 'say "x"', "new\nline", "ünï", "NaN", "True", "x" * 500, "a;b|c", "  ", "007"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_any_text_may_be_an_id_a_group_or_a_system(tmp_path, ending):
     count = len(HOSTILE)
