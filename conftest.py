@@ -5,6 +5,8 @@ import os
 import signal
 from importlib.util import find_spec
 
+import pytest
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 for library in ("OMP", "OPENBLAS", "MKL"):  # before numpy is loaded: several workers share the cores already
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
@@ -20,3 +22,10 @@ if find_spec("pandas") is None:
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector need not look through it again and again."""
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Of `-n auto`: every worker gathers all tests anew, which costs more than the quick ones are worth."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 2) if config.option.markexpr == "not slow" else cores

@@ -90,7 +90,6 @@ def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_agree_prints_what_the_function_returns(run, files, tmp_path):
     options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")

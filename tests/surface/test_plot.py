@@ -591,7 +591,8 @@ def converged():
     labels, results = [], []
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
-        results.append(convergence(draws, exact=truth, human=truth + rng.normal(size=60), rng=i, method="kendall"))
+        human, options = truth + rng.normal(size=60), {"method": "kendall", "n_subsets": 20, "rng": i}
+        results.append(convergence(draws, exact=truth, human=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
 
@@ -600,7 +601,6 @@ def curves(ax):
     return [(tuple(line.get_xdata()), tuple(line.get_ydata())) for line in ax.lines]
 
 
-@pytest.mark.slow
 def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax):
     assert plot.convergence(converged, ax=ax) is ax
     lines = {tuple(line.get_ydata()): line for line in ax.lines}
@@ -614,7 +614,6 @@ def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax)
     assert ax.get_title(loc="left") == "judge"
 
 
-@pytest.mark.slow
 def test_convergence_has_an_axis_of_cost(converged, ax):
     plot.convergence(converged, cost=0.02, ax=ax)
     above = ax.child_axes[0]
