@@ -36,22 +36,28 @@ from .analysis.prompts.verbs import (
     rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
-from .datasets import (
-    load_ballots as load_ballots,
-    load_cje_arena as load_cje_arena,
-    load_composo as load_composo,
-    load_forest_badmodel as load_forest_badmodel,
-    load_hanna as load_hanna,
+from .datasets.alt_test import (
     load_lesion as load_lesion,
-    load_llm_rubric as load_llm_rubric,
-    load_llm_summeval as load_llm_summeval,
-    load_planted as load_planted,
-    load_summeval as load_summeval,
     load_summeval_judges as load_summeval_judges,
-    load_topical_chat as load_topical_chat,
-    load_triviaqa_judges as load_triviaqa_judges,
-    load_unieval as load_unieval,
     load_wax as load_wax,
+)
+from .datasets.cje_arena import load_cje_arena as load_cje_arena
+from .datasets.composo import load_composo as load_composo
+from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
+from .datasets.planted import load_planted as load_planted
+from .datasets.records import (
+    load_summeval as load_summeval,
+    load_topical_chat as load_topical_chat,
+    load_unieval as load_unieval,
+)
+from .datasets.two_raters import (
+    load_ballots as load_ballots,
+    load_forest_badmodel as load_forest_badmodel,
+)
+from .datasets.wide import (
+    load_hanna as load_hanna,
+    load_llm_rubric as load_llm_rubric,
+    load_triviaqa_judges as load_triviaqa_judges,
 )
 from .judge.calls.batch import (
     from_jsonl as from_jsonl,
@@ -69,9 +75,9 @@ from .judge.calls.transport import (
 from .judge.judge import Judge as Judge
 from .judge.prompt import (
     Prompt as Prompt,
-    Scale as Scale,
     geval_prompt as geval_prompt,
 )
+from .judge.scale import Scale as Scale
 from .report.report import (
     conclusions as conclusions,
     report as report,

@@ -538,7 +538,7 @@ def sensitivity(
     groups: Annotated[
         str, typer.Option(help="The column of what items share; '' takes items as independent.")
     ] = "group",
-    method: Annotated[str, typer.Option(help="auto, moments or reml.")] = "auto",
+    estimator: Annotated[str, typer.Option("--estimator", "--method", help="auto, moments or reml.")] = "auto",
     calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
     target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
     price_prompt: Annotated[float, typer.Option(help="With --target: of one more prompt, in replies.")] = 0.0,
@@ -553,7 +553,7 @@ def sensitivity(
     people = None if gold is None else calib.table.read(gold, "scores")
     options: dict[str, Any] = {"groups": groups or None, "confidence_level": confidence_level}
     of_items = options if texts is not None or groups != "group" else {**options, "groups": None}
-    studies = calib.sensitivity(table, texts, judges=judges, method=method, **of_items)
+    studies = calib.sensitivity(table, texts, judges=judges, estimator=estimator, **of_items)
     designs, answers = _designs(studies, calls, target, price_prompt), []  # all of it before the first line is printed
     if not judges:
         scores = calib.summarize(table, texts)
@@ -686,7 +686,7 @@ def choose(
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
     out: Annotated[Path, typer.Option(callback=_table_file, help="The scores with what was drawn.")],
     items: Items = None,
-    method: Annotated[str, typer.Option(help="simple, groups, strata or active.")] = "simple",
+    design: Annotated[str, typer.Option("--design", "--method", help="simple, groups, strata or active.")] = "simple",
     by: By = None,
     on: Annotated[str, typer.Option(help="What strata are cut by: score or entropy.")] = "score",
     n_strata: Annotated[int, typer.Option(help="Number of strata.")] = 4,
@@ -707,9 +707,9 @@ def choose(
     judged = _scores(own if table else own | _given(criterion=criterion), items, [scores], None)[0]
     if table and criterion is not None:
         judged = judged[judged["criterion"].astype(str) == criterion]
-    drawn = calib.choose_items(judged, n, method=method, by=by, on=on, n_strata=n_strata, rng=seed)
+    drawn = calib.choose_items(judged, n, design=design, by=by, on=on, n_strata=n_strata, rng=seed)
     chosen = drawn[drawn["chosen"]]
-    typer.echo(f"{len(chosen)} of {len(drawn)} items to label ({method})")
+    typer.echo(f"{len(chosen)} of {len(drawn)} items to label ({design})")
     _show(chosen[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in chosen]])
     _write(drawn, out)
 
@@ -725,7 +725,7 @@ def plan(
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
     price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
     price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,
-    max_items: Annotated[int | None, typer.Option(help="Ratings only: items that there are to be had.")] = None,
+    max_items: Annotated[int | None, typer.Option(help="Items that there are to be had.")] = None,
     by: By = None,
     confidence_level: ConfidenceLevel = 0.95,
     item: OwnItem = None,
@@ -751,10 +751,11 @@ def plan(
     if pilot is not None:
         _lines(calib.plan(pilot, people, prices=prices, budget=budget, max_items=max_items, **options))
         return
-    if max_items is not None:
-        raise typer.BadParameter("--max-items needs ratings and prices.")
+    if max_items is not None and not prices:
+        raise typer.BadParameter("--max-items needs prices.")
     wanted = bool(prices) or budget is not None
-    bought = [calib.plan(judged, people, prices=prices, budget=budget, by=by, **options)] if wanted else []
+    aim = options | {"prices": prices, "budget": budget, "max_items": max_items, "by": by}
+    bought = [calib.plan(judged, people, **aim)] if wanted else []
     needed = [] if half_width is None else [calib.labels_needed(judged, people, by=by, **options)]
     for answer in (calib.will_it_help(judged, people, by=by, confidence_level=confidence_level), *bought, *needed):
         _lines(answer)

@@ -20,6 +20,8 @@ from itertools import combinations, count, permutations
 from statistics import NormalDist
 from typing import TypedDict
 
+from calib.datasets.registry import Tables, checked_tables
+
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 SEVERITIES = (1, 2, 3)
 
@@ -274,3 +276,27 @@ def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
             items.append({**row, **shared})
             ratings.extend(_ratings(name, defect, severity))
     return items, ratings
+
+
+def load_planted() -> Tables:
+    """Texts of this project with planted defects. The human labels are SIMULATED: no person gave them.
+
+    Returns
+    -------
+    items : DataFrame
+        312 rows: 24 texts (`group`), each with a faithful summary and ones with a `defect` of
+        known kind and `severity` (1 to 3); `system` is both, such as ``fluency-2``.
+    ratings : DataFrame
+        3,744 rows: raters ``simulated-1`` to ``simulated-3``, four criteria, 1 to 5.
+
+    Examples
+    --------
+    >>> items, ratings = load_planted()
+    >>> len(items), items["group"].nunique(), len(ratings)
+    (312, 24, 3744)
+    >>> sorted(ratings["rater"].unique())
+    ['simulated-1', 'simulated-2', 'simulated-3']
+    """
+    items, ratings = planted_rows()
+    given = [{**row, "method": "human", "scale": "1|2|3|4|5"} for row in ratings]
+    return checked_tables("planted", items, given)

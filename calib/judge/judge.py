@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import ArgumentError
-from calib.judge.calls.transport import Transport, public
+from calib.judge.calls.transport import public_url
 from calib.judge.prompt import Prompt
-from calib.judge.replies.extract import PATTERN_VERSION
+from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
 from calib.table import check_items
+
+Row = dict[str, Any]  # an item, by column
 
 METHODS = ("auto", "logprob", "sample")
 _MAX_TOKENS = {"form": 8, "think": 1024, "json": 1024}
 _STEPS_TOKENS = 512
-DRAWS = {"sample": 20, "logprob": 1}
+DEFAULT_DRAWS = {"sample": 20, "logprob": 1}
 # servers with samplers of their own get them switched off: samples follow the model's own distribution
-NEUTRAL = {"top_k": -1, "min_p": 0.0}
+SAMPLERS_OFF = {"top_k": -1, "min_p": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +107,13 @@ class Judge:
         """Refuse what no call could be made from."""
         if not self.model:
             raise ArgumentError("model", "must be a model string", "got ''")
-        if self.method not in METHODS:
-            raise ArgumentError("method", f"must be one of {', '.join(METHODS)}", f"got {self.method!r}")
+        check.choice(self.method, "method", METHODS)
         if self.temperature < 0:
             raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
         for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
             value = getattr(self, name)
-            if value is not None and (value < 1 or int(value) != value):
-                raise ArgumentError(name, "must be a whole number of at least 1", f"got {value!r}")
+            if value is not None:
+                check.whole(value, name, least=1)
         for name in ("timeout", "deadline", "requests_per_minute", "tokens_per_minute"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -124,7 +127,7 @@ class Judge:
         """As it was made, without what is secret in an endpoint."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.base_url is not None:
-            values["base_url"] = public(self.base_url)
+            values["base_url"] = public_url(self.base_url)
         return f"Judge({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
@@ -142,7 +145,7 @@ class Call(NamedTuple):
 
     key: str
     prompt: Prompt
-    row: dict[str, Any]
+    row: Row
     draw: int
     logprobs: bool
 
@@ -157,8 +160,8 @@ class Call(NamedTuple):
         return f"item {self.row['item']!r}"
 
 
-def questions(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[dict[str, Any]]]:
-    """What is asked and of what: checked prompts, and checked items as rows.
+def prompts_and_rows(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
+    """The checked prompts, and the checked items as rows.
 
     Raises
     ------
@@ -168,62 +171,52 @@ def questions(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[l
     table = check_items(items)
     prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
     if not prompts or not len(table):
-        raise ArgumentError(
-            "items",
-            "and {0} must not be empty",
-            f"got {len(table)} items, {len(prompts)} prompts",
-            mentions=("prompt",),
-        )
+        got = f"got {len(table)} items, {len(prompts)} prompts"
+        raise ArgumentError("items", "and {0} must not be empty", got, mentions=("prompt",))
     if len({p.id for p in prompts}) < len(prompts):
         raise ArgumentError("prompt", "must name each prompt once", "two of them send the same")
     return prompts, table.to_dict(orient="records")
 
 
-def place(transport: Transport) -> str:
-    """Name and endpoint of a transport as the ratings show them."""
-    return f"{transport.name}@{public(transport.endpoint)}" if transport.endpoint else transport.name
-
-
-def calls(judge: Judge, where: str, plan: Plan, prompt: Prompt, row: dict[str, Any]) -> Iterator[Call]:
-    """The calls for one item, one per draw; `where` is the place of the transport."""
+def calls_for(judge: Judge, address: str, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> Iterator[Call]:
+    """The calls of a run, one per draw, in the order of the table; `address` is that of the transport."""
     logprobs = plan.method == "logprob"
-    draws = judge.draws or DRAWS[plan.method]
-    if logprobs and prompt.reasoning == "form":
-        draws = 1  # without a chain of reasoning each reply would tell the same probabilities
-    body = _question(judge, plan, prompt, row, logprobs=logprobs)
-    scale = prompt.scale
-    read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
-    base = digest([where, judge.seed, read, body])
-    for draw in range(draws):
-        own = base.copy()
-        own.update(str(draw).encode())
-        yield Call(own.hexdigest(), prompt, row, draw, logprobs)
+    for prompt, row in product(prompts, rows):
+        # without a chain of reasoning each reply would tell the same probabilities
+        draws = 1 if logprobs and prompt.reasoning == "form" else judge.draws or DEFAULT_DRAWS[plan.method]
+        body, scale = _item_body(judge, plan, prompt, row, logprobs=logprobs), prompt.scale
+        read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
+        base = digest([address, judge.seed, read, body])
+        for draw in range(draws):
+            own = base.copy()
+            own.update(str(draw).encode())
+            yield Call(own.hexdigest(), prompt, row, draw, logprobs)
 
 
-def request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]:
+def draws_request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]:
     """The body that asks for the draws of one item."""
     first = group[0]
-    body = _question(judge, plan, first.prompt, first.row, logprobs=first.logprobs)
+    body = _item_body(judge, plan, first.prompt, first.row, logprobs=first.logprobs)
     return seeded(judge, body | ({"n": len(group)} if len(group) > 1 else {}), first.draw)
 
 
-def continuing(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
+def continuation_request(body: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The body that asks for the token after a beginning of a reply."""
-    messages = [*asked["messages"], {"role": "assistant", "content": prefix}]
+    messages = [*body["messages"], {"role": "assistant", "content": prefix}]
     goes_on = {"add_generation_prompt": False, "continue_final_message": True}
-    return asked | {"messages": messages, "max_tokens": 1} | goes_on
+    return body | {"messages": messages, "max_tokens": 1} | goes_on
 
 
 def steps_request(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     """The body that asks for evaluation steps."""
     most = max(_STEPS_TOKENS, judge.max_tokens or 0)
-    return seeded(judge, _body(judge, prompt.render_steps_request(), most), 0)
+    return seeded(judge, _chat_body(judge, prompt.render_steps_request(), most), 0)
 
 
 def choices_request(judge: Judge, extras: dict[str, Any], choices: int) -> dict[str, Any]:
     """The body that shows whether several choices of one request are several draws."""
     ask = "Name any whole number between 1 and 1000000. Answer with the number alone."
-    body = _body(judge, [{"role": "user", "content": ask}], _MAX_TOKENS["form"])
+    body = _chat_body(judge, [{"role": "user", "content": ask}], _MAX_TOKENS["form"])
     return seeded(judge, body | extras | {"n": choices}, 0)
 
 
@@ -232,13 +225,13 @@ def digest(values: list[Any]) -> hashlib.blake2b:
     return hashlib.blake2b(to_json(values), digest_size=16)
 
 
-def _question(judge: Judge, plan: Plan, prompt: Prompt, row: dict[str, Any], *, logprobs: bool) -> dict[str, Any]:
+def _item_body(judge: Judge, plan: Plan, prompt: Prompt, row: Row, *, logprobs: bool) -> dict[str, Any]:
     most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
-    asked = {"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {}
-    return _body(judge, prompt.render(row), most) | asked | plan.extras
+    candidates = {"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {}
+    return _chat_body(judge, prompt.render(row), most) | candidates | plan.extras
 
 
-def _body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dict[str, Any]:
+def _chat_body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dict[str, Any]:
     body: dict[str, Any] = {"model": judge.model, "messages": messages, "temperature": judge.temperature}
     body["max_tokens"] = most_tokens
     # hosted models have it as default, and some refuse it beside a temperature

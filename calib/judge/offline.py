@@ -31,26 +31,26 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-_SPREAD = 0.6
-_BIAS = 0.45
-_LEAK = 0.01
-_PROMPT = 0.5
-_ITEM_PROMPT = 0.6
+_LATENT_SD = 0.6
+_ITEM_BIAS = 0.45
+_LEAKED_SHARE = 0.01
+_PROMPT_BIAS = 0.5
+_ITEM_PROMPT_BIAS = 0.6
 _NOT_A_LABEL = "?"
 
-_SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
-_CRITERION = re.compile(r"^(?:## )?Criterion: (.+)$", re.MULTILINE)
-_LABELS = re.compile(r"^Labels, from (worst to best|best to worst): (.+)$", re.MULTILINE)
-_REWORD = re.compile(r"\ATask: (.+?)\n\nCriterion: [^\n]+\n(.*)\n\nReword the task and ", re.DOTALL)
-_PLAIN = re.compile(
+_ITEM_SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
+_CRITERION_LINE = re.compile(r"^(?:## )?Criterion: (.+)$", re.MULTILINE)
+_LABELS_LINE = re.compile(r"^Labels, from (worst to best|best to worst): (.+)$", re.MULTILINE)
+_REWORD_QUESTION = re.compile(r"\ATask: (.+?)\n\nCriterion: [^\n]+\n(.*)\n\nReword the task and ", re.DOTALL)
+_PLAIN_WORDING = re.compile(
     r"(?:(?!\n\n).)+\n\nCriterion: .*\n\n"
     r"Labels, from worst to best: [^\n]+\n(?:Answer|First)[^\n]*\nYour rating [^\n]+",
     re.DOTALL,
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _FACT = re.compile(r"\d[\d.,:]*\d|\d|(?<![.!?\"] )(?<!^)\b[A-Z][a-z]+")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_STOP = frozenset(
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by for from had has have he her his i in into is it its no not of on or she "
         "that the their them then there they this to was we were which while who will with would you"
@@ -62,32 +62,24 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     """Answer an OpenAI chat-completions request."""
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
-    head = _SECTION.sub("", question)  # what an item says is not read as an instruction
-    if found := _REWORD.match(head):
-        return _reply([_said(_reworded(found[1], found[2], question, seed))], request)
-    if "evaluation steps" in head and not _LABELS.search(head):
-        return _reply([_said(_steps(head))], request)
-    view = _read(question)
-    if not view.labels:
-        return _reply(
-            [_said("The embedded judge reads prompts with a line 'Labels, from worst to best: ...'.")], request
-        )
-    form = next((form for sign, form in _FORMS.items() if sign in head), _BARE)
-    thinking = form is not _BARE
-    shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
-    shares = _shares(view, shift)
-    label = _draw(shares, _uniform(question, seed, "label"), float(request.get("temperature", 1.0)))
-    slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
-    reasons = _reasons(shift) if thinking else []
-    return _reply([*map(_said, form.opening + reasons + form.closing), slot, *map(_said, form.after)], request)
+    head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
+    if found := _REWORD_QUESTION.match(head):
+        text = _rewording_json(found[1], found[2], question, seed)
+    elif "evaluation steps" in head and not _LABELS_LINE.search(head):
+        text = _steps_text(head)
+    elif (gist := _gist_of(question)).labels:
+        form = next((form for sign, form in _REASONED_FORMS.items() if sign in head), _LABEL_ALONE)
+        return _completion(_rating_tokens(question, gist, form, seed, float(request.get("temperature", 1.0))), request)
+    else:
+        text = "The embedded judge reads prompts with a line 'Labels, from worst to best: ...'."
+    return _completion([_sure_token(text)], request)
 
 
-class _View(NamedTuple):
+class _Gist(NamedTuple):
     """What a question comes down to: labels from worst to best and the latent position on them."""
 
     labels: tuple[str, ...]
     latent: float
-    criterion: str
 
 
 class _Token(NamedTuple):
@@ -95,7 +87,7 @@ class _Token(NamedTuple):
     top: dict[str, float]
 
 
-class _Form(NamedTuple):
+class _ReplyForm(NamedTuple):
     """The tokens around the reasons and the label."""
 
     opening: list[str]
@@ -104,14 +96,14 @@ class _Form(NamedTuple):
     after: list[str]
 
 
-_BARE = _Form([], [], "", [])
-_FORMS = {
-    "Score: <label>": _Form([], ["\n", "Score", ":"], " ", []),
-    '"score": "<label>"': _Form(['{"', "reason", '":', ' "'], ['",', ' "', "score", '":', ' "'], "", ['"}']),
+_LABEL_ALONE = _ReplyForm([], [], "", [])
+_REASONED_FORMS = {
+    "Score: <label>": _ReplyForm([], ["\n", "Score", ":"], " ", []),
+    '"score": "<label>"': _ReplyForm(['{"', "reason", '":', ' "'], ['",', ' "', "score", '":', ' "'], "", ['"}']),
 }
 
 
-def _said(text: str) -> _Token:
+def _sure_token(text: str) -> _Token:
     return _Token(text, {text: 1.0})
 
 
@@ -119,21 +111,21 @@ def _said(text: str) -> _Token:
 
 
 @lru_cache(maxsize=4096)
-def _read(question: str) -> _View:
-    sections = [text for _, _, text in _SECTION.findall(question)]
-    head = _SECTION.sub("", question)
-    labels = _listed(*found.groups()) if (found := _LABELS.search(head)) else ()
-    criterion = found[1].strip() if (found := _CRITERION.search(head)) else ""
+def _gist_of(question: str) -> _Gist:
+    sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
+    head = _ITEM_SECTION.sub("", question)
+    labels = _labels_worst_first(*found.groups()) if (found := _LABELS_LINE.search(head)) else ()
+    criterion = found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     texts = source + "\0" + output
-    bias = _BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
-    if not _PLAIN.fullmatch(head.strip()) or head.startswith(_TASK_LEADS):
-        bias += _PROMPT * (2 * _uniform(head, 0, "prompt") - 1)
-        bias += _ITEM_PROMPT * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
-    return _View(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias, criterion)
+    bias = _ITEM_BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
+    if not _PLAIN_WORDING.fullmatch(head.strip()) or head.startswith(_TASK_LEADS):
+        bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
+        bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
+    return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
 
 
-def _listed(order: str, labels: str) -> tuple[str, ...]:
+def _labels_worst_first(order: str, labels: str) -> tuple[str, ...]:
     """The labels from worst to best."""
     split = re.split(r",\s*", labels)
     return tuple(split if order == "worst to best" else reversed(split))
@@ -142,7 +134,7 @@ def _listed(order: str, labels: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _quality(criterion: str, source: str, output: str) -> float:
     """Between 0 (worst) and 1 (best)."""
-    sentences = [s for s in _SENTENCE.split(output.strip()) if _WORD.search(s)]
+    sentences = [s for s in _SENTENCE_END.split(output.strip()) if _WORD.search(s)]
     if not sentences:
         return 0.0
     if criterion in _FEATURES:
@@ -150,17 +142,17 @@ def _quality(criterion: str, source: str, output: str) -> float:
     return sum(feature(source, sentences) for feature in _FEATURES.values()) / len(_FEATURES)
 
 
-def _content(text: str) -> set[str]:
+def _content_words(text: str) -> set[str]:
     """Content words, cut to five letters so that inflections meet."""
-    return {word[:5] for word in _WORD.findall(text.lower()) if word not in _STOP}
+    return {word[:5] for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS}
 
 
-def _matches(source: str, sentences: list[str]) -> list[tuple[int, float]]:
+def _best_passages(source: str, sentences: list[str]) -> list[tuple[int, float]]:
     """For each sentence the source passage that shares most of its words, and that share."""
-    passages = [_content(passage) for passage in _SENTENCE.split(source)]
+    passages = [_content_words(passage) for passage in _SENTENCE_END.split(source)]
     found = []
     for sentence in sentences:
-        words = _content(sentence)
+        words = _content_words(sentence)
         shared = [len(words & passage) / max(len(words), 1) for passage in passages]
         best = max(range(len(shared)), key=shared.__getitem__)
         found.append((best, shared[best]))
@@ -168,15 +160,15 @@ def _matches(source: str, sentences: list[str]) -> list[tuple[int, float]]:
 
 
 def _coherence(source: str, sentences: list[str]) -> float:
-    places = [place for place, share in _matches(source, sentences) if share > 0.25]
+    places = [place for place, share in _best_passages(source, sentences) if share > 0.25]
     pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :] if a != b]
     return sum(a < b for a, b in pairs) / len(pairs) if pairs else 0.5
 
 
 def _consistency(source: str, sentences: list[str]) -> float:
-    passages = _SENTENCE.split(source)
+    passages = _SENTENCE_END.split(source)
     wrong = total = 0
-    for sentence, (place, share) in zip(sentences, _matches(source, sentences), strict=True):
+    for sentence, (place, share) in zip(sentences, _best_passages(source, sentences), strict=True):
         near = " ".join(passages[max(place - 1, 0) : place + 2])
         facts = _FACT.findall(sentence) if share > 0.25 else []
         total += len(facts)
@@ -188,7 +180,7 @@ def _fluency(source: str, sentences: list[str]) -> float:
     plain = set(_WORD.findall(source.lower()))
     known = {word.removesuffix(ending) for word in plain for ending in ("", "s", "d", "ed")}
     longer = [word for word in plain if len(word) > 3]
-    garbled = {_without(word, i) for word in longer for i in range(len(word))}
+    garbled = {_without_letter(word, i) for word in longer for i in range(len(word))}
     scrambled = {"".join(sorted(word)) for word in longer}
     words: list[str] = _WORD.findall(" ".join(sentences).lower())
     slips = sum(len(w) > 2 and w not in known and (w in garbled or "".join(sorted(w)) in scrambled) for w in words)
@@ -196,12 +188,12 @@ def _fluency(source: str, sentences: list[str]) -> float:
     return max(1.0 - 3.0 * (slips + doubled) / max(len(words), 1), 0.0)
 
 
-def _without(word: str, place: int) -> str:
+def _without_letter(word: str, place: int) -> str:
     return word[:place] + word[place + 1 :]
 
 
 def _relevance(source: str, sentences: list[str]) -> float:
-    matches = _matches(source, sentences)
+    matches = _best_passages(source, sentences)
     backed = [place for place, share in matches if share >= 0.4]
     lead = max((share for place, share in matches if place <= 1), default=0.0)
     return 0.65 * len(backed) / max(len(sentences), 1) + 0.35 * min(lead / 0.6, 1.0)
@@ -219,12 +211,22 @@ _FEATURES: dict[str, Callable[[str, list[str]], float]] = {
 
 
 @lru_cache(maxsize=8192)
-def _shares(view: _View, shift: float) -> dict[str, float]:
+def _label_shares(gist: _Gist, shift: float) -> dict[str, float]:
     """Probability of each label, and of the one token that is none."""
-    centre = min(max(view.latent + shift, 0.0), len(view.labels) - 1.0)
-    raw = [math.exp(-0.5 * ((k - centre) / _SPREAD) ** 2) for k in range(len(view.labels))]
-    shares = {label: (1 - _LEAK) * w / sum(raw) for label, w in zip(view.labels, raw, strict=True)}
-    return shares | {_NOT_A_LABEL: _LEAK}
+    centre = min(max(gist.latent + shift, 0.0), len(gist.labels) - 1.0)
+    raw = [math.exp(-0.5 * ((k - centre) / _LATENT_SD) ** 2) for k in range(len(gist.labels))]
+    shares = {label: (1 - _LEAKED_SHARE) * w / sum(raw) for label, w in zip(gist.labels, raw, strict=True)}
+    return shares | {_NOT_A_LABEL: _LEAKED_SHARE}
+
+
+def _rating_tokens(question: str, gist: _Gist, form: _ReplyForm, seed: int, temperature: float) -> list[_Token]:
+    thinking = form is not _LABEL_ALONE
+    shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
+    shares = _label_shares(gist, shift)
+    label = _drawn_label(shares, _uniform(question, seed, "label"), temperature)
+    slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
+    reasons = _reason_tokens(shift) if thinking else []
+    return [*map(_sure_token, form.opening + reasons + form.closing), slot, *map(_sure_token, form.after)]
 
 
 def _uniform(text: str, seed: int, purpose: str) -> float:
@@ -233,7 +235,7 @@ def _uniform(text: str, seed: int, purpose: str) -> float:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=7).digest(), "big") / 2.0**56
 
 
-def _draw(shares: dict[str, float], u: float, temperature: float) -> str:
+def _drawn_label(shares: dict[str, float], u: float, temperature: float) -> str:
     """The label under u in the cumulated shares, sharpened or flattened by the temperature."""
     if not temperature:
         return max(shares, key=shares.__getitem__)
@@ -242,13 +244,13 @@ def _draw(shares: dict[str, float], u: float, temperature: float) -> str:
     return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
 
 
-def _reasons(shift: float) -> list[str]:
+def _reason_tokens(shift: float) -> list[str]:
     verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
     return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
 
 
-def _steps(question: str) -> str:
-    criterion = found[1].strip() if (found := _CRITERION.search(question)) else "the criterion"
+def _steps_text(question: str) -> str:
+    criterion = found[1].strip() if (found := _CRITERION_LINE.search(question)) else "the criterion"
     return (
         f"1. Read the material and note what bears on {criterion}.\n"
         f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
@@ -260,15 +262,15 @@ _TASK_LEADS = ("Read with care.", "Take your time.", "Be even-handed.", "Weigh b
 _CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The point is this:", "Keep in mind:")
 
 
-def _reworded(task: str, criteria: str, question: str, seed: int) -> str:
+def _rewording_json(task: str, criteria: str, question: str, seed: int) -> str:
     """The same behind other words: it cannot do better, and a demo needs no more."""
     places = (int(_uniform(question, seed, what) * 5) for what in ("task", "criterion"))
     leads = zip((_TASK_LEADS, _CRITERION_LEADS), places, (task, criteria), strict=True)
-    said = [f"{words[place]} {text}" for words, place, text in leads]
-    return json.dumps({"task": said[0], "criterion": said[1]})
+    task, criteria = (f"{words[place]} {text}" for words, place, text in leads)
+    return json.dumps({"task": task, "criterion": criteria})
 
 
-def _reply(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
+def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
     choice: dict[str, Any] = {
         "index": 0,
         "message": {"role": "assistant", "content": "".join(token.text for token in tokens)},
@@ -276,15 +278,15 @@ def _reply(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:
     }
     if request.get("logprobs"):
         most = int(request.get("top_logprobs") or 0)
-        choice["logprobs"] = {"content": [_entry(token, most) for token in tokens]}
+        choice["logprobs"] = {"content": [_logprobs_entry(token, most) for token in tokens]}
     return {"object": "chat.completion", "model": "offline", "choices": [choice]}
 
 
-def _entry(token: _Token, most: int) -> dict[str, Any]:
+def _logprobs_entry(token: _Token, most: int) -> dict[str, Any]:
     ranked = sorted(token.top.items(), key=lambda pair: -pair[1])[:most]
-    own = {"token": token.text, "logprob": _log(token.top[token.text])}
-    return own | {"top_logprobs": [{"token": text, "logprob": _log(p)} for text, p in ranked]}
+    own = {"token": token.text, "logprob": _log_or_floor(token.top[token.text])}
+    return own | {"top_logprobs": [{"token": text, "logprob": _log_or_floor(p)} for text, p in ranked]}
 
 
-def _log(p: float) -> float:
+def _log_or_floor(p: float) -> float:
     return math.log(p) if p > 0 else -9999.0

@@ -1,4 +1,4 @@
-"""What the judge is asked: scales, prompts, and the built-in criteria for summaries."""
+"""What the judge is asked: prompts, and the built-in criteria for summaries."""
 
 from __future__ import annotations
 
@@ -10,85 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from calib.core import check
 from calib.core.check import ArgumentError
-from calib.judge.variants import MOST, STEPS_HEADING, SUMMARY_TASK, Parts, changes_of, default_task, design, layout
+from calib.judge.scale import Scale
+from calib.judge.variants import (
+    MOST_VARIANTS,
+    STEPS_HEADING,
+    SUMMARY_TASK,
+    Parts,
+    changes_of,
+    default_task,
+    layout,
+    way_of,
+)
 
 REASONING = ("form", "think", "json")
 _SLOT = re.compile(r"\{\{([^{}]+)\}\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Labels that the judge may answer and the number that each stands for, worst first.
-
-    Parameters
-    ----------
-    labels : tuple of str
-        Distinct, not empty.
-    values : tuple of float
-        One number each, distinct.
-
-    Examples
-    --------
-    >>> Scale()
-    Scale.of(1, 2, 3, 4, 5)
-    >>> str(Scale.of(*range(11))), str(Scale.of(no=0, yes=1))
-    ('0|1|2|3|4|5|6|7|8|9|10', '0|1')
-    """
-
-    labels: tuple[str, ...] = ("1", "2", "3", "4", "5")
-    values: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
-
-    def __post_init__(self) -> None:
-        """Labels and values must be distinct, finite and as many as each other."""
-        if not isinstance(self.labels, tuple) or not isinstance(self.values, tuple):
-            raise TypeError(f"`labels` and `values` must be tuples, but got {self.labels!r} and {self.values!r}.")
-        if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels) or not all(self.labels):
-            raise ArgumentError("labels", "must be two or more different words", f"got {self.labels!r}")
-        if len(set(self.values)) != len(self.labels) or any(v - v != 0 for v in self.values):
-            raise ArgumentError("values", "must be one finite number for each label", f"got {self.values!r}")
-
-    @classmethod
-    def of(cls, *numbers: float, **named: float) -> Scale:
-        """A scale of plain numbers, or of words: ``Scale.of(1, 2, 3)``, ``Scale.of(no=0, yes=1)``."""
-        pairs = [(_number(n), float(n)) for n in numbers] + [(word, float(n)) for word, n in named.items()]
-        pairs.sort(key=lambda pair: pair[1])
-        return cls(tuple(label for label, _ in pairs), tuple(value for _, value in pairs))
-
-    @classmethod
-    def parse(cls, text: str) -> Scale:
-        """A scale from text: ``"1|2|3|4|5"``, or ``"no=0|yes=1"``.
-
-        Examples
-        --------
-        >>> Scale.parse("no=0|yes=1")
-        Scale.of(no=0, yes=1)
-        """
-        try:
-            pairs = [part.rpartition("=") for part in text.split("|")]
-            labels = [(label or value, float(value)) for label, _, value in pairs]
-        except ValueError:
-            raise ArgumentError("scale", "must read '1|2|3' or 'no=0|yes=1'", f"got {text!r}") from None
-        labels.sort(key=lambda pair: pair[1])
-        return cls(tuple(label for label, _ in labels), tuple(value for _, value in labels))
-
-    @property
-    def numeric(self) -> bool:
-        """Whether each label is its number, written out."""
-        return all(label == _number(value) for label, value in zip(self.labels, self.values, strict=True))
-
-    def __str__(self) -> str:
-        """The scale as the tables write it: its values."""
-        return "|".join(map(_number, self.values))
-
-    def __repr__(self) -> str:
-        pairs = zip(self.labels, self.values, strict=True)
-        inside = [label if self.numeric else f"{label}={_number(value)}" for label, value in pairs]
-        return f"Scale.of({', '.join(inside)})"
-
-
-def _number(value: float) -> str:
-    return repr(float(value)).removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +68,7 @@ class Prompt:
 
     def __post_init__(self) -> None:
         """Refuse an unknown kind of reasoning and a template that shows no item."""
-        if self.reasoning not in REASONING:
-            raise ArgumentError("reasoning", f"must be one of {', '.join(REASONING)}", f"got {self.reasoning!r}")
+        check.choice(self.reasoning, "reasoning", REASONING)
         if not self.inputs:
             raise ArgumentError("template", "must name an item's column as {{column}}", "names none")
 
@@ -180,18 +116,15 @@ class Prompt:
         if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
             raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")
         if "steps" in inputs:
-            raise ArgumentError(
-                "inputs", "must not name 'steps', which stands for the evaluation steps; rename the column"
-            )
-        if isinstance(steps, str):
-            raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
+            what = "the evaluation steps; rename the column"
+            raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
         chosen = Scale() if scale is None else Scale.parse(scale) if isinstance(scale, str) else scale
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         shown = tuple(inputs)
         parts = Parts(task or default_task(shown), name, criteria, chosen, shown, reasoning)
-        frozen = None if steps is None else tuple(steps)
-        return cls(name, layout(parts), chosen, reasoning, frozen, parts=parts)
+        prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
+        return prompt if steps is None else prompt.with_steps(steps)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -255,16 +188,12 @@ class Prompt:
          ('scale', 'ends in words'), ('format', 'headings'))
         """
         parts = parts_of(self, "variants")
-        if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST:
-            raise ArgumentError(
-                "n",
-                (
-                    f"must be a whole number from 1 to {MOST}, all the ways there are (`calib.write_variants` "
-                    "has the judge write others)"
-                ),
-                f"got {n!r}",
+        if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST_VARIANTS:
+            there = (
+                f"from 1 to {MOST_VARIANTS}, all the ways there are (`calib.write_variants` has the judge write others)"
             )
-        ways = [design(k) for k in range(n)]
+            raise ArgumentError("n", f"must be a whole number {there}", f"got {n!r}")
+        ways = [way_of(k) for k in range(n)]
         return tuple(replace(self, template=layout(parts, way), changes=self.changes + changes_of(way)) for way in ways)
 
     def render(self, item: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -280,14 +209,13 @@ class Prompt:
             if name not in item:
                 raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing")
             if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
-                raise ArgumentError(
-                    "items", f"must have a text in {name!r} everywhere; item {item.get('item')!r} has none"
-                )
+                empty = f"item {item.get('item')!r} has none"
+                raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
-        given = {name: str(item[name]) for name in names}
+        shown = {name: str(item[name]) for name in names}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
-        mark = hashlib.blake2b(json.dumps(given).encode(), digest_size=8).hexdigest()
-        texts = {name: _fenced(name, text, mark) for name, text in given.items()} | {"steps": steps}
+        mark = hashlib.blake2b(json.dumps(shown).encode(), digest_size=8).hexdigest()
+        texts = {name: _fenced(name, text, mark) for name, text in shown.items()} | {"steps": steps}
         # one pass over the template alone: what an item says is never read as a template
         user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
@@ -314,12 +242,8 @@ def parts_of(prompt: Prompt, verb: str) -> Parts:
     """
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
-        raise ArgumentError(
-            verb,
-            "needs a prompt whose parts are known, as {0} and `Prompt.from_criteria` make it",
-            f"{prompt.id} {what}",
-            mentions=("geval_prompt",),
-        )
+        rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
+        raise ArgumentError(verb, rule, f"{prompt.id} {what}")
     return prompt.parts
 
 
@@ -331,8 +255,7 @@ def parse_steps(reply: str) -> tuple[str, ...]:
     >>> parse_steps("Steps:\n1. Read both texts.\n2) Compare them.")
     ('Read both texts.', 'Compare them.')
     """
-    found = re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply)
-    return tuple(found)
+    return tuple(re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply))
 
 
 def _fenced(name: str, text: str, mark: str) -> str:
@@ -353,7 +276,7 @@ _STEPS_ASK = (
 
 # --- the built-in criteria: the four dimensions of SummEval (Fabbri et al. 2021), in our own words ---------------
 
-_CRITERIA: dict[str, tuple[str, tuple[str, ...]]] = {
+_BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
     "coherence": (
         "The sentences build on one another: the summary is in a sensible order, each sentence follows from those "
         "before it, and together they read as one account rather than a pile of facts.",
@@ -395,7 +318,7 @@ _CRITERIA: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 
-CRITERIA = tuple(_CRITERIA)
+CRITERIA = tuple(_BUILT_IN)
 
 
 def geval_prompt(
@@ -436,12 +359,11 @@ def geval_prompt(
     >>> geval_prompt("fluency", reasoning="think").answer
     'line'
     """
-    if criterion not in _CRITERIA:
-        known = ", ".join(map(repr, _CRITERIA))
-        raise ArgumentError(
-            "criterion", f"must be one of {known} (Prompt.from_criteria takes any other)", f"got {criterion!r}"
-        )
-    criteria, steps = _CRITERIA[criterion]
+    if criterion not in _BUILT_IN:
+        known = ", ".join(map(repr, _BUILT_IN))
+        known += " (Prompt.from_criteria takes any other)"
+        raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")
+    criteria, steps = _BUILT_IN[criterion]
     return Prompt.from_criteria(
         criterion, criteria, task=SUMMARY_TASK, scale=scale, inputs=inputs, reasoning=reasoning, steps=steps
     )

@@ -6,13 +6,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from calib.judge.prompt import Scale
+from calib.judge.scale import Scale
 
 STEPS_HEADING = "How to proceed:"
-_ASK = {
+_ANSWER_FORMS = {
     "form": "Answer with the label alone.",
     "think": "First reason in a few sentences. Then end with one line that reads exactly: Score: <label>",
     "json": 'Answer with one JSON object and nothing else: {"reason": "<a few sentences>", "score": "<label>"}',
@@ -30,8 +29,8 @@ class Parts(NamedTuple):
     reasoning: str
 
 
-class Choice(NamedTuple):
-    """One of four ways in each facet; 0 is the way of the prompt itself."""
+class Way(NamedTuple):
+    """One of four choices in each facet; 0 is that of the prompt itself."""
 
     instruction: int = 0
     order: int = 0
@@ -39,7 +38,8 @@ class Choice(NamedTuple):
     format: int = 0
 
 
-# four each: the field with four elements then spreads any number of variants evenly, see `design`
+_AS_GIVEN = Way()
+# four each: the field with four elements then spreads any number of variants evenly, see `way_of`
 FACETS = {
     "instruction": ("as given", "to an assessor", "as a question", "as an order"),
     "order": (
@@ -51,23 +51,23 @@ FACETS = {
     "scale": ("labels alone", "ends in words", "levels in words", "best first"),
     "format": ("plain", "headings", "tags", "terse"),
 }
-MOST = 4 ** len(FACETS)
+MOST_VARIANTS = 4 ** len(FACETS)
 
 
 # --- which variants ---------------------------------------------------------------------------------------------
 
-_TIMES = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2))  # of the field with four elements; its sum is ^
+_GF4_TIMES = ((0, 0, 0, 0), (0, 1, 2, 3), (0, 2, 3, 1), (0, 3, 1, 2))  # of the field with four elements; its sum is ^
 
 
-def design(k: int) -> Choice:
+def way_of(k: int) -> Way:
     r"""The choices of the k-th variant: a digital sequence over the field with four elements.
 
-    With :math:`k = d_0 + 4 d_1 + 16 d_2 + 64 d_3`, facet x (0 to 3) takes level
+    With :math:`k = d_0 + 4 d_1 + 16 d_2 + 64 d_3`, facet x (0 to 3) takes the choice
 
     .. math:: d_0 + d_1 x + d_2 x^2 + d_3 x^3
 
-    in GF(4). The matrix is a Vandermonde one: among any first n each level of a facet
-    comes up equally often (or once more), the first 16 hold each pair of levels of two
+    in GF(4). The matrix is a Vandermonde one: among any first n each choice of a facet
+    comes up equally often (or once more), the first 16 hold each pair of choices of two
     facets once, the first 64 each triple of three, and all 256 are different.
 
     References
@@ -77,35 +77,35 @@ def design(k: int) -> Choice:
 
     Examples
     --------
-    >>> design(0), design(5)
-    (Choice(instruction=0, order=0, scale=0, format=0), Choice(instruction=1, order=0, scale=3, format=2))
+    >>> way_of(0), way_of(5)
+    (Way(instruction=0, order=0, scale=0, format=0), Way(instruction=1, order=0, scale=3, format=2))
     """
     digits = [k // 4**place % 4 for place in reversed(range(4))]
-    levels = []
+    choices = []
     for x in range(4):
-        level = 0
+        choice = 0
         for digit in digits:  # Horner's scheme
-            level = _TIMES[level][x] ^ digit
-        levels.append(level)
-    return Choice(*levels)
+            choice = _GF4_TIMES[choice][x] ^ digit
+        choices.append(choice)
+    return Way(*choices)
 
 
-def changes_of(choice: Choice) -> tuple[tuple[str, str], ...]:
-    """What a choice changes, in words.
+def changes_of(way: Way) -> tuple[tuple[str, str], ...]:
+    """What a way changes, in words.
 
     Examples
     --------
-    >>> changes_of(Choice(scale=3))
+    >>> changes_of(Way(scale=3))
     (('scale', 'best first'),)
     """
-    chosen = zip(FACETS.items(), choice, strict=True)
-    return tuple((facet, ways[level]) for (facet, ways), level in chosen if level)
+    chosen = zip(FACETS.items(), way, strict=True)
+    return tuple((facet, choices[number]) for (facet, choices), number in chosen if number)
 
 
 # --- the wording ------------------------------------------------------------------------------------------------
 
 # each in the four ways of `FACETS`; what a task of the user's own says is kept word for word
-_SUMMARY = (
+_SUMMARY_TASKS = (
     "You are given a source text and a summary of it (the output). Judge the summary by one criterion only.",
     "You are an editor who checks summaries. Before you are a source text and a summary of it (the output). Assess "
     "the summary on a single criterion and on nothing else.",
@@ -113,30 +113,30 @@ _SUMMARY = (
     "here?",
     "Rate a summary (the output) of a source text. One criterion counts; leave all others aside.",
 )
-_ANY = (
+_ANY_TASKS = (
     "You are given: {shown}. Judge the {rated} by one criterion.",
     "You are an experienced assessor. Before you are: {shown}. Assess the {rated} on a single criterion and on nothing "
     "else.",
     "Below you find: {shown}. How good is the {rated} by the one criterion named here?",
     "Rate the {rated}. You are shown: {shown}. One criterion counts; leave all others aside.",
 )
-_OWN = (
+_OWN_TASKS = (
     "{task}",
     "You are an experienced assessor.\n{task}",
     "{task}\nHow good is the {rated} by the criterion named here?",
     "Rate the {rated} by the criterion named here.\n{task}",
 )
-SUMMARY_TASK = _SUMMARY[0]
+SUMMARY_TASK = _SUMMARY_TASKS[0]
 
 
 def default_task(inputs: tuple[str, ...]) -> str:
     """What the judge sees and has to do, where the user does not say it."""
-    return _ANY[0].format(shown=", ".join(inputs), rated=inputs[-1])
+    return _ANY_TASKS[0].format(shown=", ".join(inputs), rated=inputs[-1])
 
 
-def _tasks(parts: Parts) -> list[str]:
+def _task_wordings(parts: Parts) -> list[str]:
     words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
-    ways = ([way.format(**words) for way in known] for known in (_SUMMARY, _ANY, _OWN))
+    ways = ([way.format(**words) for way in known] for known in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
     return next(tasks for tasks in ways if tasks[0] == parts.task)
 
 
@@ -150,43 +150,41 @@ _DEGREES = {
 }
 
 
-def _levels(scale: Scale) -> list[str]:
-    """A line on each level, or on evenly spaced ones where there are many."""
+def _degree_lines(scale: Scale) -> list[str]:
+    """A line on each label, or on evenly spaced ones where there are many."""
     labels = scale.labels
     if not scale.numeric:  # labels that are words have a meaning, which degrees of ours could contradict
         above = [f"worse than {label}" for label in labels[1:]] + [""]
         below = ["", *(f"better than {label}" for label in labels)]
-        said = zip(labels, below, above, strict=False)
-        return [f"{label}: {', '.join(filter(None, places))}" for label, *places in said]
+        placed = zip(labels, below, above, strict=False)
+        return [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
     gaps = len(labels) - 1
     degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
     return [f"{label}: {words}" for label, words in zip(labels[:: gaps // (len(degrees) - 1)], degrees, strict=True)]
 
 
-def _labels(scale: Scale, way: int) -> str:
+def _label_lines(scale: Scale, choice: int) -> str:
     labels = scale.labels
-    if way == 3:
+    if choice == 3:
         return f"Labels, from best to worst: {', '.join(reversed(labels))}"
-    said = [f"Labels, from worst to best: {', '.join(labels)}"]
-    if way == 1:
-        said.append(f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best.")
-    return "\n".join(said + (_levels(scale) if way == 2 else []))
+    ends = [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
+    more = ends if choice == 1 else _degree_lines(scale) if choice == 2 else []
+    return "\n".join([f"Labels, from worst to best: {', '.join(labels)}", *more])
 
 
-def layout(parts: Parts, choice: Choice | None = None) -> str:
+def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     """The template that says these parts in one of the ways.
 
-    Whatever the choice, it shows each input and the steps once, lists all labels, and asks
+    Whatever the way, it shows each input and the steps once, lists all labels, and asks
     for the same form of answer in the same words.
     """
-    way = choice or Choice()
     texts = {
-        "task": ("Task", _tasks(parts)[way.instruction]),
+        "task": ("Task", _task_wordings(parts)[way.instruction]),
         "criterion": (f"Criterion: {parts.name}", parts.criteria),
         "steps": (STEPS_HEADING, "{{steps}}"),
         "material": ("Material", "\n\n".join("{{" + column + "}}" for column in parts.inputs)),
-        "labels": ("Labels", _labels(parts.scale, way.scale)),
-        "answer": ("Answer", _ASK.get(parts.reasoning, "")),
+        "labels": ("Labels", _label_lines(parts.scale, way.scale)),
+        "answer": ("Answer", _ANSWER_FORMS.get(parts.reasoning, "")),
     }
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
     format_ = FACETS["format"][way.format]
@@ -207,15 +205,15 @@ def _block(format_: str, place: str, title: str, text: str) -> str:
 # --- rewordings by a judge --------------------------------------------------------------------------------------
 
 _REWORD_SYSTEM = "You reword the instructions of raters of texts without changing what they mean."
-_REWORD = (
+_REWORD_ASK = (
     "Reword the task and the description of the criterion. Say the same in other words: add nothing and leave nothing "
     "out, keep the names of the texts ({inputs}) and of the criterion, and speak of no labels or numbers of your own. "
     'Answer with one JSON object and nothing else: {{"task": "<the task, reworded>", "criterion": "<the description, '
     'reworded>"}}\nThis is rewording number {number}: choose other words than the others would.'
 )
-_LONGEST = 20_000  # characters of a reply
-_ROOM = 400  # characters that a rewording may always have
-_FOREIGN = {
+_LONGEST_REPLY = 20_000  # characters of a reply
+_FREE_LENGTH = 400  # characters that a rewording may always have
+_FOREIGN_SIGNS = {
     "a slot": re.compile(r"\{\{|\}\}"),
     "a tag": re.compile(r"[<>]"),
     "a mark": re.compile(r"\b(?:BEGIN|END) [A-Z]"),
@@ -226,9 +224,9 @@ _DIGITS = re.compile(r"\d+")
 
 def reword_request(parts: Parts, number: int) -> list[dict[str, str]]:
     """The chat messages that ask for one rewording; its number makes each of them another question."""
-    ask = _REWORD.format(inputs=", ".join(parts.inputs), number=number)
-    said = f"Task: {parts.task}\n\nCriterion: {parts.name}\n{parts.criteria}\n\n{ask}"
-    return [{"role": "system", "content": _REWORD_SYSTEM}, {"role": "user", "content": said}]
+    ask = _REWORD_ASK.format(inputs=", ".join(parts.inputs), number=number)
+    text = f"Task: {parts.task}\n\nCriterion: {parts.name}\n{parts.criteria}\n\n{ask}"
+    return [{"role": "system", "content": _REWORD_SYSTEM}, {"role": "user", "content": text}]
 
 
 def parse_rewording(reply: str, parts: Parts) -> Parts:
@@ -242,23 +240,22 @@ def parse_rewording(reply: str, parts: Parts) -> Parts:
 
     Examples
     --------
-    >>> from calib.judge.prompt import Prompt
-    >>> parts = Prompt.from_criteria("tone", "It is friendly.", inputs=("letter",)).parts
+    >>> parts = Parts("Rate the letter.", "tone", "It is friendly.", Scale(), ("letter",), "form")
     >>> parse_rewording('{"task": "Rate the letter.", "criterion": "It sounds kind."}', parts).criteria
     'It sounds kind.'
     >>> parse_rewording('{"task": "Rate the letter from 1 to 10.", "criterion": "It sounds kind."}', parts)
     Traceback (most recent call last):
     ValueError: it has a number that the original has not, '1'
     """
-    found = list(_objects(reply[:_LONGEST]))
+    found = list(_rewording_objects(reply[:_LONGEST_REPLY]))
     if not found:
         raise ValueError('it has no JSON object with the texts "task" and "criterion"')
     original = f"{parts.task}\n{parts.criteria}"
-    task, criteria = (_clean(found[-1][key], original) for key in ("task", "criterion"))
+    task, criteria = (_clean_paragraph(found[-1][key], original) for key in ("task", "criterion"))
     return parts._replace(task=task, criteria=criteria)
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _rewording_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text that hold both texts."""
     decoder, start = json.JSONDecoder(strict=False), text.find("{")
     while start >= 0:
@@ -272,16 +269,16 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _clean(text: str, original: str) -> str:
+def _clean_paragraph(text: str, original: str) -> str:
     """One paragraph: a reply cannot begin a line, and so no heading, list of labels or mark either."""
     text = " ".join(text.split())
     if not text:
         raise ValueError("a text of it is empty")
     if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
         raise ValueError("it has control characters")
-    if len(text) > max(2 * len(original), _ROOM):
+    if len(text) > max(2 * len(original), _FREE_LENGTH):
         raise ValueError("it is much longer than the original")
-    for what, pattern in _FOREIGN.items():
+    for what, pattern in _FOREIGN_SIGNS.items():
         if (found := pattern.search(text)) and not pattern.search(original):
             raise ValueError(f"it has {what}, {found[0]!r}")
     if numbers := [one for one in _DIGITS.findall(text) if one not in _DIGITS.findall(original)]:

@@ -125,33 +125,38 @@ from calib.analysis.means.systems import (
 from calib.analysis.planning.budget import (
     BudgetPlan as BudgetPlan,
     budget_plan as budget_plan,
-    judge_correlation as judge_correlation,
-    label_multiplier as label_multiplier,
+    cost_optimal as cost_optimal,
 )
 from calib.analysis.planning.choose import (
     Choice as Choice,
-    Transport as Transport,
     choose_items as choose_items,
+)
+from calib.analysis.planning.judge_correlation import (
+    judge_correlation as judge_correlation,
+    label_multiplier as label_multiplier,
+)
+from calib.analysis.planning.labels import (
+    DetectableDifference as DetectableDifference,
+    LabelsNeeded as LabelsNeeded,
+    detectable_difference as detectable_difference,
+    labels_needed as labels_needed,
+)
+from calib.analysis.planning.transport import (
+    Transport as Transport,
     shift_weights as shift_weights,
     transport_test as transport_test,
 )
-from calib.analysis.planning.labels import (
-    CostOptimal as CostOptimal,
-    DetectableDifference as DetectableDifference,
+from calib.analysis.planning.will_it_help import (
     JudgeHelp as JudgeHelp,
-    LabelsNeeded as LabelsNeeded,
-    cost_optimal as cost_optimal,
-    detectable_difference as detectable_difference,
-    labels_needed as labels_needed,
     will_it_help as will_it_help,
 )
 from calib.analysis.prompts.averaging import (
     Averaging as Averaging,
     averaging as averaging,
 )
+from calib.analysis.prompts.component_intervals import Component as Component
+from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import (
-    Component as Component,
-    DStudy as DStudy,
     GStudy as GStudy,
     g_study as g_study,
 )

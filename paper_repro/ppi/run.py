@@ -1,17 +1,16 @@
 """Prediction-powered inference: the ballots of San Francisco, and what labels and judge scores to buy."""
 
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import calib
-from calib.stats import CalibWarning, cost_optimal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
+from best_pair import best_pair
 
 METHODS = {"ppi_py": "ppi_py", "lambda = 1": "ares", "labels alone": "classical", "calib": "auto"}
 DESIGNS = [
@@ -63,11 +62,7 @@ def pilot(machine: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, object]
 
 def purchase(part: str, case: str, design: dict[str, float]) -> list[dict[str, object]]:
     """The best pair for the money, or for the wanted precision."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibWarning)  # one published pair costs more than labels alone: see README
-        best = cost_optimal(**design)
-    names = ("n_gold", "n_unlabeled", "cost", "effective_n")
-    return cells(part, case, {name: getattr(best, name) for name in names})
+    return cells(part, case, best_pair(**design)._asdict())
 
 
 def cells(part: str, case: str, values: dict[str, float]) -> list[dict[str, object]]:

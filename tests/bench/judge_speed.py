@@ -49,16 +49,16 @@ CELLS = {
 
 # where a sample of the running program belongs: the first of these that is found from the innermost frame outwards
 PARTS = {
-    "/calib/judge/_reply.py": "decode",
-    "/calib/judge/_extract.py": "extract",
-    "/calib/judge/_store.py": "store",
-    "/calib/judge/_prompt.py": "render, keys",
-    "/calib/judge/_judge.py": "render, keys",
-    "/calib/judge/_sheet.py": "rows, table",
+    "/calib/judge/replies/reply.py": "decode",
+    "/calib/judge/replies/extract.py": "extract",
+    "/calib/judge/replies/grammar.py": "extract",
+    "/calib/judge/calls/store.py": "store",
+    "/calib/judge/prompt.py": "render, keys",
+    "/calib/judge/judge.py": "render, keys",
+    "/calib/judge/replies/sheet.py": "rows, table",
     "/calib/table.py": "rows, table",
-    "/calib/judge/_transport.py": "http: calib's side",
-    "/calib/judge/_pace.py": "pace, workers",
-    "/calib/judge/_run.py": "pace, workers",
+    "/calib/judge/calls/transport.py": "http: calib's side",
+    "/calib/judge/calls/": "pace, workers",
     "/aiohttp/": "http: aiohttp",
     "/asyncio/": "http: asyncio",
 }

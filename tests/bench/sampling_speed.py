@@ -114,7 +114,7 @@ def main() -> None:
         print(f"  {name:15} {1e3 * min(cpu(lambda c=level: g_study(x, confidence_level=c)) for _ in range(5)):6.1f}")
     small = np.random.default_rng(3).normal(size=(60, 1, 1)) + np.random.default_rng(4).normal(size=(60, 5, 2))
     small[0, 0] = np.nan
-    ours = cpu(lambda: g_study(small, method="reml", confidence_level=None))
+    ours = cpu(lambda: g_study(small, estimator="reml", confidence_level=None))
     theirs = cpu(lambda: mixed(small[1:]))
     print(
         f"\nREML, 60 items x 5 prompts x 2 draws: calib {1e3 * ours:.1f} ms, "

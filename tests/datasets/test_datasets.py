@@ -18,7 +18,9 @@ import requests
 from pandas.testing import assert_frame_equal
 
 from calib import datasets, table
-from calib.datasets import DatasetError
+from calib.datasets import DatasetError, alt_test, llm_summeval, records, registry as files
+from calib.datasets.cje_arena import POLICIES
+from calib.datasets.wide import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 
@@ -50,8 +52,8 @@ def remote(tmp_path, monkeypatch):
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("CALIB_DATA", raising=False)
-    monkeypatch.setattr(datasets, "_RAW", f"http://127.0.0.1:{server.server_address[1]}")
-    monkeypatch.setattr(datasets, "_registry", registry)
+    monkeypatch.setattr(files, "HOST", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setattr(files, "registered_sets", registry)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
     yield server
     server.shutdown()
@@ -63,17 +65,17 @@ def remote(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("path", "content"), [("data/plain.json", PLAIN), ("data/blob.json", BLOB)])
 def test_a_download_is_verified_and_kept(remote, tmp_path, path, content):
-    assert datasets._read("toy", path) == content
+    assert files.read_file("toy", path) == content
     assert (tmp_path / "cache" / "calib" / "toy" / COMMIT / path).read_bytes() == content
-    assert datasets._read("toy", path) == content
+    assert files.read_file("toy", path) == content
     assert len(remote.requests) == 1
 
 
 @pytest.mark.parametrize(("path", "field"), [("data/plain.json", "sha256"), ("data/blob.json", "git_blob")])
 def test_a_download_that_is_another_file_is_refused_and_not_kept(remote, tmp_path, monkeypatch, path, field):
-    monkeypatch.setattr(datasets, "_registry", lambda: registry(**{field: "0" * 64}))
+    monkeypatch.setattr(files, "registered_sets", lambda: registry(**{field: "0" * 64}))
     with pytest.raises(DatasetError, match="could not be downloaded from") as caught:
-        datasets._read("toy", path)
+        files.read_file("toy", path)
     assert "0" * 64 in str(caught.value)
     assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
 
@@ -84,13 +86,13 @@ def test_without_a_connection_the_message_says_how_to_provide_the_file(remote, m
         raise kind("no way")
 
     monkeypatch.setattr(pooch, "HTTPDownloader", lambda progressbar: fail)
-    url = f"{datasets._RAW}/someone/toy/{COMMIT}/data/blob.json"
+    url = f"{files.HOST}/someone/toy/{COMMIT}/data/blob.json"
     message = (
         f"toy: data/blob.json could not be downloaded from {url} ({kind.__name__}: no way). To provide it, set the "
         "environment variable CALIB_DATA to a folder that holds it as toy/blob.json."
     )
     with pytest.raises(DatasetError, match=f"^{re.escape(message)}$") as caught:
-        datasets._read("toy", "data/blob.json")
+        files.read_file("toy", "data/blob.json")
     assert caught.value.__suppress_context__
 
 
@@ -99,8 +101,8 @@ def test_a_file_in_the_folder_of_calib_data_comes_first(remote, tmp_path, monkey
     (tmp_path / "toy" / "data").mkdir(parents=True)
     (tmp_path / "toy" / "data" / "plain.json").write_bytes(PLAIN)
     (tmp_path / "toy" / "blob.json").write_bytes(b"put together by hand")
-    assert datasets._read("toy", "data/plain.json") == PLAIN
-    assert datasets._read("toy", "data/blob.json") == b"put together by hand"
+    assert files.read_file("toy", "data/plain.json") == PLAIN
+    assert files.read_file("toy", "data/blob.json") == b"put together by hand"
     assert not remote.requests
 
 
@@ -115,7 +117,7 @@ def test_a_file_that_differs_from_the_registry_is_refused(remote, tmp_path, monk
         f"but is {found}. Replace it, or take it away to have it downloaded."
     )
     with pytest.raises(DatasetError, match=f"^{re.escape(message)}$"):
-        datasets._read("toy", "data/plain.json")
+        files.read_file("toy", "data/plain.json")
 
 
 def test_calib_data_must_name_a_folder(monkeypatch):
@@ -125,32 +127,32 @@ def test_calib_data_must_name_a_folder(monkeypatch):
 
 
 def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
-    assert datasets._where("toy") == "download"
+    assert files.where_from("toy") == "download"
     for path in ("data/plain.json", "data/blob.json"):
-        datasets._read("toy", path)
-    assert datasets._where("toy") == "cache"
+        files.read_file("toy", path)
+    assert files.where_from("toy") == "cache"
     for path in ("data/plain.json", "blob.json"):
         (tmp_path / "toy" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "toy" / path).touch()
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
-    assert datasets._where("toy") == "CALIB_DATA"
+    assert files.where_from("toy") == "CALIB_DATA"
 
 
 def test_sets_of_one_repository_share_a_folder(remote, tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "_registry", lambda: {"toy": registry()["toy"] | {"folder": "shared"}})
+    monkeypatch.setattr(files, "registered_sets", lambda: {"toy": registry()["toy"] | {"folder": "shared"}})
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
     (tmp_path / "shared" / "data").mkdir(parents=True)
     (tmp_path / "shared" / "data" / "plain.json").write_bytes(PLAIN)
-    assert datasets._read("toy", "data/plain.json") == PLAIN
+    assert files.read_file("toy", "data/plain.json") == PLAIN
     assert not remote.requests
 
 
 def test_git_blob_id():
-    assert datasets._git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # git hash-object /dev/null
+    assert files.git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # git hash-object /dev/null
 
 
 def test_the_registry_names_each_file_by_commit_and_hash():
-    for entry in datasets._registry().values():
+    for entry in files.registered_sets().values():
         assert entry["title"] and entry["licence"] and hasattr(datasets, entry["loader"])
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) if entry["files"] else not entry["commit"]
         for file in entry["files"]:
@@ -161,7 +163,7 @@ def test_the_registry_names_each_file_by_commit_and_hash():
 
 def test_each_set_has_a_card():
     cards = Path(__file__).parents[2] / "datasets"
-    assert {path.stem for path in cards.glob("*.md")} == {"README", *datasets._registry()}
+    assert {path.stem for path in cards.glob("*.md")} == {"README", *files.registered_sets()}
 
 
 def test_available_lists_the_sets():
@@ -190,17 +192,17 @@ def test_available_lists_the_sets():
 
 
 def test_options_are_checked_before_any_file_is_read():
-    with pytest.raises(ValueError, match=r"^`prompt` must be one of analyze_rate, .*, but got 'cot'\.$"):
+    with pytest.raises(ValueError, match=r"^`prompt` must be one of 'analyze_rate', .*, but got 'cot'\.$"):
         datasets.load_topical_chat("cot")
-    with pytest.raises(ValueError, match=r"^`reading` must be one of calib, chiang-lee, but got 'first'\.$"):
+    with pytest.raises(ValueError, match=r"^`reading` must be one of 'calib', 'chiang-lee', but got 'first'\.$"):
         datasets.load_topical_chat(reading="first")
-    with pytest.raises(ValueError, match=r"^`part` must be one of real, synth, but got 'both'\.$"):
+    with pytest.raises(ValueError, match=r"^`part` must be one of 'real', 'synth', but got 'both'\.$"):
         datasets.load_llm_rubric("both")
-    with pytest.raises(ValueError, match=r"^`judge` must be one of gpt-5.4, .*, but got 'gpt-4'\.$"):
+    with pytest.raises(ValueError, match=r"^`judge` must be one of 'gpt-5.4', .*, but got 'gpt-4'\.$"):
         datasets.load_composo("gpt-4")
-    with pytest.raises(ValueError, match=r"^`prompts` must be one of base, criteria, but got 'combined'\.$"):
+    with pytest.raises(ValueError, match=r"^`prompts` must be one of 'base', 'criteria', but got 'combined'\.$"):
         datasets.load_composo("claude-haiku-4-5", ["base", "combined"])
-    with pytest.raises(ValueError, match=r"^`prompts` must be one of base, but got ''\.$"):
+    with pytest.raises(ValueError, match=r"^`prompts` must be one of 'base', but got ''\.$"):
         datasets.load_composo("gpt-5.4-nano", [])
     for judge, temperature in {"gpt-5.4-mini": 0.3, "gpt-5.4": 1.0}.items():
         message = (
@@ -208,11 +210,11 @@ def test_options_are_checked_before_any_file_is_read():
         )
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             datasets.load_composo(judge, temperature=temperature)
-    with pytest.raises(ValueError, match=r"^`judge` must be one of gpt-3.5-turbo-0301, .*, but got 'gpt-4'\.$"):
+    with pytest.raises(ValueError, match=r"^`judge` must be one of 'gpt-3.5-turbo-0301', .*, but got 'gpt-4'\.$"):
         datasets.load_llm_summeval("gpt-4")
-    with pytest.raises(ValueError, match=r"^`people` must be one of experts, crowd, but got 'all'\.$"):
+    with pytest.raises(ValueError, match=r"^`people` must be one of 'experts', 'crowd', but got 'all'\.$"):
         datasets.load_llm_summeval(people="all")
-    with pytest.raises(ValueError, match=r"^`reading` must be one of calib, shen, but got 'chiang-lee'\.$"):
+    with pytest.raises(ValueError, match=r"^`reading` must be one of 'calib', 'shen', but got 'chiang-lee'\.$"):
         datasets.load_llm_summeval(reading="chiang-lee")
 
 
@@ -241,7 +243,7 @@ def test_options_are_checked_before_any_file_is_read():
 )
 def test_replies_to_the_five_formats(reply, prompt, ours, theirs):
     for reading, wanted in {"calib": ours, "shen": theirs}.items():
-        score, status = datasets._read_summary(reply, prompt, reading)
+        score, status = llm_summeval.read_summary_reply(reply, prompt, reading)
         assert score == wanted if wanted else np.isnan(score)
         assert (status == "ok") == (wanted is not None)
 
@@ -265,8 +267,8 @@ def test_a_summary_has_its_references_only_where_the_file_has_them():
         "system": "M1",
         "reference": "brief",
     }
-    assert datasets._summary(record) == wanted
-    assert datasets._summary({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
+    assert records.summary_item(record) == wanted
+    assert records.summary_item({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +358,7 @@ def test_wax_codes_are_places_in_the_code_book():
 
 
 def test_wax_with_another_relation_is_refused(monkeypatch):
-    monkeypatch.setattr(datasets, "_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
+    monkeypatch.setattr(alt_test, "read_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
     with pytest.raises(DatasetError, match=r"^wax: must have 0 names of other relations, but the files have 1\.$"):
         datasets.load_wax()
 
@@ -452,7 +454,7 @@ def side_by_side(ratings: pd.DataFrame) -> pd.DataFrame:
 def test_cje_arena_base():
     items, ratings = datasets.load_cje_arena()
     assert raters(ratings) == {"judge": 4000, "oracle": 630}
-    assert dict(items["system"].value_counts()) == dict.fromkeys(datasets._POLICIES, 1000)
+    assert dict(items["system"].value_counts()) == dict.fromkeys(POLICIES, 1000)
     assert items.groupby("group", observed=True)["system"].nunique().eq(4).all()
     base = side_by_side(ratings).loc[items.loc[items["system"] == "base", "item"]]
     assert dict(base.count()) == {"judge": 1000, "oracle": 480}
@@ -481,16 +483,16 @@ def test_cje_arena_probes(policy, mean, t):
 @needs_data
 def test_cje_arena_probes_are_answers_of_their_policy():
     answers = datasets.load_cje_arena()[0].set_index("item")["output"]
-    for policy in datasets._POLICIES[1:]:
-        probe = datasets._jsonl("cje_arena", f"examples/arena_sample/probe_slice/{policy}_probe.jsonl")
+    for policy in POLICIES[1:]:
+        probe = files.read_jsonl("cje_arena", f"examples/arena_sample/probe_slice/{policy}_probe.jsonl")
         assert all(answers[f"{record['prompt_id']}__{policy}"] == record["response"] for record in probe)
 
 
 @needs_data
 def test_triviaqa_judges():
     items, ratings = datasets.load_triviaqa_judges()
-    assert raters(ratings) == dict.fromkeys(("human", *datasets._TRIVIA_JUDGES), 3200)
-    assert len(datasets._TRIVIA_JUDGES) == 9
+    assert raters(ratings) == dict.fromkeys(("human", *TRIVIA_JUDGES), 3200)
+    assert len(TRIVIA_JUDGES) == 9
     assert set(items["system"].value_counts()) == {400}
     assert set(items["group"].value_counts()) == {8}
     assert set(ratings.loc[ratings["method"] == "human", "rater"]) == {"human"}
@@ -640,8 +642,8 @@ def test_llm_summeval_crowd():
 
 def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
     lines = [{"id": "a", "resp": "B"}, {"id": "b", "resp": "C"}, {"id": "a", "resp": "D"}]
-    monkeypatch.setattr(datasets, "_jsonl", lambda name, path: lines)
-    rows = list(datasets._summary_replies("gpt-3.5-turbo-0301", "mcq", "calib"))
+    monkeypatch.setattr(llm_summeval, "read_jsonl", lambda name, path: lines)
+    rows = list(llm_summeval.summary_replies("gpt-3.5-turbo-0301", "mcq", "calib"))
     assert [(row["item"], row["score"]) for row in rows[:2]] == [("a__M8", 4), ("b__M8", 3)]
     assert len(rows) == 2 * 12 * 4
 
@@ -651,8 +653,8 @@ def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
 def test_hanna():
     items, ratings = datasets.load_hanna()
     assert (len(items), items["group"].nunique(), items["system"].nunique()) == (1056, 96, 11)
-    assert raters(ratings) == {"human_mean": 6336} | dict.fromkeys(datasets._HANNA_JUDGES, 25344)
-    assert set(ratings["criterion"]) == set(datasets._HANNA.values())
+    assert raters(ratings) == {"human_mean": 6336} | dict.fromkeys(HANNA_JUDGES, 25344)
+    assert set(ratings["criterion"]) == set(HANNA_CRITERIA.values())
     judges = ratings[ratings["method"] == "sample"]
     assert Counter(judges["prompt"]) == dict.fromkeys("1234", 31680)
     # means below the scale, which a run that was not read makes

@@ -9,7 +9,8 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
-from calib.judge.prompt import Prompt, Scale
+from calib.judge.prompt import Prompt
+from calib.judge.scale import Scale
 from calib.table import TableError
 
 FORM = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())

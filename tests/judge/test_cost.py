@@ -16,9 +16,10 @@ from pandas.testing import assert_frame_equal
 import calib
 from calib.judge import offline
 from calib.judge.calls import cost
-from calib.judge.calls.cost import DryRun, about, price
+from calib.judge.calls.cost import DryRun, input_tokens, list_price
 from calib.judge.calls.transport import JudgeError, LogprobsError, _quiet_litellm
-from calib.judge.prompt import Prompt, Scale
+from calib.judge.prompt import Prompt
+from calib.judge.scale import Scale
 
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 THINK = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="think", steps=())
@@ -75,28 +76,28 @@ def test_prices_are_those_of_litellms_list(monkeypatch):
     cost = litellm.cost_per_token("openai/gpt-4o-mini", prompt_tokens=1000, completion_tokens=1000)
     entry = litellm.model_cost["gpt-4o-mini"]
     assert cost == (entry["input_cost_per_token"] * 1000, entry["output_cost_per_token"] * 1000)
-    assert price("openai/gpt-4o-mini") == pytest.approx([dollars * 1000 for dollars in cost])
-    assert price("litellm/openai/gpt-4o-mini") == price("gpt-4o-mini") == price("openai/gpt-4o-mini")
+    assert list_price("openai/gpt-4o-mini") == pytest.approx([dollars * 1000 for dollars in cost])
+    assert list_price("litellm/openai/gpt-4o-mini") == list_price("gpt-4o-mini") == list_price("openai/gpt-4o-mini")
 
 
 def test_the_whole_list_is_found(monkeypatch):
-    listed = cost._prices()
-    monkeypatch.setattr(cost, "_prices", lambda: listed)  # it is read from the disk each time
+    listed = cost._price_list()
+    monkeypatch.setattr(cost, "_price_list", lambda: listed)  # it is read from the disk each time
     chats = {name: one for name, one in listed.items() if one.get("mode") == "chat" and "input_cost_per_token" in one}
     assert len(chats) > 1000
     for name, one in chats.items():
         dear = [one["input_cost_per_token"] * 1e6, one["output_cost_per_token"] * 1e6]
-        assert price(name) == pytest.approx(dear)
+        assert list_price(name) == pytest.approx(dear)
         provider = one["litellm_provider"]
         if f"{provider}/{name}" not in listed:
-            assert price(f"{provider}/{name}") == pytest.approx(dear)
-            assert price(f"litellm/{provider.split('_')[0]}/{name}") == pytest.approx(dear)
-            assert price(f"not_{provider}/{name}") is None
+            assert list_price(f"{provider}/{name}") == pytest.approx(dear)
+            assert list_price(f"litellm/{provider.split('_')[0]}/{name}") == pytest.approx(dear)
+            assert list_price(f"not_{provider}/{name}") is None
 
 
 @pytest.mark.parametrize("model", ["offline", "m", "openai/no-such", "hosted_vllm/gpt-4o", "elsewhere/gpt-4o", "/", ""])
 def test_a_model_that_is_not_on_the_list_has_no_price(model):
-    assert price(model) is None
+    assert list_price(model) is None
 
 
 # --- before the first call --------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def test_a_dry_run_reads_well():
     assert str(dry) == (
         "12,000 calls (3 draws in the store): about 1,500,000 tokens in, at most 96,000 tokens out, at most $12.3456"
     )
-    assert about(4000) == pytest.approx(1000, rel=0.01)
+    assert input_tokens({"messages": [{"content": "x" * 4000}]}) == pytest.approx(1000, rel=0.01)
 
 
 def test_offline_costs_nothing_to_ask_and_the_key_is_not_needed(monkeypatch):

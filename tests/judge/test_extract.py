@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 import calib
-from calib.judge.prompt import Scale
-from calib.judge.replies import extract as extraction
-from calib.judge.replies.extract import Row, read_label
+from calib.judge.replies import extract as extraction, grammar as grammar_module
+from calib.judge.replies.extract import RatingRow, read_label
 from calib.judge.replies.reply import Choice, decode
+from calib.judge.scale import Scale
 
 FIVE, TEN, YES_NO = Scale(), Scale.of(*range(11)), Scale.of(no=0, yes=1)
 HUNDRED, HALVES, SIGNED = Scale.of(*range(101)), Scale.of(1, 1.5, 2), Scale.of(-1, 0, 1)
@@ -24,7 +24,7 @@ AGREE = Scale.of(**{"strongly disagree": 1, "disagree": 2, "neutral": 3, "agree"
 VERDICT = Scale(("[[A]]", "[[C]]", "[[B]]"), (0.0, 1.0, 2.0))
 BASE = {"3": 0.1, "4": 0.7, "5": 0.2}  # expectation 4.1
 TRUE = {3.0: 0.1, 4.0: 0.7, 5.0: 0.2}
-NOTHING = Row(math.nan, 1.0, "unread")
+NOTHING = RatingRow(math.nan, 1.0, "unread")
 FLOAT32 = 1e-6  # what rounding log-probabilities to float32 may move
 
 
@@ -63,7 +63,7 @@ def in_json(*score: Token, close: Iterable[Token] = ("}",), reason: Iterable[str
     return stream('{"', "reason", '":', ' "', *reason, '.",', ' "', "score", '":', *score, *close)
 
 
-def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[Row]:
+def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[RatingRow]:
     return extraction.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
 
 
@@ -71,11 +71,13 @@ def has_logprobs(reply: dict) -> bool:
     return extraction.has_logprobs(decode(reply).choices[0])
 
 
-def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[Row]:
+def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[RatingRow]:
     return extract(reply, scale, answer, logprobs=True)
 
 
-def continued(reply: dict, goes_on: Callable[[str], dict], scale: Scale = TEN, answer: str = "label") -> list[Row]:
+def continued(
+    reply: dict, goes_on: Callable[[str], dict], scale: Scale = TEN, answer: str = "label"
+) -> list[RatingRow]:
     """The rows when every beginning that is left open is continued, as often as it takes."""
     choice, more = decode(reply).choices[0], dict[str, Choice]()
     while True:
@@ -86,7 +88,7 @@ def continued(reply: dict, goes_on: Callable[[str], dict], scale: Scale = TEN, a
         more |= {one.prefix: decode(goes_on(one.begun)).choices[0] for one in new}
 
 
-def shares(rows: list[Row]) -> dict[float, float]:
+def shares(rows: list[RatingRow]) -> dict[float, float]:
     return {row.score: row.weight for row in rows if row.status == "ok"}
 
 
@@ -94,18 +96,18 @@ def about(truth: dict[float, float]) -> object:
     return pytest.approx(truth, abs=FLOAT32)
 
 
-def mass(rows: list[Row], status: str) -> float:
+def mass(rows: list[RatingRow], status: str) -> float:
     return sum(row.weight for row in rows if row.status == status)
 
 
-def summary(rows: list[Row], scale: Scale = TEN) -> pd.Series:
+def summary(rows: list[RatingRow], scale: Scale = TEN) -> pd.Series:
     """What `calib.summarize` makes of the rows of one reply."""
     frame = pd.DataFrame([row._asdict() for row in rows])
     key = {"item": "i", "criterion": "c", "rater": "j", "method": "logprob", "scale": str(scale)}
     return calib.summarize(frame.assign(**key)).iloc[0]
 
 
-def expectation(rows: list[Row], scale: Scale = TEN) -> float:
+def expectation(rows: list[RatingRow], scale: Scale = TEN) -> float:
     return float(summary(rows, scale)["score"])
 
 
@@ -209,7 +211,7 @@ def test_the_text_of_the_streams_alone_gives_the_label_or_a_status(name):
 def test_h_a_rival_that_may_begin_two_labels_is_ambiguous_and_bounded():
     rows = rows_of(STREAMS["H rival 1 means 10"].reply, TEN, "json")
     assert [row for row in rows if row.status == "ambiguous"] == [
-        Row(math.nan, pytest.approx(0.35), "ambiguous", 1, 10)
+        RatingRow(math.nan, pytest.approx(0.35), "ambiguous", 1, 10)
     ]
     assert shares(rows) == about({9.0: 0.55, 8.0: 0.1})
     scores = summary(rows)
@@ -249,7 +251,7 @@ def test_s_no_token_probabilities_is_a_status_not_the_digit(logprobs):
     reply["choices"][0]["logprobs"] = logprobs
     assert not has_logprobs(reply)
     assert [row.status for row in rows_of(reply)] == ["no_logprobs"]
-    assert extract(reply, TEN, "label", logprobs=False) == [Row(4.0, 1.0, "ok")]
+    assert extract(reply, TEN, "label", logprobs=False) == [RatingRow(4.0, 1.0, "ok")]
 
 
 @pytest.mark.parametrize("logprobs", [True, False])
@@ -370,7 +372,7 @@ def test_the_bound_on_unseen_labels_is_that_of_their_own_list():
 def test_whatever_a_server_writes_for_impossible_has_no_mass(impossible):
     reply = stream(("4", {"4": 1.0, "5": 1.0}))
     reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"][1]["logprob"] = impossible
-    assert rows_of(reply) == [Row(4.0, 1.0, "ok")]
+    assert rows_of(reply) == [RatingRow(4.0, 1.0, "ok")]
 
 
 @pytest.mark.parametrize("scale", [FIVE, TEN, HUNDRED])
@@ -394,7 +396,7 @@ def test_the_tokenizers_marks_for_a_space_are_spaces(space, in_message):
     top = {space + k: p for k, p in BASE.items()}
     reply = stream((space + "4", top), content=space + "4" if in_message else " 4")
     assert shares(rows_of(reply)) == about(TRUE)
-    assert extract(reply, TEN, "label", logprobs=False) == [Row(4.0, 1.0, "ok")]
+    assert extract(reply, TEN, "label", logprobs=False) == [RatingRow(4.0, 1.0, "ok")]
 
 
 def test_tokens_that_do_not_spell_the_message_are_not_read():
@@ -403,7 +405,7 @@ def test_tokens_that_do_not_spell_the_message_are_not_read():
 
 def test_labels_below_a_short_list_are_one_unseen_row():
     rows = rows_of(stream(("4", {"4": 0.7, "3": 0.2})), FIVE)
-    assert [row for row in rows if row.status == "unseen"] == [Row(math.nan, pytest.approx(0.1), "unseen", 1, 5)]
+    assert [row for row in rows if row.status == "unseen"] == [RatingRow(math.nan, pytest.approx(0.1), "unseen", 1, 5)]
     few = rows_of(stream(("4", {"4": 0.7, "3": 0.2, "x": 0.01})), FIVE)
     assert mass(few, "unseen") == pytest.approx(3 * 0.01)
 
@@ -425,7 +427,7 @@ def test_a_positive_logprob_is_certainty():
     reply = stream(("4", {"4": 1.0}))
     for place in reply["choices"][0]["logprobs"]["content"]:
         place["logprob"] = place["top_logprobs"][0]["logprob"] = 1e-7
-    assert rows_of(reply) == [Row(4.0, 1.0, "ok")]
+    assert rows_of(reply) == [RatingRow(4.0, 1.0, "ok")]
 
 
 # --- where the answer is ----------------------------------------------------------------------------------------
@@ -472,7 +474,7 @@ def test_the_distribution_is_read_at_the_answer(name):
     tokens, content, answer = PLACES[name]
     reply = stream(*tokens) if content is None else stream(*tokens, content=content)
     assert shares(rows_of(reply, TEN, answer)) == about(TRUE)
-    assert extract(reply, TEN, answer, logprobs=False) == [Row(4.0, 1.0, "ok")]
+    assert extract(reply, TEN, answer, logprobs=False) == [RatingRow(4.0, 1.0, "ok")]
 
 
 def test_tokens_split_characters_as_they_like():
@@ -504,7 +506,7 @@ def test_a_missing_list_at_the_answer_is_no_token_probabilities():
     assert [row.status for row in rows_of(reply, TEN, "line")] == ["no_logprobs"]
     reply = stream("Score", ":", " ", SLOT)
     reply["choices"][0]["logprobs"]["content"][3]["top_logprobs"] = []
-    assert rows_of(reply, TEN, "line") == [Row(math.nan, 1.0, "ambiguous", 0, 10)]
+    assert rows_of(reply, TEN, "line") == [RatingRow(math.nan, 1.0, "ambiguous", 0, 10)]
 
 
 def test_a_token_that_begins_before_the_answer_counts_given_what_it_says_there():
@@ -513,7 +515,7 @@ def test_a_token_that_begins_before_the_answer_counts_given_what_it_says_there()
     rows = rows_of(stream("Score", (": 4", lists)), TEN, "line")
     assert shares(rows) == about({4.0: 0.8, 3.0: 0.1 / 0.75})
     assert [row for row in rows if row.status != "ok"] == [
-        Row(math.nan, pytest.approx(0.05 / 0.75), "ambiguous", 0, 10)
+        RatingRow(math.nan, pytest.approx(0.05 / 0.75), "ambiguous", 0, 10)
     ]
     more = continued(stream("Score", (": 4", lists)), lambda _: stream((" 5", {" 5": 1.0})), TEN, "line")
     assert shares(more) == about({4.0: 0.8, 3.0: 0.1 / 0.75, 5.0: 0.05 / 0.75})
@@ -541,7 +543,7 @@ def test_a_mere_possibility_of_labels_is_not_read():
 def test_a_label_that_is_cut_off_may_be_another():
     reply = stream(("1", {"1": 0.6, "2": 0.4}), finish="length")
     assert extract(reply, TEN, "label", logprobs=False)[0].status == "truncated"
-    assert extract(reply, FIVE, "label", logprobs=False) == [Row(1.0, 1.0, "ok")]
+    assert extract(reply, FIVE, "label", logprobs=False) == [RatingRow(1.0, 1.0, "ok")]
     assert mass(rows_of(reply), "ambiguous") == pytest.approx(0.6)
 
 
@@ -612,9 +614,11 @@ def test_a_token_that_is_listed_because_it_was_drawn_bounds_nothing():
 
 def test_what_is_not_shown_after_a_label_may_have_ended_it():
     rows = rows_of(stream(("1", {"1": 0.6, "2": 0.4}), ("\n", {"\n": 0.7, "0": 0.1})))
-    assert [row for row in rows if row.status == "unseen"] == [Row(math.nan, pytest.approx(0.12), "unseen", 1, 1)]
+    assert [row for row in rows if row.status == "unseen"] == [RatingRow(math.nan, pytest.approx(0.12), "unseen", 1, 1)]
     rows = rows_of(stream(("1", {"1": 0.6, "2": 0.4}), ("\n", {"\n": 0.7, " ": 0.1})))
-    assert [row for row in rows if row.status == "unseen"] == [Row(math.nan, pytest.approx(0.12), "unseen", 1, 10)]
+    assert [row for row in rows if row.status == "unseen"] == [
+        RatingRow(math.nan, pytest.approx(0.12), "unseen", 1, 10)
+    ]
 
 
 # --- continuations ----------------------------------------------------------------------------------------------
@@ -641,7 +645,9 @@ def test_an_answer_off_the_scale_leaves_what_else_is_continued_on_it():
 def test_a_continuation_that_says_nothing_leaves_it_open(useless):
     rows = continued(RIVAL, lambda _: useless)
     assert shares(rows) == about({9.0: 0.6})
-    assert [row for row in rows if row.status == "ambiguous"] == [Row(math.nan, pytest.approx(0.4), "ambiguous", 1, 10)]
+    assert [row for row in rows if row.status == "ambiguous"] == [
+        RatingRow(math.nan, pytest.approx(0.4), "ambiguous", 1, 10)
+    ]
 
 
 def test_blanks_without_end_are_not_continued_without_end():
@@ -663,14 +669,16 @@ def test_blanks_without_end_are_not_continued_without_end():
 def test_the_noise_floor_is_off_and_counts_what_it_hides():
     choice = decode(stream(("4", {"4": 0.9, "1": 0.04, "5": 0.03, "2": 0.02, "x": 0.01}))).choices[0]
 
-    def read(**options: float) -> list[Row]:
+    def read(**options: float) -> list[RatingRow]:
         return extraction.extract(choice, FIVE, "label", logprobs=True, **options).rows
 
     assert shares(read()) == about({4.0: 0.9, 1.0: 0.04, 5.0: 0.03, 2.0: 0.02})
     assert read() == read(floor=0.0) == read(floor=0.02 - 1e-5)
     rows = read(floor=0.035)
     assert shares(rows) == about({4.0: 0.9, 1.0: 0.04})
-    assert [row for row in rows if row.status == "ambiguous"] == [Row(math.nan, pytest.approx(0.05), "ambiguous", 2, 5)]
+    assert [row for row in rows if row.status == "ambiguous"] == [
+        RatingRow(math.nan, pytest.approx(0.05), "ambiguous", 2, 5)
+    ]
     assert mass(rows, "off_scale") == pytest.approx(0.01)
     scores = summary(rows, FIVE)
     assert scores["low"] <= expectation(read(), FIVE) <= scores["high"]
@@ -860,11 +868,11 @@ def test_huge_candidates_are_read_in_time(piece):
 
 
 def test_what_is_remembered_is_bounded():
-    grammar = extraction._grammar(FIVE, "label")
-    for k in range(extraction._MEMORY + 100):
+    grammar = grammar_module.grammar_of(FIVE, "label")
+    for k in range(grammar_module._MEANINGS_KEPT + 100):
         grammar.meaning(f"token {k}")
     grammar.meaning("x" * 1000)
-    assert len(grammar.meanings) <= extraction._MEMORY + 1
+    assert len(grammar.meanings) <= grammar_module._MEANINGS_KEPT + 1
     assert max(map(len, grammar.meanings)) < 100
 
 
@@ -874,7 +882,7 @@ MODELS = Scale(("m", "M"), (1.0, 2.0))
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 
 
-def alpaca(judged: str) -> list[tuple[float, list[Row], str]]:
+def alpaca(judged: str) -> list[tuple[float, list[RatingRow], str]]:
     """Stored preference, rows and text of each judgement of AlpacaEval 2 that carries token probabilities."""
     path = Path(os.environ["CALIB_DATA"], "alpaca_eval/results", judged, "weighted_alpaca_eval_gpt4_turbo")
     found = [
@@ -920,8 +928,8 @@ LISTS = st.dictionaries(TOKENS, st.floats(1e-6, 1), min_size=1, max_size=12).fla
 )
 
 
-def same(first: list[Row], second: list[Row]) -> bool:
-    def plain(rows: list[Row]) -> dict:
+def same(first: list[RatingRow], second: list[RatingRow]) -> bool:
+    def plain(rows: list[RatingRow]) -> dict:
         return {(row.status, str(row.score), str(row.low), str(row.high)): row.weight for row in rows}
 
     return plain(first) == pytest.approx(plain(second), abs=1e-12)

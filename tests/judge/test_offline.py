@@ -13,9 +13,10 @@ from scipy.stats import chisquare
 
 import calib
 from calib.judge.offline import complete
-from calib.judge.prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge.prompt import CRITERIA, REASONING, Prompt, geval_prompt, parse_steps
 from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import decode, to_json
+from calib.judge.scale import Scale
 
 ITEMS, _ = calib.load_planted()
 FEW = ITEMS.iloc[[0, 5, 9]]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calib.judge import prompt
-from calib.judge.prompt import CRITERIA, REASONING, Prompt, Scale, geval_prompt, parse_steps
+from calib.judge.prompt import CRITERIA, REASONING, Prompt, geval_prompt, parse_steps
+from calib.judge.scale import Scale
 
 TEMPLATE = "Steps: {{steps}}\n{{source}}\n{{output}}\nLabels: 1, 2"
 BARE = Prompt("quality", TEMPLATE, steps=("Read.", "Rate."))
@@ -227,11 +228,11 @@ def test_a_text_of_a_megabyte():
     [
         (
             lambda: replace(BARE, reasoning="maybe"),
-            "`reasoning` must be one of form, think, json, but got 'maybe'.",
+            "`reasoning` must be one of 'form', 'think', 'json', but got 'maybe'.",
         ),
         (
             lambda: geval_prompt("fluency", reasoning="JSON"),
-            "`reasoning` must be one of form, think, json, but got 'JSON'.",
+            "`reasoning` must be one of 'form', 'think', 'json', but got 'JSON'.",
         ),
         (
             lambda: replace(BARE, template="Rate {{steps}}."),

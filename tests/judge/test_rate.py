@@ -19,9 +19,10 @@ from calib.judge import offline
 from calib.judge.calls import pace, run
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, LogprobsError
-from calib.judge.prompt import Prompt, Scale, geval_prompt
-from calib.judge.replies.extract import Reading, Row
+from calib.judge.prompt import Prompt, geval_prompt
+from calib.judge.replies.extract import RatingRow, Reading
 from calib.judge.replies.reply import decode
+from calib.judge.scale import Scale
 from calib.table import TableError
 
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -192,7 +193,7 @@ def test_two_runs_on_one_store_at_once(store):
 
 def test_another_reading_costs_nothing(store, monkeypatch):
     before = rated(Server(), store=store)
-    monkeypatch.setattr(run, "extract", lambda *_, **__: Reading([Row(2.0, 1.0, "ok")], []))
+    monkeypatch.setattr(run, "extract", lambda *_, **__: Reading([RatingRow(2.0, 1.0, "ok")], []))
     server = Server()
     after = rated(server, store=store)
     assert server.calls == 0
@@ -610,11 +611,11 @@ def test_a_table_error_is_a_value_error():
     ("options", "message"),
     [
         ({"model": ""}, "`model` must be a model string, but got ''."),
-        ({"method": "guess"}, "`method` must be one of auto, logprob, sample, but got 'guess'."),
+        ({"method": "guess"}, "`method` must be one of 'auto', 'logprob', 'sample', but got 'guess'."),
         ({"temperature": -1}, "`temperature` must not be negative, but got -1."),
-        ({"draws": 0}, "`draws` must be a whole number of at least 1, but got 0."),
-        ({"top_logprobs": 0}, "`top_logprobs` must be a whole number of at least 1, but got 0."),
-        ({"concurrency": 0}, "`concurrency` must be a whole number of at least 1, but got 0."),
+        ({"draws": 0}, "`draws` must be a whole number of 1 or more, but got 0."),
+        ({"top_logprobs": 0}, "`top_logprobs` must be a whole number of 1 or more, but got 0."),
+        ({"concurrency": 0}, "`concurrency` must be a whole number of 1 or more, but got 0."),
         ({"timeout": 0}, "`timeout` must be more than 0, but got 0."),
         ({"deadline": -1.0}, "`deadline` must be more than 0, but got -1.0."),
         ({"requests_per_minute": 0}, "`requests_per_minute` must be more than 0, but got 0."),

@@ -16,9 +16,10 @@ from scipy.stats import chi2
 from tiny_model import serve
 
 import calib
-from calib.judge.prompt import Prompt, Scale
+from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import decode
+from calib.judge.scale import Scale
 from calib.table import parse_scale
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from mock_server import Options, Replies
 from test_extract import AGREE, BASE, FIVE, HUNDRED, STREAMS, TEN, VERDICT, YES_NO, in_json, said, stream
 
 from calib.judge.replies.extract import extract
-from calib.judge.replies.reply import Choice, Reply, answer_start, decode, offset, to_json, unmarked
+from calib.judge.replies.reply import Choice, Reply, answer_start, decode, message_offset, to_json, unmarked
 
 
 def choice_of(body: bytes | dict) -> Choice:
@@ -402,7 +402,7 @@ def test_messages_of_ten_megabytes_are_decoded_in_few_steps(unit, count_calls):
     ],
 )
 def test_where_the_message_begins(tokens, message, start):
-    assert offset([token.encode() for token in tokens], message.encode()) == start
+    assert message_offset([token.encode() for token in tokens], message.encode()) == start
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,11 @@ from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge.calls import pace, run
+from calib.judge.calls import pace, round as round_module
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, RejectedError, Transport, UnavailableError
-from calib.judge.prompt import Prompt, Scale
+from calib.judge.prompt import Prompt
+from calib.judge.scale import Scale
 
 FORM, THINK, JSON = (
     Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning=reasoning, steps=())
@@ -384,7 +385,7 @@ def test_the_compact_form_is_small(tmp_path):
 
 
 def test_what_is_no_way_to_keep_is_refused():
-    with pytest.raises(ValueError, match=r"^`keep` must be one of compact, full, but got 'all'\.$"):
+    with pytest.raises(ValueError, match=r"^`keep` must be one of 'compact', 'full', but got 'all'\.$"):
         rated(lambda request: said(), keep="all")
 
 
@@ -789,7 +790,7 @@ def test_the_bar_shows_how_far_it_is_what_it_costs_and_how_replies_read(capsys, 
         usage = {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
         return said("no idea" if number_of(request) % 4 == 0 else "4") | usage
 
-    monkeypatch.setattr(run, "_SHOW_EVERY", 0.005)
+    monkeypatch.setattr(round_module, "_SHOW_EVERY", 0.005)
     rated(complete, n=40, progress=True, price=(10.0, 100.0), concurrency=2)
     out, err = capsys.readouterr()
     assert not out

@@ -29,9 +29,9 @@ from calib.judge.calls.transport import (
     RejectedError,
     UnavailableError,
     _quiet_litellm,
-    _retry_after,
+    _seconds_to_wait,
     connect,
-    public,
+    public_url,
     redact,
     wrap,
 )
@@ -595,13 +595,13 @@ def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
     ],
 )
 def test_how_long_the_server_asks_to_wait(headers, seconds):
-    assert _retry_after(headers) == seconds
+    assert _seconds_to_wait(headers) == seconds
 
 
 @pytest.mark.parametrize("zone", ["GMT", "+0000"])
 def test_how_long_it_is_to_a_date(zone):
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=90)).replace("+0000", zone)
-    assert 87 < _retry_after({"retry-after": date}) <= 90
+    assert 87 < _seconds_to_wait({"retry-after": date}) <= 90
 
 
 @pytest.mark.parametrize(
@@ -643,4 +643,4 @@ def test_the_longer_of_two_secrets_goes_first(monkeypatch):
     ],
 )
 def test_an_endpoint_as_it_is_shown(url, shown):
-    assert public(url) == shown
+    assert public_url(url) == shown

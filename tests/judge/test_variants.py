@@ -15,7 +15,7 @@ import calib
 from calib import JudgeError, Prompt, Scale, geval_prompt
 from calib.judge.calls.rate import write_variants
 from calib.judge.prompt import CRITERIA, REASONING
-from calib.judge.variants import FACETS, MOST, Choice, changes_of, design, parse_rewording
+from calib.judge.variants import FACETS, MOST_VARIANTS, Way, changes_of, parse_rewording, way_of
 
 ITEMS, _ = calib.load_planted()
 ITEM = {"item": "a", "source": "The source.", "output": "The output."}
@@ -48,11 +48,11 @@ def user_text(prompt: Prompt, item: dict = ITEM) -> str:
 
 # --- which variants ---------------------------------------------------------------------------------------------
 
-LEVELS = np.array([design(k) for k in range(MOST)])
+LEVELS = np.array([way_of(k) for k in range(MOST_VARIANTS)])
 
 
 def test_all_choices_come_once():
-    assert len({tuple(levels) for levels in LEVELS}) == MOST == 256
+    assert len({tuple(levels) for levels in LEVELS}) == MOST_VARIANTS == 256
 
 
 @pytest.mark.parametrize("n", range(1, 70))
@@ -66,13 +66,13 @@ def test_among_the_first_n_each_choice_of_a_facet_is_as_frequent(n):
 def test_the_first_powers_of_four_are_orthogonal_arrays(strength):
     n = 4**strength
     for facets in itertools.combinations(range(4), strength):
-        for start in range(0, MOST, n):
+        for start in range(0, MOST_VARIANTS, n):
             assert len({tuple(levels) for levels in LEVELS[start : start + n, facets]}) == n
 
 
 def test_each_facet_has_as_many_choices_as_the_design():
     assert {len(ways) for ways in FACETS.values()} == {4}
-    assert tuple(FACETS) == Choice._fields
+    assert tuple(FACETS) == Way._fields
 
 
 # --- what stays -------------------------------------------------------------------------------------------------
@@ -105,18 +105,18 @@ def test_other_prompts_have_the_ids_they_always_had():
 
 @pytest.mark.parametrize("prompt", [*BUILT_IN, GROUNDED, LETTER], ids=lambda prompt: prompt.id)
 def test_the_first_is_the_prompt_itself_and_all_differ(prompt):
-    made = prompt.variants(MOST)
+    made = prompt.variants(MOST_VARIANTS)
     assert made[0] == prompt
     assert made[0].changes == ()
-    assert len({one.id for one in made}) == MOST
-    assert len({one.template for one in made}) == MOST
-    assert len({one.changes for one in made}) == MOST
+    assert len({one.id for one in made}) == MOST_VARIANTS
+    assert len({one.template for one in made}) == MOST_VARIANTS
+    assert len({one.changes for one in made}) == MOST_VARIANTS
 
 
 @pytest.mark.parametrize("prompt", [*BUILT_IN, GROUNDED, LETTER], ids=lambda prompt: prompt.id)
 def test_a_variant_shows_the_same_and_asks_for_the_same(prompt):
     ask = prompt.template.splitlines()[-2]
-    for one in prompt.variants(MOST):
+    for one in prompt.variants(MOST_VARIANTS):
         assert sorted(re.findall(r"\{\{(.*?)\}\}", one.template)) == sorted([*prompt.inputs, "steps"])
         kept = ("criterion", "scale", "steps", "reasoning", "answer", "inputs")
         assert [getattr(one, name) for name in kept] == [getattr(prompt, name) for name in kept]
@@ -126,8 +126,8 @@ def test_a_variant_shows_the_same_and_asks_for_the_same(prompt):
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_labels_stand_in_their_order_or_the_other_way_round_and_say_so(scale):
-    made = geval_prompt("fluency", scale=scale).variants(MOST)
-    assert len({one.id for one in made}) == MOST
+    made = geval_prompt("fluency", scale=scale).variants(MOST_VARIANTS)
+    assert len({one.id for one in made}) == MOST_VARIANTS
     for one in made:
         order, listed = re.search(r"^Labels, from (\w+) to \w+: (.*)$", one.template, re.MULTILINE).groups()
         assert order == ("best" if ("scale", "best first") in one.changes else "worst")
@@ -159,7 +159,7 @@ def test_a_level_in_words_says_no_more_than_its_place(scale, lines):
 
 @pytest.mark.parametrize("order", FACETS["order"])
 def test_the_order_is_what_the_record_says(order):
-    chosen = [p for p in geval_prompt("fluency").variants(MOST) if dict(p.changes).get("order", "c") == order]
+    chosen = [p for p in geval_prompt("fluency").variants(MOST_VARIANTS) if dict(p.changes).get("order", "c") == order]
     assert len(chosen) == (64 if order != FACETS["order"][0] else 0)
     marks = {"criterion": "Criterion: fluency", "steps": "{{steps}}", "material": "{{source}}"}
     for one in chosen:
@@ -169,8 +169,8 @@ def test_the_order_is_what_the_record_says(order):
 
 
 def test_a_task_of_ones_own_is_kept_word_for_word():
-    assert all("Judge a letter to a bank." in one.template for one in LETTER.variants(MOST))
-    assert {one.template.count("letter to a bank") for one in LETTER.variants(MOST)} == {1}
+    assert all("Judge a letter to a bank." in one.template for one in LETTER.variants(MOST_VARIANTS))
+    assert {one.template.count("letter to a bank") for one in LETTER.variants(MOST_VARIANTS)} == {1}
 
 
 def test_variants_are_the_same_each_time_and_the_first_n_of_more():
@@ -182,7 +182,7 @@ def test_variants_are_the_same_each_time_and_the_first_n_of_more():
 def test_the_record_is_shown_and_is_not_in_the_id():
     one = geval_prompt("fluency").variants(2)[1]
     assert "; instruction: to an assessor; order: criterion, material, steps; scale: ends in words;" in repr(one)
-    assert one.changes == changes_of(design(1))
+    assert one.changes == changes_of(way_of(1))
     by_hand = Prompt(one.criterion, one.template, one.scale, one.reasoning, one.steps)
     assert by_hand.id == one.id
     assert by_hand == one
@@ -206,7 +206,7 @@ HOSTILE = st.one_of(
 )
 
 
-@given(HOSTILE, HOSTILE, st.integers(0, MOST - 1))
+@given(HOSTILE, HOSTILE, st.integers(0, MOST_VARIANTS - 1))
 def test_item_text_stands_between_marks_that_it_cannot_hold(source, output, k):
     prompt = geval_prompt("fluency").variants(k + 1)[k]
     text = user_text(prompt, ITEM | {"source": source, "output": output})
@@ -376,7 +376,7 @@ def test_rewordings_can_be_laid_out_in_other_ways():
     _, other = write_variants(STEPPED, M, 2, complete=Server([said()]))
     *_, last = other.variants(4)
     assert last.changes[0] == ("wording", "by m, reply 1")
-    assert last.changes[1:] == changes_of(design(3))
+    assert last.changes[1:] == changes_of(way_of(3))
     assert "It sounds kind." in last.template
 
 
@@ -478,7 +478,7 @@ def test_what_was_paid_for_is_kept_where_a_run_breaks_off(monkeypatch, tmp_path)
 
 @pytest.mark.parametrize("n", [0, 1.5, "2", True])
 def test_n_is_a_number_of_prompts(n):
-    with pytest.raises(ValueError, match=f"^`n` must be a whole number of at least 1, but got {n!r}\\.$"):
+    with pytest.raises(ValueError, match=f"^`n` must be a whole number of 1 or more, but got {n!r}\\.$"):
         write_variants(STEPPED, M, n)
 
 
@@ -490,7 +490,7 @@ def test_a_criterion_that_shows_a_text_cannot_be_reworded_but_varied():
     prompt = Prompt.from_criteria("match", "It says the same as {{reference}}.", inputs=("answer",), steps=())
     with pytest.raises(ValueError, match="`prompt` must not show a text of the items inside its task or criterion"):
         write_variants(prompt, M, 2)
-    assert all(sorted(one.inputs) == ["answer", "reference"] for one in prompt.variants(MOST))
+    assert all(sorted(one.inputs) == ["answer", "reference"] for one in prompt.variants(MOST_VARIANTS))
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)

@@ -721,7 +721,10 @@ def one_line(err, words):
         ("data nothing", "NAME must be one of ballots, cje_arena, composo, forest_badmodel, hanna, lesion,"),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "`criterion` must be one of 'coherence'"),
-        ("rate {items} --criterion fluency --model offline --method magic --out r.csv", "`method` must be one of auto"),
+        (
+            "rate {items} --criterion fluency --model offline --method magic --out r.csv",
+            "`method` must be one of 'auto'",
+        ),
         (
             "rate {items} --criterion fluency --model offline --draws 0 --out r.csv",
             "`draws` must be",

@@ -214,7 +214,7 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     [
         ("sampled", ("--target", 2), "`target` must be between 0 and 1"),
         ("sampled", ("--calls", 0), "`calls` must be"),
-        ("sampled", ("--method", "magic"), "`method` must be one of 'auto', 'moments', 'reml'"),
+        ("sampled", ("--estimator", "magic"), "`estimator` must be one of 'auto', 'moments', 'reml'"),
         ("sampled", ("--groups", "topic"), "`groups`"),
         ("sampled", ("--by", "topic"), "`by` must be a column of the scores"),
         ("sampled", ("--judges",), "two judges"),
@@ -295,7 +295,7 @@ def test_plan_by_system_is_of_scores(run, files):
         ("sampled", (*PRICES, "--half-width", 0.1, "--max-items", 3), "`max_items` must be"),
         ("sampled", (*PRICES, "--half-width", 1e-9, "--max-items", 99), "`half_width`"),
         ("pooled", (*PRICES, "--budget", 9, "--price-prompt", 3), "prompt"),
-        ("pooled", (*PRICES, "--budget", 9, "--max-items", 300), "--max-items"),
+        ("pooled", (*PRICES, "--budget", 9, "--max-items", 3), "`max_items`"),
         ("pooled", ("--max-items", 300), "--max-items"),
         ("pooled", ("--budget", 9), "prices"),
         ("sampled", ("--budget", 9), "prices"),

@@ -24,7 +24,7 @@ from calib.analysis.agreement.levels import (
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 from calib.core.result import Interval, Result, bracket, short
 
 METHODS = {
@@ -574,8 +574,8 @@ def _one_way(deleted: Floats, copies: Floats | None = None) -> tuple[float, int]
     if k < 2:
         return float("nan"), k
     values = np.where(used, deleted, 0.0)
-    mean = weights @ values / k
-    return float((k - 1) / k * (weights @ np.square(values - mean))), k
+    mean = matrix_product(weights, values) / k
+    return float((k - 1) / k * matrix_product(weights, np.square(values - mean))), k
 
 
 # --- the test of no correlation ---------------------------------------------------------------------------------

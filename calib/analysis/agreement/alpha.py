@@ -13,7 +13,7 @@ from scipy import sparse, stats
 from calib.analysis.agreement.levels import multiplicities
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import recoded
+from calib.core.numeric import matrix_product, recoded
 from calib.core.result import Interval, Result, bracket, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
@@ -186,7 +186,7 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     def alpha_of(totals: Floats) -> Floats:
         of_value = totals[:, 1:]
         n = of_value.sum(axis=1)
-        return _one_less(n, totals[:, 0], ((of_value @ distance) * of_value).sum(axis=1), n**2)
+        return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
     return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_of
 

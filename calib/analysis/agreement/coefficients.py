@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from calib.core.check import Codes, Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 # the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
 # pairs not tied in x, in y, in either
@@ -80,10 +80,10 @@ def _weighted(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     n = w.sum(axis=0)
     if method in SHARES:
         hit = (np.abs(x - y) <= SHARES[method]).astype(float)
-        return ratio(hit @ w, n)
+        return ratio(matrix_product(hit, w), n)
     if method not in PAIR_SUMS:
         deviations = midranks if method == "spearman" else _deviations
-        shift = ratio((x - y) @ w, n) if method == "kappa" else None
+        shift = ratio(matrix_product(x - y, w), n) if method == "kappa" else None
         return product_moment(deviations(x, w), deviations(y, w), w, shift=shift)
     first, second = levels_of(x), levels_of(y)
     sums = _pair_sums(first, second, w, PAIR_SUMS[method])
@@ -265,7 +265,7 @@ def _signs(values: Any, dtype: Any) -> Any:
 
 
 def _quadratic(w: Any, pairs: Any) -> Floats:
-    return np.asarray(np.einsum("ib,ib->b", w, pairs @ w))
+    return np.asarray(np.einsum("ib,ib->b", w, matrix_product(pairs, w)))
 
 
 # --- many samples at once ---------------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ def _column_moments(x: Floats, y: Floats, weights: Floats, method: str) -> Float
 def _column_midranks(values: Floats, w: Floats) -> Floats:
     """Half the sums of signs; 0 where there is no pair."""
     signs = np.nan_to_num(np.sign(values.T[:, :, None] - values.T[:, None, :])).astype(w.dtype)
-    return np.asarray(signs @ w / 2)
+    return np.asarray(matrix_product(signs.reshape(-1, len(w)), w)).reshape(*signs.shape[:2], -1) / 2
 
 
 def _column_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
@@ -460,9 +460,11 @@ def _column_pairs(x: Floats, y: Floats, weights: Floats, method: str) -> Floats:
     # 64 rows or more at a time, so that products are products of matrices, and no more than the cache holds
     for part in _chunks(w, len(first), most=max(_CACHE, 64 * len(first))):
         both = part[:, first] * part[:, second]
-        sums = {name: 2.0 * (both @ signs) for name, signs in pairs.items()}
+        sums = {name: 2.0 * matrix_product(both, signs) for name, signs in pairs.items()}
         distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if method == "kendall_c" else None
-        parts.append(from_pairs(method, sums, part.astype(float) @ np.isfinite(x), distinct))
+        parts.append(
+            from_pairs(method, sums, matrix_product(part.astype(float), np.isfinite(x).astype(float)), distinct)
+        )
     return np.concatenate(parts)
 
 
@@ -502,7 +504,7 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
         form = PRODUCTS[name](sx, sy)
         neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
         linear = 2 * (one - neither).sum(axis=1)
-        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, z @ (neither - one - one.T + both) + linear)
+        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
     return from_pairs(method, sums, float(n), None)
 
 

@@ -19,7 +19,7 @@ from calib.analysis.agreement.coefficients import (
     weighted_correlation,
 )
 from calib.core.check import Codes, Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 
 def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
@@ -98,7 +98,7 @@ def _without_each_rank(x: Floats, y: Floats) -> Floats:
 
     def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
         moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
-        return np.asarray(u @ v - u * v - moved / 2 + signs / 4)
+        return np.asarray(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
 
     cross = left(first, a, b, second, rows["balance"])
     square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
@@ -119,11 +119,12 @@ def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
     gone_a, gone_b = (np.bincount(units, u, k) for u in (a, b))
     with np.errstate(invalid="ignore", divide="ignore"):
         cross, square_a, square_b = (
-            u @ v - np.bincount(units, u * v, k) - p * q / n
+            matrix_product(u, v) - np.bincount(units, u * v, k) - p * q / n
             for u, v, p, q in ((a, b, gone_a, gone_b), (a, a, gone_a, gone_a), (b, b, gone_b, gone_b))
         )
     out = np.clip(ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0))), -1, 1)
-    for unit in np.flatnonzero(~((square_a > 1e-4 * (a @ a)) & (square_b > 1e-4 * (b @ b)))):
+    whole_a, whole_b = (1e-4 * matrix_product(v, v) for v in (a, b))
+    for unit in np.flatnonzero(~((square_a > whole_a) & (square_b > whole_b))):
         keep = units != unit
         out[unit] = coefficient(x[keep], y[keep], "pearson")
     return np.asarray(out)

@@ -25,7 +25,7 @@ from calib.analysis.agreement.leave_out import leave_out
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import ratio, recoded, row_means
+from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
 LEVELS = ("item", "group", "system")
 _FEW = 2000  # cells of a contingency table that stand for the items
@@ -241,7 +241,7 @@ def _of_means(means: _Means, weights: Floats | None = None, systems: Floats | No
     if means.design.method == "spa":
         every = [None] * len(w) if systems is None else list(systems)
         return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
-    x, y, count = (w @ v.T for v in (means.x, means.y, means.count))
+    x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
     return means.correlation(x, y, count, systems)
 
 
@@ -403,7 +403,7 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
     if groups is None:
         return ratio(table.sum(axis=1), there.sum(axis=1))
     if systems is None:
-        return ratio(groups @ table[0], groups @ there[0].astype(float))
+        return ratio(*(matrix_product(groups, part) for part in (table[0], there[0].astype(float))))
     return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
 
 
@@ -412,7 +412,7 @@ def _inhabited(design: Design, systems: Floats) -> NDArray[np.bool_]:
     assert design.group is not None
     count = np.zeros((design.n_systems, design.n_groups))
     np.add.at(count, (design.system, design.group), 1)
-    return np.asarray(systems @ count > 0)
+    return np.asarray(matrix_product(systems, count) > 0)
 
 
 def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
@@ -474,6 +474,6 @@ def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) 
     count = np.bincount(first.system).astype(float)
     member = np.zeros((len(first.x), first.n_systems))
     member[np.arange(len(first.x)), first.system] = second.x - first.x
-    total = means.x.sum(axis=1) + masks @ member
+    total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
     return row_correlation(*means.settled(total / count, y), first.method)

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from calib.core.check import Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 _FLIPS = 1000
 _ALL = 10  # groups up to which all signs are gone through
@@ -47,7 +47,7 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     apart = np.abs(_p_values(x) - _p_values(y))
     weight = _pair_weights(np.ones(len(x)) if systems is None else systems)
     n = len(x) if systems is None else systems.sum()
-    return float(1 - ratio(weight @ apart, n * (n - 1) / 2))
+    return float(1 - ratio(matrix_product(weight, apart), n * (n - 1) / 2))
 
 
 def _pair_weights(systems: Floats) -> Floats:
@@ -70,7 +70,7 @@ def _signs(n_groups: int) -> Floats:
 
 def _p_values(values: Floats) -> Floats:
     apart = _differences(values)
-    return _shares(_signs(values.shape[1]) @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1))
+    return _shares(matrix_product(_signs(values.shape[1]), apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1))
 
 
 def _shares(flipped: Floats, seen: Floats, size: Floats) -> Floats:
@@ -85,15 +85,15 @@ def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     apart = np.abs(_p_values(x) - _p_values(y))
     less = np.abs(_p_values_less(x) - _p_values_less(y))  # (groups, pairs)
     member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
-    by_system = 1 - ratio((1 - member) @ apart, (1 - member).sum(axis=1))
-    by_cell = 1 - (apart.sum() + member @ (less - apart).T) / len(apart)
+    by_system = 1 - ratio(matrix_product(1 - member, apart), (1 - member).sum(axis=1))
+    by_cell = 1 - (apart.sum() + matrix_product(member, (less - apart).T)) / len(apart)
     return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]
 
 
 def _p_values_less(values: Floats) -> Floats:
     """P-values without each group, shape (groups, pairs)."""
     apart, signs = _differences(values), _signs(values.shape[1])
-    flipped, seen, size = signs @ apart.T, apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     return np.array(
         [_shares(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
     )

@@ -10,7 +10,7 @@ from calib.analysis.distributions.counts import counts_of
 from calib.analysis.distributions.distribution import entropy
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import matrix_product, ratio
 
 CORRECTIONS = ("miller-madow", "none")
 
@@ -122,4 +122,4 @@ def _entropy_of(kinds: Floats, size: int, correction: str) -> Floats:
     else:
         chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
     gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
-    return np.asarray(chance @ gain)
+    return np.asarray(matrix_product(chance, gain))

@@ -26,7 +26,7 @@ from calib.analysis.draws.components import variance_components
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.numeric import row_means
+from calib.core.numeric import matrix_product, row_means
 from calib.core.result import Interval, Result, short
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
@@ -340,7 +340,7 @@ def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     g = len(units)
     if not mean > 0 or g < 2:
         return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else Interval(math.nan, math.nan)
-    error = math.sqrt(g / (g - 1) * float(units @ units)) / there.sum() / mean
+    error = math.sqrt(g / (g - 1) * float(matrix_product(units, units))) / there.sum() / mean
     reach = two_sided(g - 1, level) * error
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 

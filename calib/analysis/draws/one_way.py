@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
+from calib.core.numeric import matrix_product
 from calib.core.result import Interval
 from calib.core.units import unit_sums, units_of
 
@@ -108,9 +109,9 @@ def left_out(part: Floats | Codes, unit: Codes) -> Floats:
 
 @np.errstate(invalid="ignore", divide="ignore")
 def moments(s: Sums) -> Fit:
-    n, total = s.items.sum(axis=1), s.items @ s.reads
-    n0 = (total - s.items @ s.reads**2 / total) / (n - 1)
-    between = (s.square @ s.reads - (s.mean @ s.reads) ** 2 / total) / (n - 1)
+    n, total = s.items.sum(axis=1), matrix_product(s.items, s.reads)
+    n0 = (total - matrix_product(s.items, s.reads**2) / total) / (n - 1)
+    between = (matrix_product(s.square, s.reads) - matrix_product(s.mean, s.reads) ** 2 / total) / (n - 1)
     within = s.inside / (total - n)
     return Fit(within, np.maximum(between - within, 0) / n0, (between / within - 1) / n0, n0)
 
@@ -137,7 +138,7 @@ def reml(s: Sums) -> Fit:
         rising = _slope(s, np.expm1(middle) / most) > 0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
-    within = _squares(s, np.maximum(ratio, 0))[0] / (s.items @ s.reads - 1)
+    within = _squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
     return Fit(
         np.where(noisy, within, 0.0),
@@ -160,7 +161,9 @@ def _slope(s: Sums, ratio: Floats) -> Floats:
     m = mean[:, None]
     shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
     mass = (s.items * weight).sum(axis=1)
-    return np.asarray(mass - (s.items * weight**2).sum(axis=1) / mass - (s.items @ s.reads - 1) * shift / squares)
+    return np.asarray(
+        mass - (s.items * weight**2).sum(axis=1) / mass - (matrix_product(s.items, s.reads) - 1) * shift / squares
+    )
 
 
 # --- the interval -----------------------------------------------------------------------------------------------

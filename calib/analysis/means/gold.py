@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import matrix_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,4 +228,4 @@ def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
     sizes = np.bincount(fold)
     if values.shape[1] != len(sizes):
         raise ArgumentError("f_unlabeled", f"must have a column for each fold ({len(sizes)})", f"has {values.shape[1]}")
-    return np.asarray(values @ (sizes / sizes.sum()))
+    return np.asarray(matrix_product(values, sizes / sizes.sum()))

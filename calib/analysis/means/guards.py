@@ -12,6 +12,7 @@ from calib.analysis.means.ridge import kish
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import ALTERNATIVES
+from calib.core.numeric import matrix_product
 
 TARGETS = ("population", "benchmark")
 CUT = 0.5  # a judge's probability from which on it says yes
@@ -228,14 +229,15 @@ def _judge_cautions(data: Gold, bounds: tuple[float, float] | None, *, yes_or_no
     if np.array_equal(data.y, said):
         found.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
     dy, df = centred(data.y), centred(data.f)
-    r = float(dy @ df / np.sqrt((dy @ dy) * (df @ df))) if np.ptp(data.y) and np.ptp(data.f) else 0.0
+    cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
+    r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
     if n > 2 and np.ptp(data.y) and abs(r) < 1 / np.sqrt(n - 2):
         found.append(
             f"weak_judge: correlation {r:.2f} with {n} labels, below {1 / np.sqrt(n - 2):.2f}: it may not help at all"
         )
     if not data.grouped and data.stratum is None and not data.weighted and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
-        error = np.sqrt(df @ df / (n - 1) / n + float(data.rest.variance) / data.n_rest)
+        error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
             found.append(
                 f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import matrix_product
 
 _BLOCK = 1 << 16  # scores that fit the processor's cache, so that centring them makes no copy of the whole
 
@@ -152,7 +153,7 @@ def refuse_missing(values: Floats, name: str) -> None:
 
 def _squares(block: Floats, mean: float) -> float:
     centred = block - mean
-    return float(centred @ centred)
+    return float(matrix_product(centred, centred))
 
 
 def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:

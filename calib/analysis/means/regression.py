@@ -14,6 +14,7 @@ from calib.analysis.means.moments import flat
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES, Student
+from calib.core.numeric import matrix_product
 from calib.core.result import Interval, Result, bracket, short
 
 METHODS = ("auto", "ppi_py")
@@ -354,7 +355,7 @@ def _few(data: _Data, model: str) -> tuple[str, ...]:
     if rarer < 10:
         what = "labels of the rarer outcome" if model == "logistic" else "labels"
         found.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
-    leverage = np.sum(data.x @ np.linalg.inv(data.x.T @ data.x) * data.x, axis=1)
+    leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
     if leverage.max() > 1 - 1e-9:
         found.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
     return tuple(found)
@@ -381,16 +382,16 @@ def _judge_ols(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _Judge:
     d, n = parts[0][0].shape[1], sum(len(f) for _, f in parts)
     gram, cross = np.zeros((d, d)), np.zeros(d)
     for x, f in (block for part in parts for block in _blocks(*part)):
-        gram += x.T @ x
-        cross += x.T @ f
+        gram += matrix_product(x.T, x)
+        cross += matrix_product(x.T, f)
     inverse = _inverse(gram)
     theta = inverse @ cross
     meat, squares = np.zeros((d, d)), 0.0
     for x, f in (block for part in parts for block in _blocks(*part)):
-        error = f - x @ theta
+        error = f - matrix_product(x, theta)
         pull = x * error[:, None]
-        meat += pull.T @ pull
-        squares += float(error @ error)
+        meat += matrix_product(pull.T, pull)
+        squares += float(matrix_product(error, error))
     # HC1: with a column of ones alone the usual variance of a mean
     variance = np.diag(inverse @ meat @ inverse) * n / (n - d)
     return _Judge(theta, variance, squares / (n - d))
@@ -408,24 +409,28 @@ def _double(data: _Data, lam: float | None) -> _Fit:
     x, y, f, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
     rest = (data.x_rest, data.f_rest)
     judge = _judge_ols([(x, f), rest] if lam is None else [rest])
-    inverse = np.linalg.inv(x.T @ x)
-    hat = x @ inverse
-    own = hat.T @ f
-    beyond = f - x @ own  # of the judge, on the gold items
-    base = float(beyond @ beyond) + _PRIOR * judge.spread
-    helps = lam is None and base > _DUST * float(f @ f)  # else the covariates say all that the judge does
-    slope = float(beyond @ y) / base if helps else lam or 0.0
+    inverse = np.linalg.inv(matrix_product(x.T, x))
+    hat = matrix_product(x, inverse)
+    own = matrix_product(hat.T, f)
+    beyond = f - matrix_product(x, own)  # of the judge, on the gold items
+    square = float(matrix_product(beyond, beyond))
+    base = square + _PRIOR * judge.spread
+    helps = lam is None and base > _DUST * float(
+        matrix_product(f, f)
+    )  # else the covariates say all that the judge does
+    slope = float(matrix_product(beyond, y)) / base if helps else lam or 0.0
     shrink = 1 / base if helps else 0.0
     gap = judge.theta - own
     error = y - slope * f
-    error = error - x @ (hat.T @ error)
-    p = d + float(beyond @ beyond) * shrink
-    usual = float(error @ error) / (n - p) * (np.diag(inverse) + gap**2 * float(beyond @ beyond) * shrink**2)
+    error = error - matrix_product(x, matrix_product(hat.T, error))
+    p = d + square * shrink
+    left = float(matrix_product(error, error))
+    usual = left / (n - p) * (np.diag(inverse) + gap**2 * square * shrink**2)
     leverage = np.sum(hat * x, axis=1) + beyond**2 * shrink
     pull = hat + np.outer(beyond * shrink, gap)
     robust = (n - 1) / n * np.sum((pull * _left_out(error, leverage)[:, None]) ** 2, axis=0)
-    known = float(error @ error) > _DUST * float(y @ y)  # else nothing is left to tell the spread
-    theta = hat.T @ (y - slope * f) + slope * judge.theta
+    known = left > _DUST * float(matrix_product(y, y))  # else nothing is left to tell the spread
+    theta = matrix_product(hat.T, y - slope * f) + slope * judge.theta
     weight = slope * data.rest / (n + data.rest) if lam is None else lam
     return _Fit(theta, np.maximum(usual, robust) * known, slope**2 * judge.variance, n - p, weight)
 
@@ -461,13 +466,13 @@ def _scores(x: NDArray[Any], target: NDArray[Any], theta: Floats, family: _Famil
     d = len(theta)
     gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
     for block, goal in _blocks(x, target):
-        mean = family.mean(block @ theta)
+        mean = family.mean(matrix_product(block, theta))
         error = mean - goal
-        gradient += block.T @ error
-        hessian += (block * family.weight(mean)[:, None]).T @ block
+        gradient += matrix_product(block.T, error)
+        hessian += matrix_product((block * family.weight(mean)[:, None]).T, block)
         if meat:
             pull = block * error[:, None]
-            squares += pull.T @ pull
+            squares += matrix_product(pull.T, pull)
     return _Scores(gradient, squares, hessian)
 
 
@@ -525,8 +530,8 @@ class _Pulls(NamedTuple):
 
 
 def _pulls(data: _Data, theta: Floats, family: _Family) -> _Pulls:
-    mean = family.mean(data.x @ theta)
-    hessian = (data.x * family.weight(mean)[:, None]).T @ data.x
+    mean = family.mean(matrix_product(data.x, theta))
+    hessian = matrix_product((data.x * family.weight(mean)[:, None]).T, data.x)
     rest = _scores(data.x_rest, data.f_rest, theta, family)
     return _Pulls(data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], rest, hessian)
 
@@ -534,14 +539,15 @@ def _pulls(data: _Data, theta: Floats, family: _Family) -> _Pulls:
 def _pooled(pulls: _Pulls, n: int, rest: int) -> Floats:
     """Covariance of all judge gradients."""
     every = pulls.rest.gradient + pulls.judge.sum(axis=0)
-    meat = pulls.rest.meat + pulls.judge.T @ pulls.judge
+    meat = pulls.rest.meat + matrix_product(pulls.judge.T, pulls.judge)
     return _covariance(_Scores(every, meat, meat), n + rest)
 
 
 def _shared(label: Floats, judge: Floats) -> Floats:
     """Symmetric covariance, twice, of two gradients."""
     a, b = label - label.mean(axis=0), judge - judge.mean(axis=0)
-    return np.asarray((a.T @ b + b.T @ a) / len(a))
+    cross = matrix_product(a.T, b)
+    return np.asarray((cross + cross.T) / len(a))
 
 
 def _ppi_py(data: _Data, family: _Family, point: Any, lam: float | None) -> _Fit:
@@ -581,11 +587,12 @@ def _corrected(data: _Data, family: _Family, point: Any, lam: float | None) -> _
     theta = point(data, weight, theta)
     pulls = _pulls(data, theta, family)
     bread = np.linalg.inv((1 - weight) * pulls.hessian_gold / n + weight * pulls.rest.hessian / rest)
-    mean = family.mean(data.x @ theta)
-    leverage = family.weight(mean) * np.sum(data.x @ np.linalg.inv(pulls.hessian_gold) * data.x, axis=1)
+    mean = family.mean(matrix_product(data.x, theta))
+    hat = matrix_product(data.x, np.linalg.inv(pulls.hessian_gold))
+    leverage = family.weight(mean) * np.sum(hat * data.x, axis=1)
     pull = pulls.label - weight * pulls.judge
     pull = _left_out(pull - pull.mean(axis=0), leverage)
-    residual = np.sum((pull @ bread) ** 2, axis=0) / n**2
+    residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
     judge = weight**2 * np.diag(bread @ _covariance(pulls.rest, rest) @ bread) / rest
     return _Fit(theta, residual, judge, n - d, weight)
 

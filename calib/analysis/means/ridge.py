@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calib.analysis.means.moments import Moments
 from calib.core.check import Codes, Floats
+from calib.core.numeric import matrix_product
 
 _DUST = 1e-13  # of a number, what rounding may leave
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
@@ -164,21 +165,22 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     """
     sums, n = _sums(sample), kish(sample.weight)
     g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift
-    square = float(seen @ seen)
+    square = float(matrix_product(seen, seen))
     own = max(square / g, sums.spread / (n * g))  # of one group, at least
-    base = square + float(sums.others @ sums.others) + rule.prior * own
+    others = float(matrix_product(sums.others, sums.others))
+    base = square + others + rule.prior * own
     inverse = 1 / base if base > 0 else 0.0
     known = len(sample.rest) > 0 and bool(sums.each[1].any())
-    b = (float(sums.labels @ seen) + rule.slope * rule.prior * own) * inverse if known else 0.0
+    b = (float(matrix_product(sums.labels, seen)) + rule.slope * rule.prior * own) * inverse if known else 0.0
     plain = sums.labels - b * sums.judged
     error = plain * (1 + sums.apart * seen * inverse) + (0.0 if finite else b * sums.drift)
     more = _unseen(sample, sums, plain, rule) * _alike(plain, sums.each[0] - b * sums.each[1]) / (g * n)
     p = 1 + square * inverse
-    usual = (float(error @ error) + more) * g / (g - p)
+    usual = (float(matrix_product(error, error)) + more) * g / (g - p)
     leverage = np.minimum(sums.count + seen**2 * inverse, 0.99)
     robust = (g - 1) / g * float(np.sum((error / (1 - leverage)) ** 2))
     residual = max(usual, robust) * (1 - float(sums.labelled.mean()) if finite else 1.0)
-    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * float(sums.others @ sums.others)
+    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * others
     return Parts.of_one(sums.mean + b * sums.apart, residual, judge, g - p, b, b, g, k)
 
 
@@ -202,7 +204,7 @@ def _sums(sample: Sample) -> _Sums:
     groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
     scores, group = np.concatenate([sample.f, sample.rest]), np.concatenate([sample.group, sample.group_rest])
     w, v = sample.weight / sample.weight.sum(), sample.share / sample.share.sum()
-    centre, mean_y, mean_f = float(v @ scores), float(w @ sample.y), float(w @ sample.f)
+    centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in ((v, scores), (w, sample.y), (w, sample.f)))
 
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
@@ -224,7 +226,7 @@ def _sums(sample: Sample) -> _Sums:
         each=(off, said),
         mean=mean_y,
         apart=centre - mean_f,
-        spread=float(v @ moved**2),
+        spread=float(matrix_product(v, moved**2)),
         labelled=gold,
     )
 
@@ -238,7 +240,7 @@ def _unseen(sample: Sample, sums: _Sums, error: Floats, rule: Rule) -> float:
     total = len(sums.labelled)
     groups = (np.bincount(sample.group[side], minlength=total) > 0 for side in (sample.y > low, sample.y < high))
     off = (kish(sums.count[group[sums.labelled]]) for group in groups)
-    parts = (*off, float(np.abs(error).sum()), float(error @ error))
+    parts = (*off, float(np.abs(error).sum()), float(matrix_product(error, error)))
     return float(rule.unseen(np.array([sums.mean]), _shown(*(np.array([part]) for part in parts)))[0])
 
 
@@ -253,15 +255,15 @@ def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats
 
 def _alike(summed: Floats, each: Floats) -> float:
     """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
-    size, square = len(each) / len(summed), float(each @ each)
-    return min(max(float(summed @ summed) / square, 1.0), size) if square > 0 else size
+    size, square = len(each) / len(summed), float(matrix_product(each, each))
+    return min(max(float(matrix_product(summed, summed)) / square, 1.0), size) if square > 0 else size
 
 
 def kish(weights: Floats) -> float:
     """The number of equal weights that would be as uncertain."""
     top = float(weights.max(initial=0.0))
     shares = weights / top if top > 0 else weights
-    square = float(shares @ shares)
+    square = float(matrix_product(shares, shares))
     return float(shares.sum()) ** 2 / square if square > 0 else 0.0
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.means.verbs import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
-from calib.analysis.prompts.verbs import beside, cells_of, over_prompts, with_gold
+from calib.analysis.prompts.verbs import beside, cells_of_replies, over_prompts, with_gold
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
@@ -28,12 +27,13 @@ def choose_items(
     scores: pd.DataFrame,
     n: int,
     *,
-    method: str = "simple",
+    design: str = "simple",
     by: str | None = None,
     on: str = "score",
     groups: str = "group",
     n_strata: int = 4,
     rng: np.random.Generator | int | None = None,
+    method: str | None = None,
 ) -> pd.DataFrame:
     """Draw the items that people shall label, and write into the scores how it was done.
 
@@ -45,7 +45,7 @@ def choose_items(
         One judge's scores of all items on one criterion.
     n : int
         Labels to buy; with `by` for each of its values.
-    method : {"simple", "groups", "strata", "active"}
+    design : {"simple", "groups", "strata", "active"}
         As for `calib.stats.choose_items`: at random; whole groups; within strata; or each item with a
         probability that grows with the judge's entropy.
     by : str, optional
@@ -54,7 +54,7 @@ def choose_items(
         What the strata are cut by.
     groups : str, default "group"
         The column that "groups" draws from.
-    n_strata, rng
+    n_strata, rng, method
         As for `calib.stats.choose_items`.
 
     Returns
@@ -74,7 +74,7 @@ def choose_items(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, method="strata", on="entropy", rng=1)
+    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
     """
@@ -82,38 +82,30 @@ def choose_items(
     if len(known := list(slices(frame))) > 1:
         names = "; ".join(words(label) for label, _ in known)
         raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
-    source = np.random.default_rng(rng)
+    design, source = check.was_called(method, design, name="design"), np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
     for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
+        options = _columns_drawn_by(part, design, on, groups) | {"n_strata": n_strata, "rng": source}
+        choice = stats.choose_items(part["score"], n, design=design, **options)
         # each value of `by` has strata of its own
-        drawn.append(_drawn(part, n, method, on, groups, n_strata, source, sum(d["stratum"].nunique() for d in drawn)))
+        stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
+        columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": design}
+        drawn.append(pd.DataFrame(columns, index=part.index))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
 
 
-def _drawn(
-    part: pd.DataFrame,
-    n: int,
-    method: str,
-    on: str,
-    groups: str,
-    n_strata: int,
-    rng: np.random.Generator,
-    first: int,
-) -> pd.DataFrame:
-    options: dict[str, Any] = {"method": method, "n_strata": n_strata, "rng": rng}
-    if method == "active" or (method == "strata" and on == "entropy"):
-        if "entropy" not in part or part["entropy"].isna().any():
-            raise TableError(f"method {method!r} needs the column `entropy` whole, but these scores have none or gaps.")
-        options["entropy"] = part["entropy"].to_numpy()
-    if method == "groups":
-        options["groups"] = whole_column(part, groups, "groups")
-    choice = stats.choose_items(part["score"], n, **options)
-    stratum = first + (0 if choice.stratum is None else choice.stratum)
-    columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
-    return pd.DataFrame(columns, index=part.index)
+def _columns_drawn_by(part: pd.DataFrame, design: str, on: str, groups: str) -> dict[str, Any]:
+    """Entropies and groups, for the designs that need them."""
+    if design == "groups":
+        return {"groups": whole_column(part, groups, "groups")}
+    if design != "active" and (design, on) != ("strata", "entropy"):
+        return {}
+    if "entropy" not in part or part["entropy"].isna().any():
+        raise TableError(f"design {design!r} needs the column `entropy` whole, but these scores have none or gaps.")
+    return {"entropy": part["entropy"].to_numpy()}
 
 
 def labels_needed(
@@ -159,7 +151,7 @@ def labels_needed(
     """
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
-    return _each(scores, gold, by, lambda part: stats.labels_needed(part["y"], part["x"], **options))
+    return _each_part(scores, gold, by, lambda part, _: stats.labels_needed(part["y"], part["x"], **options))
 
 
 def will_it_help(
@@ -188,9 +180,8 @@ def will_it_help(
     >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
     True
     """
-    return _each(
-        scores, gold, by, lambda part: stats.will_it_help(part["y"], part["x"], confidence_level=confidence_level)
-    )
+    options = {"confidence_level": confidence_level}
+    return _each_part(scores, gold, by, lambda part, _: stats.will_it_help(part["y"], part["x"], **options))
 
 
 def plan(
@@ -222,9 +213,9 @@ def plan(
     half_width : float, optional
         Wanted half of the interval, in score points: the cheapest way there.
     budget : float, optional
-        Instead: the most that this much money can buy. With ratings, beyond the pilot.
+        Instead: the most that this much more money can buy.
     max_items : int, optional
-        Items that there are to be had. With ratings only.
+        Items that there are to be had.
     by : str, optional
         A column of the scores, such as "system". With scores only.
     confidence_level : float
@@ -232,7 +223,7 @@ def plan(
     Returns
     -------
     Results
-        Of `calib.stats.budget_plan` for ratings, of `calib.stats.cost_optimal` for scores.
+        Of `calib.stats.budget_plan`.
 
     Raises
     ------
@@ -249,125 +240,89 @@ def plan(
     >>> gold = human[human["criterion"] == "coherence"].sample(40, random_state=1)
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> print(calib.plan(judge, gold, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
-    27 labels and 874 more judge scores for 63.01: worth 155 labels alone (r = 0.9224)
+    40 labels, 411 items (99 items new) for 0.99: +/- 0.15 instead of 0.1572; next
+    items: 31 more for 0.31 narrow it by 1.7 %
     >>> prompts = calib.geval_prompt("coherence").variants(2)
     >>> asked = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
     >>> print(calib.plan(asked, gold.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
     57 labels, 712 items, 2 prompts x 2 draws (400 items new) for 50: +/- 0.1341 instead of 0.1719; next
     items: 31 more for 1.24 narrow it by 1.3 %
     """
-    drawn = isinstance(pilot, pd.DataFrame) and has_replies(pilot)
-    _check_prices(prices, ("label", "judge", "item", *(["prompt"] if drawn else [])))
     if (half_width is None) == (budget is None):
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
-    aim: dict[str, Any] = {"half_width": half_width, "budget": budget}
-    if drawn:
-        if by is not None:
-            raise ArgumentError("by", "needs scores: what draws and prompts do is asked of all items", f"got {by!r}")
-        aim |= {"prices": prices, "max_items": max_items, "confidence_level": confidence_level}
-        return _plan_of_ratings(pilot, gold, aim)
-    if max_items is not None:
-        raise ArgumentError("max_items", "needs ratings as the pilot", f"got {max_items!r} with scores")
-    return _plan_of_scores(pilot, gold, prices, aim, by, confidence_level)
+    options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
+    options |= {"max_items": max_items, "confidence_level": confidence_level}
+    if not (isinstance(pilot, pd.DataFrame) and has_replies(pilot)):
+        if "prompt" in prices:
+            raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
+        return _each_part(pilot, gold, by, partial(_plan_of_scores, options))
+    if by is not None:
+        raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
+    return _plans_of_ratings(pilot, gold, options)
 
 
-def _plan_of_scores(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
-    prices: Mapping[str, float],
-    aim: dict[str, Any],
-    by: str | None,
-    confidence_level: float,
-) -> Results:
-    costs: dict[str, Any] = {f"cost_{name}": float(price) for name, price in prices.items()}
-
-    def best(part: pd.DataFrame) -> stats.Result:
-        rho = stats.will_it_help(part["y"], part["x"]).rho
-        if aim["half_width"] is None:
-            return stats.cost_optimal(rho, budget=aim["budget"], **costs)
-        sd = float(part["y"].std(ddof=1))
-        # labels alone that would do, from a number of items that sets no limit
-        alone = stats.labels_needed(
-            rho=rho, sd=sd, n_items=_MANY, half_width=aim["half_width"], confidence_level=confidence_level
-        )
-        return stats.cost_optimal(rho, effective_n=alone.n_gold_alone, **costs)
-
-    return _each(scores, gold, by, best)
+def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str, Any]) -> stats.Result:
+    """Of scores as they are: they do not tell what prompts and draws do."""
+    y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
+    facts = {"n_items": len(score), "item": float(np.var(score, ddof=1)) or 1.0} | ends
+    return stats.budget_plan(**_labels_and_rho(y, score, ends), **facts, **options)
 
 
-def _plan_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, aim: dict[str, Any]) -> Results:
+def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results:
     table, people = asked(ratings, "pilot"), ready(gold, "gold")
     labels, results = [], []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
-        index, x, variance = cells_of(rows, judges=False, exact=exact)
+        index, x, variance = cells_of_replies(rows, judges=False, exact=exact)
         cells = row_means(x) if x.ndim == 3 else x
         # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
         score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
         labelled, ends, unmatched = beside(rows, theirs, index, label)
         y = labelled.to_numpy(dtype=float)
-        both = np.isfinite(y) & np.isfinite(score)
-        facts = (
-            _named(label, partial(_components, label, x, variance))
-            | ends
-            | _labelled(label, y[both], score[both], ends)
-        )
-        read = int(np.isfinite(score).sum())
-        found = _named(label, partial(stats.budget_plan, n_items=read, **facts, **aim))
-        results.append(_told(theirs, found))
+        facts = _of_slice(label, partial(_reply_components, label, x, variance)) | ends
+        facts |= {"n_items": int(np.isfinite(score).sum())}
+        facts |= _of_slice(label, partial(_labels_and_rho, y, score, ends))
+        planned = _of_slice(label, partial(stats.budget_plan, **facts, **options))
+        results.append(_with_group_warning(theirs, planned))
         labels.append(label | {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
     return Results(tuple(labels), tuple(results))
 
 
-def _labelled(label: dict[str, Any], y: Any, score: Any, ends: dict[str, Any]) -> dict[str, Any]:
+def _labels_and_rho(y: Any, score: Any, ends: dict[str, Any]) -> dict[str, Any]:
+    """Number, mean and spread of the labels, and their correlation with the judge."""
+    both = np.isfinite(y) & np.isfinite(score)
+    y, score = y[both], score[both]
     if ends.get("step") and ends["step"] == np.ptp(ends["bounds"]):
-        score = np.where(
-            score > np.mean(ends["bounds"]), *reversed(ends["bounds"])
-        )  # yes or no, as `interval` takes it
-    if len(y) < 4 or not np.ptp(y) or not np.ptp(score):
-        raise ValueError(
-            f"{words(label)}: `gold` must label four items of the pilot at least, with labels and scores that vary, "
-            f"but labels {len(y)}{', and the scores of these are all equal' if len(y) and not np.ptp(score) else ''}."
-        )
-    facts = {"rho": float(np.corrcoef(y, score)[0, 1]), "sd": float(np.std(y, ddof=1)), "mean": float(np.mean(y))}
-    return facts | {"n_gold": len(y)}
+        # yes or no, as `interval` takes it
+        score = np.where(score > np.mean(ends["bounds"]), *reversed(ends["bounds"]))
+    if len(y) < 4 or not np.ptp(y):
+        rule = "must label four items of the pilot at least, with labels that vary"
+        raise ArgumentError("gold", rule, f"labels {len(y)}")
+    spread = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1))}
+    # a judge that says the same of all explains nothing
+    return spread | {"rho": float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0, "n_gold": len(y)}
 
 
-def _components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
+def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
     """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
     if x.shape[1] > 1:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
-        found = {part.name: part.estimate for part in study.components}
-        noise = {"item_prompt": found.get("item_prompt", found.get("residual")), "draw": found.get("draw")}
-        return noise | {"item": found["item"], "prompts": study.n_prompts, "draws": _draws(study.n_draws)}
+        parts = {part.name: part.estimate for part in study.components}
+        noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
+        return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
     if variance is None and x.shape[2] < 2:
         raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
     if variance is not None:
         one = stats.exact_components(x[:, 0], variance[:, 0])
     else:
         one = stats.variance_components(x[:, 0])
-    return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": _draws(one.n_draws)}
+    draws = _whole_draws(one.n_draws)
+    return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
 
 
-def _draws(number: float) -> float:
+def _whole_draws(number: float) -> float:
     """Replies that were read, as a whole number."""
     return number if math.isinf(number) else max(1, round(number))
-
-
-_MANY = 10**9
-
-
-def _check_prices(prices: Mapping[str, float], known: Sequence[str]) -> None:
-    for name, price in prices.items():
-        if name not in known:
-            raise ArgumentError("prices", f"must be of {', '.join(map(repr, known))}", f"got {name!r}")
-        if isinstance(price, bool) or not isinstance(price, Real):
-            raise ArgumentError("prices", "must be numbers", f"got {price!r} for {name!r}")
-    for name in known[:2]:
-        if name not in prices:
-            raise ArgumentError(
-                "prices", f"must have one of a {name!r}", f"has {', '.join(map(repr, prices)) or 'none'}"
-            )
 
 
 def transport_test(
@@ -415,37 +370,44 @@ def transport_test(
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False, observed=True)))
         if base is not None and base not in known:
-            raise TableArgumentError(
-                "base", f"must be a value of {by!r}", f"got {base!r}; there are {', '.join(map(repr, known))}"
-            )
-        home = {} if base is None else _side(known[base], "_base")
+            there = ", ".join(map(repr, known))
+            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {there}")
+        home = {} if base is None else _side_of_test(known[base], "_base")
         for value, part in known.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 options = home | {"confidence_level": confidence_level}
-                results.append(_named(label, partial(stats.transport_test, **_side(part), **options)))
+                results.append(_of_slice(label, partial(stats.transport_test, **_side_of_test(part), **options)))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
-def _side(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
+def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
     """Labels and judge scores of one value, with their groups if these are known."""
     side = {f"y{suffix}": part["y"], f"f{suffix}": part["x"]}
     group = groups_of(part, "group")
     return side if group is None else side | {f"groups{suffix}": group}
 
 
-def _each(
-    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, ask: Callable[[pd.DataFrame], stats.Result]
+def _each_part(
+    scores: pd.DataFrame,
+    gold: pd.DataFrame,
+    by: str | None,
+    answer: Callable[[pd.DataFrame, dict[str, Any]], stats.Result],
 ) -> Results:
-    """One answer for each judge and criterion, and each value of `by`."""
-    found = [
-        (label, _told(part, _named(label, partial(ask, part)))) for label, part in _labelled_parts(scores, gold, by)
-    ]
-    return Results(tuple(label for label, _ in found), tuple(result for _, result in found))
+    """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
+    labels, results = [], []
+    for pair in gold_pairs(scores, gold, [by]):
+        judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
+        ends = ends_of(judged, pair.label)
+        for value, part in parts_of(judged, by):
+            label = pair.label | value
+            results.append(_with_group_warning(part, _of_slice(label, partial(answer, part, ends))))
+            labels.append(label)
+    return Results(tuple(labels), tuple(results))
 
 
-def _told(part: pd.DataFrame, result: Any) -> Any:
+def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:
     """Planning takes items as independent; where they share groups that has to be said."""
     group = groups_of(part, "group")
     if group is None or len(set(group)) == len(group):
@@ -454,17 +416,7 @@ def _told(part: pd.DataFrame, result: Any) -> Any:
     return replace(result, warnings=(*result.warnings, text))
 
 
-def _labelled_parts(
-    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    for pair in gold_pairs(scores, gold, [by]):
-        judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
-        ends_of(judged, pair.label)
-        for label, part in parts_of(judged, by):
-            yield pair.label | label, part
-
-
-def _named(label: dict[str, Any], ask: Callable[[], Any]) -> Any:
+def _of_slice(label: dict[str, Any], ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except TableError:

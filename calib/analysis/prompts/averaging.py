@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
-from calib.analysis.prompts.prompt_mean import names_of
+from calib.analysis.prompts.prompt_variance import names_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, interval_of
@@ -83,19 +83,19 @@ class Averaging(Result):
     @property
     def half_width(self) -> float:
         """Half the width of `interval`."""
-        return _half(self.average)
+        return _half_of(self.average)
 
     @property
     def half_widths(self) -> tuple[float, ...]:
         """The same with each prompt alone."""
-        return tuple(map(_half, self.alone))
+        return tuple(map(_half_of, self.alone))
 
     def _rows(self) -> list[dict[str, Any]]:
-        found = zip(("average", *self.names), (self.average, *self.alone), (self.r, *self.r_alone), strict=True)
+        estimates = zip(("average", *self.names), (self.average, *self.alone), (self.r, *self.r_alone), strict=True)
         return [
             {"prompt": name, "estimate": one.estimate, "conf_low": one.interval.low, "conf_high": one.interval.high}
-            | {"half_width": _half(one), "r": r, "n_gold": self.n_gold, "n": self.n}
-            for name, one, r in found
+            | {"half_width": _half_of(one), "r": r, "n_gold": self.n_gold, "n": self.n}
+            for name, one, r in estimates
         ]
 
     def _terms(self) -> dict[str, Any]:
@@ -107,8 +107,8 @@ class Averaging(Result):
         return (
             f"{self.average}; r = {short(self.r)} with the mean of {self.n_prompts} prompts, "
             f"{short(min(self.r_alone))} to {short(max(self.r_alone))} with one; "
-            f"{_said(self.verdict)} against one of them (labels needed x {short(self.labels_ratio)}, "
-            f"{bracket(self.labels_ratio_interval, self.confidence_level)}), {_said(self.verdict_best)} against "
+            f"{_in_words(self.verdict)} against one of them (labels needed x {short(self.labels_ratio)}, "
+            f"{bracket(self.labels_ratio_interval, self.confidence_level)}), {_in_words(self.verdict_best)} against "
             f"{self.names[self.best]}, the best on these labels"
         )
 
@@ -177,7 +177,7 @@ def averaging(
     >>> print(result.verdict, round(result.half_width, 3), [round(half, 3) for half in result.half_widths])
     helped 0.118 [0.144, 0.142, 0.142, 0.143, 0.153]
     """
-    labels, scores, unit, dropped = _complete(y, f, groups)
+    labels, scores, unit, dropped = _with_all_scores(y, f, groups)
     called = names_of(names, scores)
     means = np.column_stack([scores.mean(axis=1), scores])
     options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold}
@@ -185,10 +185,10 @@ def averaging(
         ppi_mean(labels, column, groups=unit, **options, confidence_level=confidence_level) for column in means.T
     )
     gold = ~np.isnan(labels)
-    r, left = _jackknife(labels[gold], means[gold], units_of(unit, gold))
+    r, left = _unexplained(labels[gold], means[gold], units_of(unit, gold))
     best = int(np.argmax(r[1:] ** 2))
-    ratio, ends = _ratio(left[:, 0] - left[:, 1:].mean(axis=1), confidence_level)
-    ratio_best, ends_best = _ratio(left[:, 0] - left[:, 1 + best], confidence_level)
+    ratio, ends = _labels_ratio(left[:, 0] - left[:, 1:].mean(axis=1), confidence_level)
+    ratio_best, ends_best = _labels_ratio(left[:, 0] - left[:, 1 + best], confidence_level)
     return Averaging(
         average=average,
         alone=tuple(alone),
@@ -198,20 +198,21 @@ def averaging(
         best=best,
         labels_ratio=ratio,
         labels_ratio_interval=ends,
-        verdict=_verdict(ends),
+        verdict=_verdict_of(ends),
         labels_ratio_best=ratio_best,
         labels_ratio_best_interval=ends_best,
-        verdict_best=_verdict(ends_best),
+        verdict_best=_verdict_of(ends_best),
         confidence_level=confidence_level,
         n_gold=int(gold.sum()),
         n=len(scores),
         n_dropped=dropped,
         n_prompts=scores.shape[1],
-        warnings=average.warnings + _notes(called[best], dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
+        warnings=average.warnings
+        + _averaging_warnings(called[best], dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
     )
 
 
-def _complete(y: ArrayLike, f: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes | None, int]:
+def _with_all_scores(y: ArrayLike, f: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes | None, int]:
     """Labels, scores and groups of the items with a score under every prompt, and how many others there were."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=2)
     unit = None if groups is None else check.codes(groups, "groups")
@@ -222,7 +223,7 @@ def _complete(y: ArrayLike, f: ArrayLike, groups: Labels | None) -> tuple[Floats
     return labels[whole], scores[whole], None if unit is None else unit[whole], int(np.sum(~whole))
 
 
-def _jackknife(y: Floats, f: Floats, unit: Codes) -> tuple[Floats, Floats]:
+def _unexplained(y: Floats, f: Floats, unit: Codes) -> tuple[Floats, Floats]:
     """Correlations, and log(1 - r^2) of all labels (first row) and without each unit, from sums alone."""
     y, f = (y - y.mean())[:, None], f - f.mean(axis=0)
     terms = np.broadcast_arrays(1.0, y, f, y**2, f**2, y * f)
@@ -236,30 +237,30 @@ def _jackknife(y: Floats, f: Floats, unit: Codes) -> tuple[Floats, Floats]:
     return r[0], np.log(np.maximum(1 - r**2, np.finfo(float).tiny))
 
 
-def _ratio(log: Floats, level: float) -> tuple[float, Interval]:
+def _labels_ratio(log: Floats, confidence: float) -> tuple[float, Interval]:
     """A ratio and its jackknife interval from its logarithm on all units and without each."""
     units = len(log) - 1
     error = math.sqrt((units - 1) / units * float(((log[1:] - log[1:].mean()) ** 2).sum()))
-    ends = interval_of(Student(log[0], error, units - 1), level, "two-sided")
+    ends = interval_of(Student(log[0], error, units - 1), confidence, "two-sided")
     return float(np.exp(log[0])), Interval(*(float(np.exp(end)) for end in ends))
 
 
-def _verdict(ends: Interval) -> str:
+def _verdict_of(ends: Interval) -> str:
     if ends.high < 1 - _SAME:
         return "helped"
     return "did not help" if ends.low > 1 + _SAME else "cannot be said"
 
 
-def _said(verdict: str) -> str:
+def _in_words(verdict: str) -> str:
     return "whether averaging helped cannot be said" if verdict == "cannot be said" else f"averaging {verdict}"
 
 
-def _half(one: MeanEstimate) -> float:
+def _half_of(one: MeanEstimate) -> float:
     return (one.interval.high - one.interval.low) / 2
 
 
-def _notes(best: str, dropped: int, constant: int) -> tuple[str, ...]:
-    found = [f"optimistic_best: prompt {best} is the best on these labels, which flatter it."]
-    found += [f"constant: {constant} prompts give every item the same score."] if constant else []
-    found += [f"dropped: {dropped} items lack a score under one of the prompts and are left out."] if dropped else []
-    return tuple(found)
+def _averaging_warnings(best: str, dropped: int, constant: int) -> tuple[str, ...]:
+    texts = [f"optimistic_best: prompt {best} is the best on these labels, which flatter it."]
+    texts += [f"constant: {constant} prompts give every item the same score."] if constant else []
+    texts += [f"dropped: {dropped} items lack a score under one of the prompts and are left out."] if dropped else []
+    return tuple(texts)

@@ -48,12 +48,8 @@ def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
 
 def _exact_cells(means: Floats, variance: Floats) -> Cells:
     if means.ndim != 2 or variance.shape != means.shape:
-        raise ArgumentError(
-            "draw_variance",
-            "must have the shape of {0}, (items, prompts)",
-            f"got {variance.shape} and {means.shape}",
-            mentions=("x",),
-        )
+        rule, given = "must have the shape of {0}, (items, prompts)", f"got {variance.shape} and {means.shape}"
+        raise ArgumentError("draw_variance", rule, given, mentions=("x",))
     if (variance < 0).any():
         raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
     seen = np.isfinite(means) & np.isfinite(variance)
@@ -86,11 +82,11 @@ def moments(cells: Cells) -> dict[str, float]:
     free = float(cells.freedom.sum())
     draw = float(cells.squares.sum()) / free if free else math.nan
     noise = draw * float(np.mean(1 / cells.counts)) if free else 0.0
-    found: dict[Effect, float] = {}
+    components: dict[Effect, float] = {}
     for effect in sorted(squares, key=len, reverse=True):
-        above = sum(v * _replicates(shape, other) for other, v in found.items() if {*effect} < {*other})
-        found[effect] = (squares[effect] - noise - above) / _replicates(shape, effect)
-    return _named({"_".join(FACETS[axis] for axis in effect): found[effect] for effect in squares}, cells)
+        above = sum(v * _replicates(shape, other) for other, v in components.items() if {*effect} < {*other})
+        components[effect] = (squares[effect] - noise - above) / _replicates(shape, effect)
+    return _with_draws({"_".join(FACETS[axis] for axis in effect): components[effect] for effect in squares}, cells)
 
 
 class _Blocks(NamedTuple):
@@ -136,7 +132,7 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
     kernels = _kernels(cells.means.shape)
     centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
     if not scale:
-        return _named(dict.fromkeys(kernels, 0.0), cells)
+        return _with_draws(dict.fromkeys(kernels, 0.0), cells)
     blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
     names = [*kernels, "draw"] if blocks.freedom else list(kernels)
     # something must be left at random in each cell: its draws (their own spread says how much), or what is its own
@@ -154,16 +150,16 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
         _in_units, first, args=(unit, names, blocks, kernels), jac=True, method="L-BFGS-B", bounds=ends,
         options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7},
     )  # fmt: skip
-    found = dict(zip(names, (float(v) * scale**2 for v in fit.x * unit), strict=True))
-    return found if blocks.freedom else _named(found, cells)
+    components = dict(zip(names, (float(v) * scale**2 for v in fit.x * unit), strict=True))
+    return components if blocks.freedom else _with_draws(components, cells)
 
 
-def _named(found: dict[str, float], cells: Cells) -> dict[str, float]:
+def _with_draws(components: dict[str, float], cells: Cells) -> dict[str, float]:
     """With the variance of draws from their own spread; without repeated draws the last effect is the residual."""
     if free := float(cells.freedom.sum()):
-        return found | {"draw": float(cells.squares.sum()) / free}
-    *_, own = found
-    return {("residual" if name == own else name): value for name, value in found.items()}
+        return components | {"draw": float(cells.squares.sum()) / free}
+    *_, own = components
+    return {("residual" if name == own else name): value for name, value in components.items()}
 
 
 def _in_units(
@@ -196,10 +192,10 @@ def _restricted(
     total = np.tensordot(blocks.items, inverse, 1)
     lead = np.einsum("ucd,ud->c", inverse, blocks.sums)
     root = np.linalg.inv(own + total @ shared)
-    weight = float((root @ total).sum())
-    mean = float((root @ lead).sum()) / weight
+    precision = float((root @ total).sum())
+    mean = float((root @ lead).sum()) / precision
     value = float(blocks.items @ np.linalg.slogdet(covariance)[1]) - float(np.linalg.slogdet(root)[1])
-    value += math.log(weight) - weight * mean**2 - float(lead @ shared @ root @ lead)
+    value += math.log(precision) - precision * mean**2 - float(lead @ shared @ root @ lead)
     value += float(np.sum(inverse * blocks.products))
     whole = own.sum(axis=0) - shared @ root @ total.sum(axis=1)  # the weights of the mean, before B
     ahead = mean + shared @ root @ (lead - mean * total.sum(axis=1))  # what is expected of each cell
@@ -207,22 +203,22 @@ def _restricted(
     for name in parts:
         kernel = kernels[name]
         if kinds[name]:
-            slopes.append(_slope(blocks, inverse, kernel, shared @ root, whole, weight, ahead))
+            slopes.append(_slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead))
         else:
             left = np.einsum("ucd,ud->c", inverse, blocks.sums) - total @ ahead
             across = total @ whole
             trace = float(np.sum(kernel * (root @ total).T))
-            slopes.append(float(trace - across @ kernel @ across / weight - left @ kernel @ left))
+            slopes.append(float(trace - across @ kernel @ across / precision - left @ kernel @ left))
     if blocks.freedom:
         value += blocks.freedom * math.log(draw) + blocks.squares / draw
         kernel = own * blocks.spread[:, None, :]
-        slope = _slope(blocks, inverse, kernel, shared @ root, whole, weight, ahead)
+        slope = _slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead)
         slopes.append(slope + blocks.freedom / draw - blocks.squares / draw**2)
     return value, np.array(slopes)
 
 
 def _slope(
-    blocks: _Blocks, inverse: Floats, kernel: Floats, carried: Floats, whole: Floats, weight: float, ahead: Floats
+    blocks: _Blocks, inverse: Floats, kernel: Floats, carried: Floats, whole: Floats, precision: float, ahead: Floats
 ) -> float:
     """Derivative of -2 log likelihood by a component whose covariance within an item is the kernel."""
     middle = inverse @ kernel @ inverse
@@ -231,16 +227,16 @@ def _slope(
     cross = blocks.sums[:, :, None] * ahead
     off = blocks.products - cross - cross.swapaxes(1, 2) + n * np.outer(ahead, ahead)
     trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
-    return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / weight + np.sum(middle * off))
+    return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off))
 
 
-def floors(found: dict[str, float], cells: Cells) -> dict[str, float]:
+def component_floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
     """What draws and the effects above it add to each component before they are taken away."""
     shape, read = cells.means.shape, cells.counts[cells.counts > 0]
-    noise = found.get("draw", 0.0) * float(np.mean(1 / read))
-    places = {name: _effect(name, len(shape)) for name in found if name != "draw"}
+    noise = components.get("draw", 0.0) * float(np.mean(1 / read))
+    places = {name: _effect(name, len(shape)) for name in components if name != "draw"}
     above = {
-        name: sum(_replicates(shape, other) * found[n] for n, other in places.items() if {*effect} < {*other})
+        name: sum(_replicates(shape, other) * components[n] for n, other in places.items() if {*effect} < {*other})
         for name, effect in places.items()
     }
     return {name: (noise + above[name]) / _replicates(shape, places[name]) for name in places} | {"draw": 0.0}

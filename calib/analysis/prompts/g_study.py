@@ -1,99 +1,27 @@
-"""How far prompts, draws and judges move a score: variance components, and what other designs would give."""
+"""How far prompts, draws and judges move a score: variance components."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.prompts.crossed import FACETS, Cells, cells_of, floors, moments, reml
+from calib.analysis.prompts.component_intervals import Component, components_with_intervals, squared_errors
+from calib.analysis.prompts.crossed import Cells, cells_of, component_floors, moments, reml
+from calib.analysis.prompts.d_study import DStudy, cheapest_size, d_study_of, whole_numbers
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.laws import two_sided
-from calib.core.result import Interval, Result, short
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.result import Result
 
-METHODS = ("auto", "moments", "reml")
-_SHARES = ("e_rho2", "phi")
-_LOTS = 50  # of items, left out in turn
+ESTIMATORS = ("auto", "moments", "reml")
+_COEFFICIENTS = ("phi", "e_rho2")
 _FEW = 5  # prompts: fewer and their variance is hardly known
-_LARGEST = 50.0  # exponent: beyond it an interval has no upper end worth a number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """One variance component.
-
-    Attributes
-    ----------
-    name : str
-        "item", "prompt", "item_prompt", "draw"; "residual" where the last two cannot be told apart.
-    estimate : float
-        In squared score points; 0 where it came out negative.
-    share : float
-        Of the variance of a single score.
-    interval : Interval
-        What other items and other prompts would give.
-    interval_items : Interval
-        What other items would give under these very prompts.
-    clipped : bool
-        Whether the estimate was negative.
-    """
-
-    name: str
-    estimate: float
-    share: float
-    interval: Interval
-    interval_items: Interval
-    clipped: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DStudy(Result):
-    r"""What scores averaged over other numbers of prompts and draws are worth.
-
-    Attributes
-    ----------
-    prompts, judges : tuple of int
-    draws : tuple of float
-        Replies under each prompt; infinite for exact token probabilities.
-    relative_error, absolute_error : tuple of float
-        Variance that the order of items, and that their values, have from prompts, judges and draws.
-    e_rho2, phi : tuple of float
-        Share of the variance that the items themselves have: generalizability coefficient
-        (for ranking) and index of dependability (for the value itself, as a gate needs it).
-    coefficient : str
-        Which of the two the line of text tells.
-    """
-
-    prompts: tuple[int, ...]
-    judges: tuple[int, ...]
-    draws: tuple[float, ...]
-    relative_error: tuple[float, ...]
-    absolute_error: tuple[float, ...]
-    e_rho2: tuple[float, ...]
-    phi: tuple[float, ...]
-    coefficient: str = "phi"
-
-    def _rows(self) -> list[dict[str, Any]]:
-        names = ("prompts", "judges", "draws", "relative_error", "absolute_error", "e_rho2", "phi")
-        rows = zip(*(getattr(self, name) for name in names), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def _terms(self) -> dict[str, Any]:
-        return {"d-study": True, "designs": len(self.phi)}
-
-    def __str__(self) -> str:
-        name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
-        return "; ".join(
-            f"{_times(p, 'prompt')} x {_drawn(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
-            for p, j, k, value in zip(self.prompts, self.judges, self.draws, values, strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +31,7 @@ class GStudy(Result):
     Attributes
     ----------
     components : tuple of Component
-    method : str
+    estimator : str
         "moments" or "reml".
     n_items, n_prompts, n_judges : int
     n_draws : float
@@ -119,7 +47,7 @@ class GStudy(Result):
     """
 
     components: tuple[Component, ...]
-    method: str
+    estimator: str
     n_items: int
     n_prompts: int
     n_judges: int
@@ -130,6 +58,11 @@ class GStudy(Result):
     confidence_level: float
     warnings: tuple[str, ...]
 
+    @property
+    def method(self) -> str:
+        """What `estimator` was called."""
+        return self.estimator
+
     def value(self, name: str) -> float:
         """The estimate of a component by its name.
 
@@ -138,10 +71,10 @@ class GStudy(Result):
         KeyError
             If there is no such component; names those that there are.
         """
-        found = {part.name: part.estimate for part in self.components}
-        if name not in found:
-            raise KeyError(f"no component is called {name!r}; there are {', '.join(found)}")
-        return found[name]
+        estimates = self._estimates()
+        if name not in estimates:
+            raise KeyError(f"no component is called {name!r}; there are {', '.join(estimates)}")
+        return estimates[name]
 
     def d_study(
         self, prompts: int | Sequence[int] = 1, draws: float | Sequence[float] = 1, *, judges: int | Sequence[int] = 1
@@ -178,11 +111,11 @@ class GStudy(Result):
         ----------
         Brennan (2001), Generalizability Theory, equations 1.15 to 1.18.
         """
-        asked = {"prompts": prompts, "draws": draws, "judges": judges}
-        lists = {name: _numbers(value, name) for name, value in asked.items()}
+        given = {"prompts": prompts, "draws": draws, "judges": judges}
+        lists = {name: whole_numbers(value, name) for name, value in given.items()}
         self._check_draws(lists["draws"])
         self._check_judges(lists["judges"])
-        return self._designs(list(product(lists["prompts"], lists["judges"], lists["draws"])))
+        return d_study_of(self._estimates(), list(product(lists["prompts"], lists["judges"], lists["draws"])))
 
     def equal_calls(self, calls: int) -> DStudy:
         """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
@@ -200,7 +133,8 @@ class GStudy(Result):
         check.whole(calls, "calls", least=1)
         self._check_draws([1.0, 2.0])
         pairs = [(p, 1, calls // p) for p in range(1, calls + 1) if calls % p == 0]
-        return self._designs([*pairs, *dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])])
+        exact = dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])
+        return d_study_of(self._estimates(), [*pairs, *exact])
 
     def cheapest(
         self,
@@ -243,43 +177,22 @@ class GStudy(Result):
             If no design reaches the target, or a price is negative.
         """
         check.probability(target, "target")
-        check.choice(coefficient, "coefficient", _SHARES)
+        check.choice(coefficient, "coefficient", _COEFFICIENTS)
         check.whole(n_items, "n_items", least=1)
         self._check_judges([check.whole(judges, "judges", least=1)])
         for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
             if not 0 <= price < math.inf:
                 raise ArgumentError(name, "must be 0 or more", f"got {price!r}")
-        if self.value("item") <= 0:
-            raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-        stays, per_prompt, per_draw = self._errors(coefficient, judges)
-        allowed = self.value("item") * (1 / target - 1) - stays
-        if allowed <= 0:
-            best = self.value("item") / (self.value("item") + stays)
-            raise ArgumentError(
-                "target",
-                f"must be below {short(best)}, what {_times(judges, 'judge')} and endless prompts give",
-                f"got {target!r}",
-            )
-        most = max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9))
-        spare = 1e-9 * per_prompt  # a target that is met exactly is met
         told = math.isinf(self.n_draws) if exact is None else exact
-        each = 0.0 if told else per_draw
-        designs = [(p, _draws_for(each, p * allowed - per_prompt + spare)) for p in range(1, most + 1)]
-        finite = [(p, k) for p, k in designs if math.isfinite(k)]
-        costs = [n_items * judges * p * k * price_reply + p * price_prompt for p, k in finite]
-        prompts, draws = finite[int(np.argmin(costs))]
-        return replace(self._designs([(prompts, judges, math.inf if told else draws)]), coefficient=coefficient)
 
-    def _errors(self, coefficient: str, judges: int) -> tuple[float, float, float]:
-        """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
-        out = {"stays": 0.0, "prompt": 0.0, "draw": 0.0}
-        for part in self.components:
-            words = {*part.name.split("_")}
-            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
-                continue
-            falls = "draw" if "draw" in words else "prompt" if words & {"prompt", "residual"} else "stays"
-            out[falls] += part.estimate / (judges if words & {"judge", "residual", "draw"} else 1)
-        return out["stays"], out["prompt"], out["draw"]
+        def cost(p: int, k: float) -> float:
+            return n_items * judges * p * k * price_reply + p * price_prompt
+
+        size = cheapest_size(self._estimates(), target, coefficient, judges, exact=told, cost=cost)
+        return replace(d_study_of(self._estimates(), [size]), coefficient=coefficient)
+
+    def _estimates(self) -> dict[str, float]:
+        return {part.name: part.estimate for part in self.components}
 
     def _check_judges(self, judges: Sequence[float]) -> None:
         if self.n_judges == 1 and any(number != 1 for number in judges):
@@ -288,65 +201,25 @@ class GStudy(Result):
     def _check_draws(self, draws: Sequence[float]) -> None:
         confounded = any(part.name == "residual" for part in self.components)
         if confounded and any(k != 1 for k in draws):
-            raise ArgumentError(
-                "draws",
-                "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)",
-                f"got {list(draws)}",
-            )
-
-    def _designs(self, designs: Sequence[tuple[float, float, float]]) -> DStudy:
-        item = self.value("item")
-        errors = [self._error(prompts, judges, draws) for prompts, judges, draws in designs]
-        return DStudy(
-            prompts=tuple(int(p) for p, _, _ in designs),
-            judges=tuple(int(j) for _, j, _ in designs),
-            draws=tuple(float(k) for _, _, k in designs),
-            relative_error=tuple(relative for relative, _ in errors),
-            absolute_error=tuple(absolute for _, absolute in errors),
-            e_rho2=tuple(_part(item, relative) for relative, _ in errors),
-            phi=tuple(_part(item, absolute) for _, absolute in errors),
-        )
-
-    def _error(self, prompts: float, judges: float, draws: float) -> tuple[float, float]:
-        relative = shift = 0.0
-        for part in self.components:
-            words = part.name.split("_")
-            over = (prompts if {"prompt", "residual", "draw"} & {*words} else 1) * (
-                judges if {"judge", "residual", "draw"} & {*words} else 1
-            )
-            over *= draws if part.name == "draw" else 1
-            if part.name in _SHIFTS:
-                shift += part.estimate / over
-            elif part.name != "item":
-                relative += part.estimate / over
-        return relative, relative + shift
+            rule = "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)"
+            raise ArgumentError("draws", rule, f"got {list(draws)}")
 
     def _rows(self) -> list[dict[str, Any]]:
+        counts = {"n": self.n_items, "n_dropped": self.n_dropped, "n_unread": self.n_unread}
         return [
-            {
-                "component": part.name,
-                "estimate": part.estimate,
-                "share": part.share,
-                "conf_low": part.interval.low,
-                "conf_high": part.interval.high,
-                "items_low": part.interval_items.low,
-                "items_high": part.interval_items.high,
-                "clipped": part.clipped,
-                "n": self.n_items,
-                "n_dropped": self.n_dropped,
-                "n_unread": self.n_unread,
-            }
+            {"component": part.name, "estimate": part.estimate, "share": part.share}
+            | {"conf_low": part.interval.low, "conf_high": part.interval.high}
+            | {"items_low": part.interval_items.low, "items_high": part.interval_items.high}
+            | {"clipped": part.clipped, **counts}
             for part in self.components
         ]
 
     def _terms(self) -> dict[str, Any]:
         crossed = {"items": self.n_items, "prompts": self.n_prompts}
         crossed |= {"judges": self.n_judges} if self.n_judges > 1 else {}
-        return {"g-study": True, "by": self.method, **crossed, "draws": self.n_draws, "cl": self.confidence_level} | {
-            "groups": self.n_groups,
-            "dropped": self.n_dropped or None,
-            "unread": self.n_unread,
-        }
+        terms: dict[str, Any] = {"g-study": True, "by": self.estimator, **crossed, "draws": self.n_draws}
+        terms |= {"cl": self.confidence_level, "groups": self.n_groups, "dropped": self.n_dropped or None}
+        return terms | {"unread": self.n_unread}
 
     def __str__(self) -> str:
         if all(math.isnan(part.share) for part in self.components):
@@ -356,16 +229,14 @@ class GStudy(Result):
         return f"variance of one score: {shares} ({self.n_items} items x {self.n_prompts} prompts{judges})"
 
 
-_SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
-
-
 def g_study(
     x: ArrayLike,
     *,
     draw_variance: ArrayLike | None = None,
     groups: Labels | None = None,
-    method: str = "auto",
+    estimator: str = "auto",
     confidence_level: float | None = 0.95,
+    method: str | None = None,
 ) -> GStudy:
     r"""Variance components of scores by item, prompt and draw.
 
@@ -393,11 +264,13 @@ def g_study(
         Where `x` holds exact expectations: the variance of one draw from each distribution.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: the intervals then leave out whole groups.
-    method : {"auto", "moments", "reml"}
+    estimator : {"auto", "moments", "reml"}
         "auto": moments where all cells are there, else REML. Asked for by name, moments
         leave out items with a missing cell.
     confidence_level : float or None, default 0.95
         None: no intervals.
+    method : str, optional
+        What `estimator` was called.
 
     Returns
     -------
@@ -435,24 +308,26 @@ def g_study(
     1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
     8 prompts x 1 draw: Phi 0.8614
     """
-    check.choice(method, "method", METHODS)
-    level = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
+    check.choice(estimator := check.was_called(method, estimator, name="estimator"), "estimator", ESTIMATORS)
+    confidence = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
     cells = cells_of(x, draw_variance)
     owners = np.arange(len(cells.means)) if groups is None else check.codes(groups, "groups")
     check.same_length(x=cells.means, groups=owners)
     cells = _with_scores(cells)
     there = np.isfinite(cells.means).reshape(len(cells.means), -1)
     whole = there[there.any(axis=1)].all()
-    chosen = ("moments" if whole else "reml") if method == "auto" else method
+    chosen = ("moments" if whole else "reml") if estimator == "auto" else estimator
     rows = np.flatnonzero(there.all(axis=1) if chosen == "moments" else there.any(axis=1))
     kept, owners = cells.take(rows, 0), owners[rows]
     _enough(kept, chosen)
-    found = moments(kept) if chosen == "moments" else reml(kept)
-    again = moments if chosen == "moments" else partial(reml, start=found)
-    spread = {} if level is None else _spread(kept, owners, again, found)
+    components = moments(kept) if chosen == "moments" else reml(kept)
+    again = moments if chosen == "moments" else partial(reml, start=components)
+    spread = {} if confidence is None else squared_errors(kept, owners, again, components)
     return GStudy(
-        components=_components(found, spread, floors(found, kept), level or 0.95),
-        method=chosen,
+        components=components_with_intervals(
+            components, spread, component_floors(components, kept), confidence or 0.95
+        ),
+        estimator=chosen,
         n_items=len(rows),
         n_prompts=kept.means.shape[1],
         n_judges=kept.means.shape[2] if kept.means.ndim == 3 else 1,
@@ -460,16 +335,9 @@ def g_study(
         n_groups=None if groups is None else len(np.unique(owners)),
         n_dropped=len(there) - len(rows),
         n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
-        confidence_level=level or math.nan,
-        warnings=_cautions(found, kept, level),
+        confidence_level=confidence or math.nan,
+        warnings=_study_warnings(components, kept, confidence),
     )
-
-
-class _Spread(NamedTuple):
-    """Squared standard error of each component from leaving out levels of one facet, and its degrees of freedom."""
-
-    squares: dict[str, float]
-    freedom: int
 
 
 def _with_scores(cells: Cells) -> Cells:
@@ -480,73 +348,13 @@ def _with_scores(cells: Cells) -> Cells:
     return cells
 
 
-def _spread(
-    cells: Cells, owners: Codes, fitted: Callable[[Cells], dict[str, float]], found: dict[str, float]
-) -> dict[str, _Spread]:
-    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
-    units = check.codes(owners, "groups")
-    # a fixed shuffle: neighbours are often of one document, and every so many of one system
-    lots = (np.random.default_rng(0).permutation(units.max() + 1) % _LOTS)[units]
-    if len(lots) - np.bincount(lots).max() < 2:
-        return {}
-    out = {"item": _left_out(cells, lots, 0, fitted, found)}
-    for axis in range(1, cells.means.ndim):
-        size = cells.means.shape[axis]
-        if size > 2:
-            out[FACETS[axis]] = _left_out(cells, np.arange(size), axis, fitted, found)
-    return out if len(out) == cells.means.ndim else {"item": out["item"]}
-
-
-def _left_out(
-    cells: Cells, lots: Codes, axis: int, fitted: Callable[[Cells], dict[str, float]], found: dict[str, float]
-) -> _Spread:
-    without = [fitted(cells.take(np.flatnonzero(lots != lot), axis)) for lot in range(int(lots.max()) + 1)]
-    g = len(without)
-    spread = {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in without], ddof=1)) for name in found}
-    return _Spread(spread, g - 1)
-
-
-def _components(
-    found: dict[str, float], spread: dict[str, _Spread], floors: dict[str, float], level: float
-) -> tuple[Component, ...]:
-    total = sum(max(value, 0.0) for value in found.values())
-    items = [spread["item"]] if spread else []
-    return tuple(
-        Component(
-            name=name,
-            estimate=max(value, 0.0),
-            share=max(value, 0.0) / total if total else math.nan,
-            interval=_interval(value, floors[name], name, list(spread.values()) if len(spread) > 1 else [], level),
-            interval_items=_interval(value, floors[name], name, items, level),
-            clipped=value <= 0,
-        )
-        for name, value in found.items()
-    )
-
-
-def _interval(value: float, floor: float, name: str, sources: Sequence[_Spread], level: float) -> Interval:
-    """On the scale of the logarithm of the mean square, which is above 0 where the component is not."""
-    squares = [(source.squares[name], source.freedom) for source in sources]
-    total, mean_square = sum(square for square, _ in squares), value + floor
-    # a likelihood that stops at 0 says nothing about how far it would have gone
-    if not 0 < total < math.inf or value == 0 or mean_square <= 0:
-        return Interval(math.nan, math.nan)
-    freedom = total**2 / sum(square**2 / df for square, df in squares)
-    reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
-    low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, _LARGEST)))
-    return Interval(max(low, 0.0), max(high, 0.0))
-
-
-def _enough(cells: Cells, method: str) -> None:
+def _enough(cells: Cells, estimator: str) -> None:
     shape = cells.means.shape
     if len(shape) < 2 or min(shape) < 2:
-        complete = " without a missing cell" if method == "moments" else ""
+        complete = " without a missing cell" if estimator == "moments" else ""
         judges = " and two judges" if len(shape) == 3 else ""
-        raise ArgumentError(
-            "x",
-            f"must have scores of two items{complete}, two prompts{judges} at least",
-            f"has them of {' x '.join(map(str, shape))}",
-        )
+        rule = f"must have scores of two items{complete}, two prompts{judges} at least"
+        raise ArgumentError("x", rule, f"has them of {' x '.join(map(str, shape))}")
 
 
 def _harmonic(counts: Floats) -> float:
@@ -556,45 +364,15 @@ def _harmonic(counts: Floats) -> float:
     return 1 / float(np.mean(1 / read))
 
 
-def _cautions(found: dict[str, float], cells: Cells, level: float | None) -> tuple[str, ...]:
+def _study_warnings(components: dict[str, float], cells: Cells, confidence: float | None) -> tuple[str, ...]:
     texts = []
-    negative = [name.replace("_", " x ") for name, value in found.items() if value <= 0]
+    negative = [name.replace("_", " x ") for name, value in components.items() if value <= 0]
     if negative:
         texts.append(f"negative: {', '.join(negative)} came out at 0 or below and stands as 0")
     facets = zip(("prompts", "judges"), cells.means.shape[1:], strict=False)
     few = [f"{size} {name}" for name, size in facets if size < _FEW]
-    if few and level is not None:
+    if few and confidence is not None:
         texts.append(f"few_prompts: {' and '.join(few)} say little about those that there could be")
-    if "residual" in found:
+    if "residual" in components:
         texts.append("confounded: each was asked once, so item x prompt and draw are one residual")
     return tuple(texts)
-
-
-def _part(item: float, error: float) -> float:
-    return item / (item + error) if item + error else math.nan
-
-
-def _draws_for(per_draw: float, room: float) -> float:
-    """Draws per prompt that bring their share of the error into what the prompts left of it."""
-    if not per_draw:
-        return 1 if room >= 0 else math.inf
-    return max(1, math.ceil(per_draw / room - 1e-9)) if room > 0 else math.inf
-
-
-def _numbers(value: Any, name: str) -> list[float]:
-    given = list(value) if hasattr(value, "__len__") and not isinstance(value, str) else [value]
-    for number in given:
-        endless = name == "draws" and number == math.inf
-        if isinstance(number, str) or not (endless or (number >= 1 and number % 1 == 0)):
-            raise ArgumentError(name, "must be whole numbers of 1 or more", f"got {value!r}")
-    if not given:
-        raise ArgumentError(name, "must be one number at least", "got none")
-    return [float(number) for number in given]
-
-
-def _times(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
-
-
-def _drawn(draws: float) -> str:
-    return "exact probabilities" if math.isinf(draws) else _times(int(draws), "draw")

@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from calib.analysis.prompts.prompt_variance import (
+    PromptParts,
+    names_of,
+    parts_of_variance,
+    prompt_variance_interval,
+    unit_deviations,
+    with_all_prompts,
+)
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
-from calib.core.units import unit_sums, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FEW = 5  # prompts: below, t quantiles make the interval far wider than it need be
+_SEVERAL = 5  # prompts: below, t quantiles make the interval far wider than it need be
 _MANY = 10**6  # prompts: as good as without end
 
 
@@ -93,9 +99,14 @@ class PromptMean(Result):
     warnings: tuple[str, ...]
 
     @property
-    def method(self) -> str:
+    def estimator(self) -> str:
         """How the interval was made."""
         return "t-items" if self.conditional else "t-prompts-items"
+
+    @property
+    def method(self) -> str:
+        """What `estimator` was called."""
+        return self.estimator
 
     def prompts_needed(self, half_width: float) -> int:
         """Smallest number of prompts whose interval, over these items, is expected to be this narrow.
@@ -120,17 +131,14 @@ class PromptMean(Result):
             raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
         if not half_width >= self._half_width(_MANY):
             least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
-            raise ArgumentError(
-                "half_width",
-                f"must be above {short(least)}, which these items leave with prompts without end",
-                f"got {half_width!r}",
-            )
+            rule = f"must be above {short(least)}, which these items leave with prompts without end"
+            raise ArgumentError("half_width", rule, f"got {half_width!r}")
         more = range(2, _MANY)
         return more.start + bisect_left(more, True, key=lambda prompts: self._half_width(prompts) <= half_width)
 
     def _half_width(self, prompts: int) -> float:
         spread = self.s2_prompt + self.noise_variance
-        parts = _Parts(spread, self.noise_variance, self.item_variance + self.noise_variance / prompts, prompts)
+        parts = PromptParts(spread, self.noise_variance, self.item_variance + self.noise_variance / prompts, prompts)
         return parts.half_width(self.confidence_level, self.n_groups)
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -152,7 +160,7 @@ class PromptMean(Result):
         )
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {self.method: True, "of": self.estimand.replace(" ", "-")}
+        terms: dict[str, Any] = {self.estimator: True, "of": self.estimand.replace(" ", "-")}
         terms |= {"conditional-on-this-prompt": self.conditional or None, "cl": self.confidence_level}
         terms |= {"prompts": self.n_prompts, "n": self.n, "dropped": self.n_dropped or None}
         return terms | {"groups": self.n_groups if self.n_groups != self.n else None}
@@ -169,40 +177,6 @@ class PromptMean(Result):
             f"{self.estimand} over {self.n_prompts} prompts = {short(self.estimate)}, {ends}, from {items}; "
             f"the prompts' means span {short(self.range)}, the interval of one is {short(self.prompt_width)} wide"
         )
-
-
-class _Parts(NamedTuple):
-    """Variances: of the prompts' means, of one such mean by item x prompt, of the grand mean by items."""
-
-    spread: float
-    noise: float
-    items: float
-    prompts: int
-
-    @property
-    def item_alone(self) -> float:
-        """What items add to the grand mean beyond what already shows between prompts."""
-        return max(self.items - self.noise / self.prompts, 0.0)
-
-    @property
-    def variance(self) -> float:
-        return max(self.spread - self.noise, 0.0) / self.prompts + self.items
-
-    def df(self, groups: int) -> float:
-        if self.prompts == 1:
-            return groups - 1.0
-        rest = self.prompts - 1
-        terms = (self.spread / self.prompts) ** 2 / rest + self.items**2 / (groups - 1)
-        terms += (self.noise / self.prompts) ** 2 / (rest * (groups - 1))
-        return self.variance**2 / terms if terms > 0 else math.nan
-
-    def half_width(self, level: float, groups: int) -> float:
-        """Each part at its own t quantile; never below that of the items alone."""
-        of_items = two_sided(groups - 1, level) ** 2
-        if self.prompts == 1:
-            return math.sqrt(of_items * self.items)
-        between = two_sided(self.prompts - 1, level) ** 2 * self.spread / self.prompts
-        return math.sqrt(max(between + of_items * self.item_alone, of_items * self.items))
 
 
 def prompt_mean(
@@ -328,33 +302,25 @@ def prompt_difference(
     return _over_prompts(first - second, groups, names, confidence_level, "a", "difference of judge means")
 
 
-def names_of(names: Labels | None, x: Floats) -> tuple[str, ...]:
-    """Of the prompts, the columns of x; their numbers if they have none."""
-    found = tuple(map(str, range(1, x.shape[1] + 1) if names is None else names))
-    if len(found) != x.shape[1]:
-        raise ArgumentError("names", f"must be one for each of {x.shape[1]} prompts", f"got {len(found)}")
-    return found
-
-
 def _over_prompts(
-    x: Floats, groups: Labels | None, names: Labels | None, level: float, name: str, estimand: str
+    x: Floats, groups: Labels | None, names: Labels | None, confidence: float, name: str, estimand: str
 ) -> PromptMean:
-    check.probability(level, "confidence_level")
+    check.probability(confidence, "confidence_level")
     called = names_of(names, x)
-    x, unit, dropped = complete(x, groups, name)
-    sums, means = deviations(x, unit), x.mean(axis=0)
+    x, unit, dropped = with_all_prompts(x, groups, name)
+    sums, means = unit_deviations(x, unit), x.mean(axis=0)
     n_groups, prompts = sums.shape
-    parts = _parts(sums, means)
-    alone = two_sided(n_groups - 1, level) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
+    parts = parts_of_variance(sums, means)
+    alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
     flat = np.ptp(x) == 0
-    half = math.nan if flat else parts.half_width(level, n_groups)
+    half = math.nan if flat else parts.half_width(confidence, n_groups)
     estimate, s2 = float(means.mean()), max(parts.spread - parts.noise, 0.0)
     clipped = bool(parts.spread < parts.noise)
     return PromptMean(
         estimate=estimate,
         std_error=math.sqrt(parts.variance),
         interval=Interval(estimate - half, estimate + half),
-        confidence_level=level,
+        confidence_level=confidence,
         estimand=estimand,
         conditional=prompts == 1,
         df=parts.df(n_groups),
@@ -364,68 +330,34 @@ def _over_prompts(
         range=float(np.ptp(means)),
         prompt_width=float(2 * alone.mean()),
         s2_prompt=math.nan if prompts == 1 else s2,
-        s2_prompt_interval=_variance_interval(parts, level),
+        s2_prompt_interval=prompt_variance_interval(parts, confidence),
         clipped=clipped,
-        floor=math.nan if prompts == 1 else two_sided(prompts - 1, level) * math.sqrt(s2 / prompts),
+        floor=math.nan if prompts == 1 else two_sided(prompts - 1, confidence) * math.sqrt(s2 / prompts),
         item_variance=parts.item_alone,
         noise_variance=parts.noise,
         n=len(x),
         n_dropped=dropped,
         n_groups=n_groups,
         n_prompts=prompts,
-        warnings=tuple(_warnings(prompts, clipped=clipped, dropped=dropped, flat=bool(flat), level=level)),
+        warnings=tuple(
+            _mean_warnings(prompts, clipped=clipped, dropped=dropped, flat=bool(flat), confidence=confidence)
+        ),
     )
 
 
-def complete(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
-    """Items with a score under every prompt, the unit of each, and how many others there were."""
-    check.same_length(**{name: x, "groups": groups})
-    if not x.shape[1]:
-        raise ArgumentError(name, "must have one prompt at least", f"got shape {x.shape}")
-    whole = np.asarray(~np.isnan(x).any(axis=1))
-    unit = units_of(groups, whole)
-    if unit.max(initial=-1) < 1:
-        what, found = "items" if groups is None else "groups", unit.max(initial=-1) + 1
-        raise ArgumentError(name, f"must have a score under every prompt for two {what} at least", f"got {found}")
-    return x[whole], unit, int(np.sum(~whole))
-
-
-def deviations(x: Floats, unit: Codes) -> Floats:
-    """Each unit's share of how far the means lie from their own average, shape (units, prompts)."""
-    return unit_sums((x - x.mean(axis=0)) / len(x), unit)
-
-
-def _parts(sums: Floats, means: Floats) -> _Parts:
-    groups, prompts = sums.shape
-    scale, by_group = groups / (groups - 1), sums.mean(axis=1)
-    items = float(scale * (by_group**2).sum())
+def _mean_warnings(prompts: int, *, clipped: bool, dropped: int, flat: bool, confidence: float) -> list[str]:
+    texts = []
     if prompts == 1:
-        return _Parts(0.0, 0.0, items, 1)
-    noise = float(scale * ((sums - by_group[:, None]) ** 2).sum() / (prompts - 1))
-    return _Parts(float(means.var(ddof=1)), noise, items, prompts)
-
-
-def _variance_interval(parts: _Parts, level: float) -> Interval:
-    if parts.prompts == 1:
-        return Interval(math.nan, math.nan)
-    rest = parts.prompts - 1
-    low, high = (rest * parts.spread / special.chdtri(rest, (1 - sign * level) / 2) for sign in (1, -1))
-    return Interval(max(float(low) - parts.noise, 0.0), max(float(high) - parts.noise, 0.0))
-
-
-def _warnings(prompts: int, *, clipped: bool, dropped: int, flat: bool, level: float) -> list[str]:
-    found = []
-    if prompts == 1:
-        found.append("conditional: there is one prompt, so the interval is over items only, for this prompt alone.")
-    elif prompts < _FEW:
-        found.append(
-            f"few_prompts: with {prompts} prompts the t quantile is {short(two_sided(prompts - 1, level))}; "
+        texts.append("conditional: there is one prompt, so the interval is over items only, for this prompt alone.")
+    elif prompts < _SEVERAL:
+        texts.append(
+            f"few_prompts: with {prompts} prompts the t quantile is {short(two_sided(prompts - 1, confidence))}; "
             "a few more make the interval much shorter."
         )
     if clipped:
-        found.append("clipped: the variance between prompts was estimated below 0 and set to 0.")
+        texts.append("clipped: the variance between prompts was estimated below 0 and set to 0.")
     if dropped:
-        found.append(f"dropped: {dropped} items lack a score under one of the prompts and are left out.")
+        texts.append(f"dropped: {dropped} items lack a score under one of the prompts and are left out.")
     if flat:
-        found.append("no_spread: all scores are equal, so no interval can be given.")
-    return found
+        texts.append("no_spread: all scores are equal, so no interval can be given.")
+    return texts

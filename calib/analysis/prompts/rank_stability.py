@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.prompts.prompt_mean import complete, deviations
+from calib.analysis.prompts.prompt_variance import unit_deviations, with_all_prompts
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Result, short
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 
 class SystemPair(NamedTuple):
-    """Two systems: share of prompts that order them other than the majority, and how often two prompts differ."""
+    """Two systems: how often two prompts order them differently, and how often noise alone would make them."""
 
     first: str
     second: str
-    minority: float
     swap: float
     swap_noise: float
 
@@ -43,8 +42,7 @@ class RankStability(Result):
         The same if no prompt favoured any system: what items and draws alone would give, at the
         differences seen. NaN where only means are known.
     pairs : tuple of SystemPair
-        The same for each pair; `minority` is the share of prompts that order it other than the majority
-        does, a tie counted half.
+        The same for each pair.
     w : float
         Kendall's coefficient of concordance of the prompts' rankings, corrected for ties; 1 is one order.
     chi2, df, p_value : float
@@ -151,19 +149,14 @@ def rank_stability(
     """
     scores = check.array(x, "x")
     if scores.ndim not in {2, 3} or min(scores.shape[0], scores.shape[-1]) < 2:
-        raise ArgumentError(
-            "x",
-            (
-                "must have shape (systems, prompts) or (systems, items, prompts) with two systems and "
-                "two prompts at least"
-            ),
-            f"got {scores.shape}",
-        )
+        shapes = "(systems, prompts) or (systems, items, prompts)"
+        rule = f"must have shape {shapes} with two systems and two prompts at least"
+        raise ArgumentError("x", rule, f"got {scores.shape}")
     systems, prompts = scores.shape[0], scores.shape[-1]
     named = tuple(map(str, range(systems) if names is None else names))
     check.same_length(x=scores, names=named)
     means, noise, n, dropped = _means_and_noise(scores, groups)
-    pairs = tuple(_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
+    pairs = tuple(_system_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
     w, chi2 = _concordance(means)
     lost = [f"dropped: {dropped} items lack a score and are left out."] if dropped else []
     few = ["few_systems: the p-value is rough with fewer than 7 systems and few prompts."] if systems < 7 else []
@@ -195,21 +188,20 @@ def _means_and_noise(scores: Floats, groups: Labels | None) -> tuple[Floats, Flo
             raise ArgumentError("x", "must have the mean of every system under every prompt", "got NaN")
         return scores, np.full((systems, systems), math.nan), 0, 0
     table = np.moveaxis(scores, 1, 0).reshape(scores.shape[1], -1)
-    kept, unit, dropped = complete(table, groups, "x")
-    sums = deviations(kept, unit).reshape(-1, systems, prompts)
+    kept, unit, dropped = with_all_prompts(table, groups, "x")
+    sums = unit_deviations(kept, unit).reshape(-1, systems, prompts)
     own = sums - sums.mean(axis=2, keepdims=True)
     cross = np.einsum("gap,gbp->ab", own, own) * len(own) / (len(own) - 1) / (prompts - 1)
     noise = np.diag(cross)[:, None] + np.diag(cross) - 2 * cross
     return kept.mean(axis=0).reshape(systems, prompts), np.maximum(noise, 0.0), len(kept), dropped
 
 
-def _pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b: int) -> SystemPair:
+def _system_pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b: int) -> SystemPair:
     gap = means[a] - means[b]
     prompts, won, lost = len(gap), int(np.sum(gap > 0)), int(np.sum(gap < 0))
     tied = prompts - won - lost
-    ahead = (won + tied / 2) / prompts
     swap = (won * lost + tied * (won + lost) / 2) / math.comb(prompts, 2)
-    return SystemPair(names[a], names[b], min(ahead, 1 - ahead), swap, _noise_swap(gap, float(noise[a, b])))
+    return SystemPair(names[a], names[b], swap, _noise_swap(gap, float(noise[a, b])))
 
 
 def _noise_swap(gap: Floats, noise: float) -> float:

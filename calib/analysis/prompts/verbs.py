@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.means.verbs import ends_of, groups_of, on_tables, parts_of
+from calib.core.check import was_called
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError, check_items
 from calib.tables.pairs import WHO, asked, ready, seen
@@ -26,8 +27,9 @@ def sensitivity(
     *,
     judges: bool = False,
     groups: str | None = "group",
-    method: str = "auto",
+    estimator: str = "auto",
     confidence_level: float = 0.95,
+    method: str | None = None,
 ) -> Results:
     """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
 
@@ -44,7 +46,7 @@ def sensitivity(
         Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
     groups : str or None, default "group"
         A column of the items: the intervals leave out what shares it together.
-    method, confidence_level
+    estimator, confidence_level, method
         As for `calib.stats.g_study`.
 
     Returns
@@ -78,13 +80,17 @@ def sensitivity(
             "groups", "is a column of the items", f"{groups!r} came without {{0}}", mentions=("items",)
         )
     owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
+    options: dict[str, Any] = {
+        "estimator": was_called(method, estimator, name="estimator"),
+        "confidence_level": confidence_level,
+    }
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
         _several(label, rows, "ratings")
-        index, x, variance = cells_of(rows, judges=judges, exact=label["method"] == "logprob")
-        group = None if owners is None else _known(owners, index)
-        options = {"draw_variance": variance, "groups": group, "method": method, "confidence_level": confidence_level}
-        study: Any = _named(label, partial(stats.g_study, x, **options), "ratings")
+        index, x, variance = cells_of_replies(rows, judges=judges, exact=label["method"] == "logprob")
+        group = None if owners is None else _group_of_each(owners, index)
+        studied = partial(stats.g_study, x, draw_variance=variance, groups=group, **options)
+        study: Any = _of_slice(label, studied, "ratings")
         # cells of fewer draws than others are filled up; what was never asked for is not unread
         results.append(study if study.n_dropped else replace(study, n_unread=_unread(rows)))
         labels.append(label)
@@ -110,7 +116,7 @@ def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) 
         yield label, rows
 
 
-def cells_of(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
+def cells_of_replies(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
     """Scores as items x prompts (x judges) x draws, and the variance of one draw where it is known."""
     facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
     good = (rows["status"] == "ok") & rows["score"].notna()
@@ -141,7 +147,7 @@ def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
     return items.set_index(items["item"].astype(object))[groups]
 
 
-def _known(owners: pd.Series, items: pd.Index) -> Any:
+def _group_of_each(owners: pd.Series, items: pd.Index) -> Any:
     group = owners.reindex(items)
     if group.isna().any():
         raise TableError(
@@ -196,7 +202,7 @@ def prompt_mean(
             wide = wide_of(part)
             group = shared_groups(part, groups, wide.index)
             results.append(
-                _named(
+                _of_slice(
                     whole,
                     partial(
                         stats.prompt_mean, wide, groups=group, names=wide.columns, confidence_level=confidence_level
@@ -246,7 +252,7 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
         whole = label | {"system": f"{a} - {b}"} | counts
         results.append(
-            _named(
+            _of_slice(
                 whole,
                 partial(stats.prompt_difference, first, second, names=first.columns, confidence_level=confidence_level),
             )
@@ -309,7 +315,7 @@ def averaging(
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": unmatched}
-        results.append(_named(label, partial(stats.averaging, y, wide, names=wide.columns, **options)))
+        results.append(_of_slice(label, partial(stats.averaging, y, wide, names=wide.columns, **options)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -377,7 +383,7 @@ def rank_stability(scores: pd.DataFrame) -> Results:
             index = index.union(table.index, sort=False)
         columns = pd.unique(rows["prompt"].astype(object))
         x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
-        results.append(_named(label, partial(stats.rank_stability, x, names=names)))
+        results.append(_of_slice(label, partial(stats.rank_stability, x, names=names)))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -429,7 +435,7 @@ def _need_systems(rows: pd.DataFrame) -> None:
                              f"give the items to `summarize`.")  # fmt: skip
 
 
-def _named(label: dict[str, Any], ask: Callable[[], stats.Result], given: str = "scores") -> stats.Result:
+def _of_slice(label: dict[str, Any], ask: Callable[[], stats.Result], given: str = "scores") -> stats.Result:
     try:
         return ask()
     except ValueError as error:

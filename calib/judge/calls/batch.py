@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.judge.calls.transport import model_name
-from calib.judge.judge import Call, Judge, Plan, calls, questions, request
+from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
-from calib.judge.replies.extract import Row, extract, has_logprobs
+from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
 from calib.judge.replies.sheet import Sheet
 from calib.table import TableError
 
-_WHERE = "batch"  # part of the keys, in place of a transport
+_BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
 
 def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
@@ -57,17 +56,16 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
     >>> len(lines), lines[0]["url"], lines[0]["body"]["model"]
     (2, '/v1/chat/completions', 'gpt-4o-mini')
     """
-    prompts, rows = questions(items, prompt)
+    prompts, rows = prompts_and_rows(items, prompt)
     if judge.method == "auto":
         raise ArgumentError("judge", "must have the method 'logprob' or 'sample' for a batch", "has 'auto'")
     if any(one.steps is None for one in prompts):
-        raise ArgumentError(
-            "prompt", "must have evaluation steps for a batch; have them written by `calib.write_steps`"
-        )
+        rule = "must have evaluation steps for a batch; have them written by `calib.write_steps`"
+        raise ArgumentError("prompt", rule)
     plan = Plan(judge.method, "", {})
     with Path(path).open("wb") as file:
-        for call in {call.key: call for call in _calls(judge, plan, prompts, rows)}.values():
-            body = request(judge, plan, [call]) | {"model": model_name(judge.model)}
+        for call in {call.key: call for call in calls_for(judge, _BATCH_ADDRESS, plan, prompts, rows)}.values():
+            body = draws_request(judge, plan, [call]) | {"model": model_name(judge.model)}
             line = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
             file.write(to_json(line) + b"\n")
     return Path(path)
@@ -120,15 +118,15 @@ def from_jsonl(
     >>> ratings[["score", "method"]].to_dict("records")
     [{'score': 4.0, 'method': 'sample'}, {'score': 4.0, 'method': 'sample'}]
     """
-    prompts, rows = questions(items, prompt)
-    lines = list(_lines(Path(path)))
-    method = judge.method if judge.method != "auto" else "logprob" if _first_tells(lines) else "sample"
-    calls, choices = _matched(lines, judge, method, prompts, rows)
+    prompts, rows = prompts_and_rows(items, prompt)
+    lines = _read_lines(Path(path))
+    method = judge.method if judge.method != "auto" else "logprob" if _first_has_logprobs(lines) else "sample"
+    calls, choices = _calls_with_choices(lines, judge, method, prompts, rows)
     sheet = Sheet(texts=replies)
     sheet.expect(calls)
     for call, choice in zip(calls, choices, strict=True):
         if choice is None:
-            sheet.add(call, [Row(math.nan, 1.0, "failed")], "")
+            sheet.fail(call)
             continue
         scale, answer = call.prompt.scale, call.prompt.answer
         found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
@@ -147,14 +145,12 @@ class _Line(NamedTuple):
     choices: list[Choice]
 
 
-def _lines(path: Path) -> Iterator[_Line]:
+def _read_lines(path: Path) -> list[_Line]:
     with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if raw.strip():
-                yield _line(number, raw)
+        return [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
 
 
-def _line(number: int, raw: bytes) -> _Line:
+def _read_line(number: int, raw: bytes) -> _Line:
     try:
         given = json.loads(raw)
         name = given.get("custom_id", given.get("item"))
@@ -169,26 +165,20 @@ def _line(number: int, raw: bytes) -> _Line:
     return _Line(number, None if name is None else str(name), choices)
 
 
-def _first_tells(lines: list[_Line]) -> bool:
+def _first_has_logprobs(lines: list[_Line]) -> bool:
     return next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
 
 
-def _calls(judge: Judge, plan: Plan, prompts: list[Prompt], rows: list[dict[str, Any]]) -> Iterator[Call]:
-    for prompt in prompts:
-        for row in rows:
-            yield from calls(judge, _WHERE, plan, prompt, row)
-
-
-def _matched(
-    lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[dict[str, Any]]
+def _calls_with_choices(
+    lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
 ) -> tuple[list[Call], list[Choice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
-    asked: dict[str, list[Call]] = {}
-    for call in _calls(judge, Plan(method, "", {}), prompts, rows):
-        asked.setdefault(call.key, []).append(call)  # items of one text share a request
-    by_item = {row["item"]: Call(f"item {row['item']}", prompts[0], row, 0, method == "logprob") for row in rows}
-    known = asked if len(prompts) > 1 else {item: [call] for item, call in by_item.items()} | asked
-    pairs = [(call, choice) for line in _named(lines, rows) for call, choice in _of_line(line, known)]
+    by_key: dict[str, list[Call]] = {}
+    for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
+        by_key.setdefault(call.key, []).append(call)  # items of one text share a request
+    by_item = {row["item"]: [Call(f"item {row['item']}", prompts[0], row, 0, method == "logprob")] for row in rows}
+    known = by_key if len(prompts) > 1 else by_item | by_key
+    pairs = [(call, choice) for line in _lines_with_names(lines, rows) for call, choice in _draws_of_line(line, known)]
     drawn: Counter[tuple[str, str]] = Counter()
     calls: list[Call] = []
     for call, _ in pairs:
@@ -198,7 +188,7 @@ def _matched(
     return calls, [choice for _, choice in pairs]
 
 
-def _named(lines: list[_Line], rows: list[dict[str, Any]]) -> list[_Line]:
+def _lines_with_names(lines: list[_Line], rows: list[Row]) -> list[_Line]:
     """Lines without ids are those of the items, in their order."""
     if any(line.name is not None for line in lines):
         return lines
@@ -207,7 +197,7 @@ def _named(lines: list[_Line], rows: list[dict[str, Any]]) -> list[_Line]:
     return [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
 
 
-def _of_line(line: _Line, known: dict[str, list[Call]]) -> Iterator[tuple[Call, Choice | None]]:
+def _draws_of_line(line: _Line, known: dict[str, list[Call]]) -> Iterator[tuple[Call, Choice | None]]:
     if line.name not in known:
         raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
     for call in known[line.name]:

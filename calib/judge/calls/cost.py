@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -45,21 +46,26 @@ class DryRun:
         return f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
 
 
-def about(length: int) -> int:
-    """Tokens of a text of this many characters, estimated."""
-    return length // _CHARACTERS_A_TOKEN + 1
+def input_tokens(body: Mapping[str, Any]) -> int:
+    """Tokens of a request, estimated."""
+    return sum(len(message["content"]) for message in body["messages"]) // _CHARACTERS_A_TOKEN + 1
+
+
+def most_output_tokens(body: Mapping[str, Any]) -> int:
+    """The most that the replies to a request can hold."""
+    return int(body["max_tokens"]) * int(body.get("n", 1))
 
 
 @lru_cache
-def price(model: str) -> tuple[float, float] | None:
+def list_price(model: str) -> tuple[float, float] | None:
     """US dollars per million tokens in and out by LiteLLM's price list; None where it has none.
 
     Examples
     --------
-    >>> price("openai/gpt-4o-mini")
+    >>> list_price("openai/gpt-4o-mini")
     (0.15, 0.6)
     """
-    prices, model = _prices(), model.removeprefix("litellm/")
+    prices, model = _price_list(), model.removeprefix("litellm/")
     if (entry := prices.get(model)) is None:
         provider, _, name = model.partition("/")
         entry = prices.get(name, {})
@@ -72,7 +78,7 @@ def price(model: str) -> tuple[float, float] | None:
         return None
 
 
-def _prices() -> dict[str, dict[str, Any]]:
+def _price_list() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
     found = find_spec("litellm")
     for folder in (found.submodule_search_locations if found else None) or ():

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from calib.judge.calls.transport import UnavailableError
 
-T = TypeVar("T")
+Brought = TypeVar("Brought")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
-_PATIENCE = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
+_MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
 
 
 class Pace:
@@ -50,7 +50,7 @@ class Pace:
         self._free = -math.inf
         self._random = random.Random()  # noqa: S311 - spreads the waits, no secret
 
-    async def call(self, attempt: Callable[[], Awaitable[T]], tokens: int) -> T:
+    async def call(self, attempt: Callable[[], Awaitable[Brought]], tokens: int) -> Brought:
         """What the attempt returns, made again while the trouble is one that passes.
 
         Raises
@@ -75,7 +75,7 @@ class Pace:
             await asyncio.sleep(wait)
         raise UnavailableError(self._given_up(troubles))
 
-    async def _once(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, attempt: Callable[[], Awaitable[Brought]]) -> Brought:
         begun = monotonic()
         try:
             async with asyncio.timeout(min(self.timeout, self.deadline)):
@@ -101,7 +101,7 @@ class Pace:
 
     def _hopeless(self, troubles: list[UnavailableError]) -> bool:
         paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
-        return paid >= _PATIENCE or (odd >= _PATIENCE and not self.served)
+        return paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
 
     def _given_up(self, troubles: list[UnavailableError]) -> str:
         last, n = troubles[-1], len(troubles)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import tempfile
 import warnings
-from collections.abc import Awaitable, Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,18 +15,19 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import ArgumentError
+from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import AnyComplete, JudgeError, Transport, connect, wrap
-from calib.judge.judge import Judge, digest, questions, seeded, steps_request
+from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, parts_of
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
 
-T = TypeVar("T")
+Outcome = TypeVar("Outcome")
 
-KEEP = ("compact", "full")
-_TRIES = 3  # replies for each rewording, at most
+_REPLIES_A_REWORDING = 3  # replies for each rewording, at most
 
 
 def rate(
@@ -106,35 +107,37 @@ def rate(
     """
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
-    if keep not in KEEP:
-        raise ArgumentError("keep", f"must be one of {', '.join(KEEP)}", f"got {keep!r}")
-    prompts, rows = questions(items, prompt)
-    transport = _transport(judge, complete)
-    with Store(store) as kept:
-        run = Run(judge, kept, transport, keep=keep, max_cost=max_cost, progress=progress, texts=replies)
-        if max_cost is not None and run.price is None:
+    check.choice(keep, "keep", ("compact", "full"))
+    prompts, rows = prompts_and_rows(items, prompt)
+    with _client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
+        run = Run(client, progress=progress, texts=replies)
+        if max_cost is not None and client.price is None:
             raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
         if dry_run:
             return run.dry(prompts, rows)
-        with _rescued(kept):
-            plan = in_loop(_closing(run.rate(prompts, rows), transport))
-            for note in run.notes:
-                warnings.warn(note, stacklevel=2)
-            return run.sheet.frame(judge, plan.run)
+        plan = _finished(run.rate(prompts, rows), client.transport)
+        for note in run.notes:
+            warnings.warn(note, stacklevel=2)
+        return run.sheet.frame(judge, plan.run)
 
 
 @contextmanager
-def _rescued(store: Store) -> Iterator[None]:
-    """Whatever breaks off a run, what was paid for is on disk."""
-    try:
-        yield
-    except BaseException as error:
-        if store.path is None and len(store):
-            handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-            os.close(handle)
-            store.save(path)
-            error.add_note(f"The {len(store)} replies that arrived are kept: give store={path!r} to go on.")
-        raise
+def _client(
+    judge: Judge, complete: AnyComplete | None, store: str | Path | None = None, **options: Any
+) -> Iterator[Client]:
+    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
+    ways = (judge.base_url, judge.concurrency)
+    transport = connect(judge.model, *ways) if complete is None else wrap(complete, *ways)
+    with Store(store) as kept:
+        try:
+            yield Client(judge, kept, transport, **options)
+        except BaseException as error:
+            if store is None and len(kept):
+                handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
+                os.close(handle)
+                kept.save(path)
+                error.add_note(f"The {len(kept)} replies that arrived are kept: give store={path!r} to go on.")
+            raise
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -170,9 +173,8 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     >>> len(write_steps(bare, Judge("offline")).steps)
     3
     """
-    transport = _transport(judge, complete)
-    with Store(None) as kept:
-        return in_loop(_closing(Run(judge, kept, transport).with_steps(prompt), transport))
+    with _client(judge, complete) as client:
+        return _finished(Run(client).with_steps(prompt), client.transport)
 
 
 def write_variants(
@@ -229,99 +231,78 @@ def write_variants(
     >>> other.changes
     (('wording', 'by offline, reply 1'),)
     """
-    if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-        raise ArgumentError("n", "must be a whole number of at least 1", f"got {n!r}")
+    check.whole(n, "n", least=1)
     parts = parts_of(prompt, "write_variants")
     if "{{" in parts.task + parts.criteria:
-        raise ArgumentError(
-            "prompt",
-            (
-                "must not show a text of the items inside its task or criterion, which are to be "
-                "reworded; name the column in {0} instead"
-            ),
-            mentions=("inputs",),
-        )
-    transport = _transport(judge, complete)
-    with Store(store) as kept, _rescued(kept):
-        return in_loop(_closing(_reworded(Run(judge, kept, transport), prompt, parts, n), transport))
+        rule = "must not show a text of the items inside its task or criterion, which are to be reworded; name the "
+        raise ArgumentError("prompt", f"{rule}column in {{0}} instead", mentions=("inputs",))
+    with _client(judge, complete, store) as client:
+        return _finished(_rewordings(Run(client), prompt, parts, n), client.transport)
 
 
-async def _reworded(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
+async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
     """The prompt and n - 1 rewordings, in the order of the replies that hold them."""
     prompt = await run.with_steps(prompt)
-    found, trouble = {_words(original): prompt}, ""
-    most = _TRIES * (n - 1)
+    found, trouble = {_wording_key(original): prompt}, ""
+    most = _REPLIES_A_REWORDING * (n - 1)
     for number in range(1, most + 1):
         if len(found) == n:
             break
         try:
-            parts = parse_rewording(await _rewording(run, prompt, original, number), original)
+            parts = parse_rewording(await _rewording_reply(run, prompt, original, number), original)
         except ValueError as error:
             trouble = f"; the last that could not be used: {error}"
             continue
         change = ("wording", f"by {run.judge.model}, reply {number}")
         one = replace(prompt, template=layout(parts), parts=parts, changes=(*prompt.changes, change))
-        found.setdefault(_words(parts), one)
+        found.setdefault(_wording_key(parts), one)
     if len(found) < n:
         got = f"{len(found) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
         raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{trouble}.")
     return tuple(found.values())
 
 
-def _words(parts: Parts) -> tuple[str, str]:
+def _wording_key(parts: Parts) -> tuple[str, ...]:
     """What must differ for two prompts to be worded differently."""
-    task, criteria = (" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
-    return task, criteria
+    return tuple(" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
 
 
-async def _rewording(run: Run, prompt: Prompt, original: Parts, number: int) -> str:
+async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: int) -> str:
     """The judge's reply, which is kept whether it can be used or not: a run that goes on finds the same."""
     messages = reword_request(original, number)
     body = steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
     body["max_tokens"] = max(body["max_tokens"], len(messages[-1]["content"]) // 2)
     body = seeded(run.judge, body, number)
-    key = digest([run.where, run.judge.seed, body, number]).hexdigest()
-    if key not in run.store:
-        run.put([key], body, *await run.ask(f"a rewording of {prompt.criterion!r}", body))
-    return run.store.get(key).text
+    key = digest([run.address, run.judge.seed, body, number]).hexdigest()
+    return (await run.client.choice(key, f"a rewording of {prompt.criterion!r}", body)).text
 
 
-def _transport(judge: Judge, complete: AnyComplete | None) -> Transport:
-    if complete is not None:
-        return wrap(complete, judge.base_url, judge.concurrency)
-    return connect(judge.model, judge.base_url, judge.concurrency)
+def _finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
+    """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
+    tasks: list[asyncio.Task[Any] | None] = []
 
+    async def main() -> Outcome:
+        tasks.append(asyncio.current_task())
+        try:
+            return await work
+        finally:
+            await transport.close()
 
-async def _closing(work: Awaitable[T], transport: Transport) -> T:
-    try:
-        return await work
-    finally:
-        await transport.close()
-
-
-def in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, also where an event loop is running already, as in Jupyter."""
-    if not _in_a_loop():
-        return asyncio.run(work)
-    tasks: list[asyncio.Task[T]] = []
-
-    async def main() -> T:
-        tasks.append(asyncio.create_task(work))
-        return await tasks[0]
-
+    if not _is_in_loop():
+        return asyncio.run(main())
     with ThreadPoolExecutor(1) as thread:
         done = thread.submit(asyncio.run, main())
         try:
             return done.result()
         except KeyboardInterrupt:
             # the calls run in another thread, which does not hear of the interrupt by itself
-            for task in tasks:
+            for task in filter(None, tasks):
                 with suppress(RuntimeError):  # the loop has ended by itself
                     task.get_loop().call_soon_threadsafe(task.cancel)
             raise
 
 
-def _in_a_loop() -> bool:
+def _is_in_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

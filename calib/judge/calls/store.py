@@ -10,7 +10,6 @@ from contextlib import closing, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from calib.core.check import ArgumentError
@@ -54,7 +53,7 @@ class Store:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._db = _opened(self.path or ":memory:")
+            self._db = _connection(self.path or ":memory:")
         except sqlite3.DatabaseError as error:
             raise ArgumentError("store", "must be a new file or a store of calib", f"{path} is not: {error}") from None
 
@@ -65,12 +64,12 @@ class Store:
         less. False says that some of the keys were there.
         """
         # draws of one item differ in their seed alone: the request itself is kept once
-        asked = to_json({name: value for name, value in request.items() if name != "seed"})
-        name = hashlib.blake2b(asked, digest_size=16).hexdigest()
+        frame = to_json({name: value for name, value in request.items() if name != "seed"})
+        name = hashlib.blake2b(frame, digest_size=16).hexdigest()
         run = self._db.execute
         if not self._db.in_transaction:
             run("BEGIN IMMEDIATE")
-        run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, asked.decode()))
+        run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, frame.decode()))
         row = (name, request.get("seed"), body, time.time())
         reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
         draws = [(key, reply, choice) for choice, key in enumerate(keys)]
@@ -120,25 +119,23 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.commit()
         self._db.close()
 
 
-def _opened(path: str | Path) -> sqlite3.Connection:
+def _connection(path: str | Path) -> sqlite3.Connection:
     # calls may run in a helper thread (inside Jupyter), one at a time
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        _prepare(db)
+        _prepare_tables(db)
     except sqlite3.DatabaseError:
         db.close()
         raise
     return db
 
 
-def _prepare(db: sqlite3.Connection) -> None:
+def _prepare_tables(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA busy_timeout = 30000")  # another process may be writing
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and "draws" not in tables:

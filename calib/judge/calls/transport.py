@@ -1,7 +1,7 @@
 """The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
 
 The embedded judge, the direct transport, LiteLLM and any function are such a thing. None
-of them retries: that is done in one place, `_pace`.
+of them retries: that is done in one place, `calib.judge.calls.pace`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import lru_cache
 from io import BytesIO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from calib.judge import offline
@@ -29,9 +29,9 @@ from calib.judge.replies.reply import to_json
 if TYPE_CHECKING:
     import aiohttp
 
-Reply = Mapping[str, Any] | bytes
-Complete = Callable[[dict[str, Any]], Awaitable[Reply]]
-AnyComplete = Callable[[dict[str, Any]], Awaitable[Reply] | Reply]
+RawReply = Mapping[str, Any] | bytes
+Complete = Callable[[dict[str, Any]], Awaitable[RawReply]]
+AnyComplete = Callable[[dict[str, Any]], Awaitable[RawReply] | RawReply]
 
 OPENAI = "https://api.openai.com/v1"
 # what OpenAI's own API does not know; LiteLLM hands such fields through
@@ -42,12 +42,12 @@ _SECRET_WORD = re.compile(
     r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
 )
 _SECRET_LENGTH = 6  # letters; what is shorter could be any word
-_of_endpoints: set[str] = set()  # users, passwords and queries of the endpoints that were asked
-_FILTERED = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
-_NO_CREDIT = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
-_PASSES = (408, 409, 425, 429, *range(500, 600))
-_LIMITS = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
-_FINAL = {
+_endpoint_secrets: set[str] = set()  # users, passwords and queries of the endpoints that were asked
+_FILTER_WORDS = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
+_NO_CREDIT_WORDS = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
+_PASSING_STATUSES = (408, 409, 425, 429, *range(500, 600))
+_LIMITING_STATUSES = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
+_FINAL_STATUSES = {
     401: "check the API key in the environment",
     402: "the account has no credit",
     403: "check the API key in the environment, and what it may use",
@@ -56,7 +56,7 @@ _FINAL = {
 } | dict.fromkeys((301, 302, 303, 307, 308), "redirects are not followed: give the final address as `base_url`")
 _NO_URL = "`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'."
 # what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
-_WITHHELD = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
+_WITHHELD_REPLY = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
 
 class JudgeError(RuntimeError):
@@ -85,7 +85,7 @@ class UnavailableError(JudgeError):
         self.limited, self.retry_after, self.paid = limited, retry_after, paid
 
 
-async def _nothing() -> None:
+async def _close_nothing() -> None:
     return None
 
 
@@ -95,8 +95,13 @@ class Transport(NamedTuple):
     name: str
     endpoint: str | None
     complete: Complete
-    close: Callable[[], Awaitable[None]] = _nothing
+    close: Callable[[], Awaitable[None]] = _close_nothing
     choices: bool = False  # whether it can be asked for several choices at once
+
+    @property
+    def address(self) -> str:
+        """Name and endpoint as the ratings show them."""
+        return f"{self.name}@{public_url(self.endpoint)}" if self.endpoint else self.name
 
 
 def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transport:
@@ -109,15 +114,15 @@ def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transpor
         return Transport("offline", None, offline.complete)
     keep_secret(base_url or os.environ.get("OPENAI_BASE_URL") or "")
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
-        if base_url is not None and public(base_url) != base_url:
+        if base_url is not None and public_url(base_url) != base_url:
             what = "LiteLLM cannot use a user, a password or a query in `base_url`, and would log them"
             raise JudgeError(f"{what}; ask an OpenAI-compatible endpoint directly, as 'openai/<model>'.")
         through = _LiteLLM(model.removeprefix("litellm/"), base_url)
-        return Transport("litellm", base_url and public(base_url), through, through.close, True)
+        return Transport("litellm", base_url and public_url(base_url), through, through.close, True)
     # the variable is the one that OpenAI's own client reads
     endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     direct = _Direct(model, endpoint, concurrency)
-    return Transport("direct", public(endpoint), direct, direct.close, True)
+    return Transport("direct", public_url(endpoint), direct, direct.close, True)
 
 
 def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> Transport:
@@ -127,17 +132,17 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
     waits = inspect.iscoroutinefunction(complete) or inspect.iscoroutinefunction(type(complete).__call__)
     threads = ThreadPoolExecutor(concurrency, "calib")
 
-    def in_thread(request: dict[str, Any]) -> Awaitable[Reply] | Reply:
+    def in_thread(request: dict[str, Any]) -> Awaitable[RawReply] | RawReply:
         try:
             return complete(request)
         except StopIteration:  # asyncio cannot pass it on, and would wait for ever
             trouble = "StopIteration"
         raise RuntimeError(trouble)
 
-    async def call(request: dict[str, Any]) -> Reply:
+    async def call(request: dict[str, Any]) -> RawReply:
         try:
             if waits:
-                return await cast("Awaitable[Reply]", complete(request))
+                return await cast("Awaitable[RawReply]", complete(request))
             run = contextvars.copy_context().run
             reply = await asyncio.get_running_loop().run_in_executor(threads, run, in_thread, request)
             return await reply if inspect.isawaitable(reply) else reply
@@ -149,7 +154,7 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
     async def close() -> None:
         threads.shutdown(wait=False, cancel_futures=True)
 
-    return Transport(f"callable:{name}", base_url and public(base_url), call, close)
+    return Transport(f"callable:{name}", base_url and public_url(base_url), call, close)
 
 
 def model_name(model: str) -> str:
@@ -157,31 +162,33 @@ def model_name(model: str) -> str:
     return model.removeprefix("openai/").removeprefix("hosted_vllm/")
 
 
-def public(url: str) -> str:
+def _url_parts(url: str) -> SplitResult:
+    """The parts of a URL, empty where it is none."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def public_url(url: str) -> str:
     """An endpoint without user, password and query.
 
     Examples
     --------
-    >>> public("https://me:secret@host:8000/v1?key=abc")
+    >>> public_url("https://me:secret@host:8000/v1?key=abc")
     'https://host:8000/v1'
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
+    parts = _url_parts(url)
     if not parts.netloc:  # no URL, but it can hold the same things
         return url.rpartition("@")[2].partition("?")[0]
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def keep_secret(url: str) -> None:
-    """Have `redact` take out what `public` leaves out: a server may repeat it."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return  # no URL: it is never asked, nor shown
-    said = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
-    _of_endpoints.update(form for one in said for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
+    """Have `redact` take out what `public_url` leaves out: a server may repeat it."""
+    parts = _url_parts(url)
+    secrets = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
+    _endpoint_secrets.update(form for one in secrets for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
 
 
 def redact(text: str) -> str:
@@ -193,24 +200,24 @@ def redact(text: str) -> str:
     '401: Incorrect API key provided: ***.'
     """
     named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
-    for secret in sorted(named | _of_endpoints, key=len, reverse=True):
+    for secret in sorted(named | _endpoint_secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _SECRET_WORD.sub("***", text)
 
 
-def _trouble(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
+def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
     message = f"HTTP {status}: {redact(said)[:500]}"  # cut afterwards: half a key would not be recognised
-    if _NO_CREDIT.search(said):
-        return JudgeError(f"{message} ({_FINAL[402]})")
-    if status in _PASSES:
-        return UnavailableError(message, limited=status in _LIMITS, retry_after=_retry_after(headers))
+    if _NO_CREDIT_WORDS.search(said):
+        return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
+    if status in _PASSING_STATUSES:
+        return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=_seconds_to_wait(headers))
     if "logprobs" in request and "logprob" in said:
         return LogprobsError(message)
-    return JudgeError(f"{message} ({_FINAL[status]})") if status in _FINAL else RejectedError(message)
+    return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", given := headers.get(name, "").strip()):
@@ -229,16 +236,13 @@ class _Direct:
 
     def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
         self.model = model_name(model)
-        try:
-            parts = urlsplit(endpoint)
-        except ValueError:
-            parts = urlsplit("")
+        parts = _url_parts(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
         self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
         self.has_user = parts.username is not None
         self.concurrency = concurrency
-        self.proxy = _proxy(self.url)
+        self.proxy = _proxy_for(self.url)
         self.session: aiohttp.ClientSession | None = None
         if endpoint == OPENAI and not os.environ.get("OPENAI_API_KEY"):
             raise JudgeError(f"no API key for {model}: set OPENAI_API_KEY in the environment.")
@@ -261,9 +265,9 @@ class _Direct:
             if response.status == 200:
                 return raw
             said = raw.decode("utf-8", "replace")
-            if response.status == 400 and _FILTERED.search(said):
-                return _WITHHELD
-            failure = _trouble(response.status, said, request, response.headers)
+            if response.status == 400 and _FILTER_WORDS.search(said):
+                return _WITHHELD_REPLY
+            failure = _http_error(response.status, said, request, response.headers)
         raise failure  # out here it has no context: the first error knows the headers of the request
 
     def _open(self) -> aiohttp.ClientSession:
@@ -274,7 +278,7 @@ class _Direct:
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
             headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
             connector = aiohttp.TCPConnector(limit=self.concurrency)
-            # how long a call may take is for `_pace` to say
+            # how long a call may take is for `Pace` to say
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
             self.session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
         return self.session
@@ -284,10 +288,10 @@ class _Direct:
             await self.session.close()
 
     def __repr__(self) -> str:
-        return f"<direct transport to {public(self.url)}>"
+        return f"<direct transport to {public_url(self.url)}>"
 
 
-def _proxy(url: str) -> str | None:
+def _proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return None if not host or proxy_bypass(host) else getproxies().get(parts.scheme)
@@ -309,17 +313,17 @@ class _LiteLLM:
             if not os.environ.get("OPENAI_API_KEY"):
                 self.extra["api_key"] = "none"  # a local server asks for no key, but the client insists on one
 
-    async def __call__(self, request: dict[str, Any]) -> Reply:
+    async def __call__(self, request: dict[str, Any]) -> RawReply:
         self.under_way.add(self)
         fields = {name: value for name, value in request.items() if name not in EXTENSIONS} | {"model": self.model}
         own = {name: request[name] for name in EXTENSIONS if name in request}
         try:
             response = await self.litellm.acompletion(**fields, **self.extra, **({"extra_body": own} if own else {}))
         except Exception as error:  # noqa: BLE001 - providers raise what they like
-            said = _said(error)
-            if getattr(error, "status_code", None) == 400 and _FILTERED.search(said):
-                return _WITHHELD
-            failure = _reason(self.model, request, error, said)
+            said = _error_text(error)
+            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
+                return _WITHHELD_REPLY
+            failure = _litellm_error(self.model, request, error, said)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -354,14 +358,14 @@ def _quiet_litellm() -> Any:
     return litellm
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """What an error of LiteLLM says, with the provider's own code."""
     body = getattr(error, "body", None)
     code = body.get("code") if isinstance(body, dict) else None
     return f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
 
 
-def _reason(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:
+def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
     from litellm import validate_environment
     from litellm.exceptions import UnsupportedParamsError
@@ -374,5 +378,5 @@ def _reason(model: str, request: dict[str, Any], error: Exception, said: str) ->
     status = getattr(error, "status_code", None)
     headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
     if isinstance(status, int):
-        return _trouble(status, said, request, headers or {})
+        return _http_error(status, said, request, headers or {})
     return JudgeError(redact(said))

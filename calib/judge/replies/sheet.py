@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -11,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from calib.judge.judge import Call, Judge
-from calib.judge.replies.extract import Row
+from calib.judge.replies.extract import RatingRow
 from calib.table import STATUSES, check_ratings
 
-_CODE = {status: code for code, status in enumerate(STATUSES)}
+_STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
 class Sheet:
@@ -41,17 +42,21 @@ class Sheet:
             self._places.setdefault(call.key, []).append(place)
         return {key: calls[places[0]] for key, places in self._places.items()}
 
-    def add(self, call: Call, rows: Sequence[Row], text: str) -> None:
+    def add(self, call: Call, rows: Sequence[RatingRow], text: str) -> None:
         """The rows of one draw."""
         self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
         score, weight, status, low, high = zip(*rows, strict=True)
         for place in self._places[call.key]:
             self._call.extend([place] * len(rows))
-            self._status.extend([_CODE[one] for one in status])
+            self._status.extend([_STATUS_CODES[one] for one in status])
             for name, numbers in (("score", score), ("weight", weight), ("low", low), ("high", high)):
                 self._numbers[name].extend(numbers)
             if self.keeps_texts:
                 self._texts[place] = text
+
+    def fail(self, call: Call) -> None:
+        """The row of a draw that came to nothing."""
+        self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
 
     def missing(self) -> int:
         """Draws that were expected and have no row."""
@@ -62,45 +67,37 @@ class Sheet:
         place = np.frombuffer(self._call, dtype=np.int64)
         order = np.argsort(place, kind="stable")
         place = place[order]
-        calls = self._calls
+        calls, numbers = self._calls, {name: np.frombuffer(each)[order] for name, each in self._numbers.items()}
         frame = pd.DataFrame(
             {
-                "item": _labels([str(call.row["item"]) for call in calls], place),
-                "criterion": _labels([call.prompt.criterion for call in calls], place),
-                "rater": _labels([judge.model], np.zeros(len(place), dtype=np.int64)),
-                "prompt": _labels(_by_prompt(calls, "id"), place),
-                "scale": _labels(_by_prompt(calls, "scale"), place),
-                "method": _labels([call.method for call in calls], place),
+                "item": _categorical([str(call.row["item"]) for call in calls], place),
+                "criterion": _categorical([call.prompt.criterion for call in calls], place),
+                "rater": _categorical([judge.model], np.zeros(len(place), dtype=np.int64)),
+                "prompt": _categorical(_prompt_texts(calls, "id"), place),
+                "scale": _categorical(_prompt_texts(calls, "scale"), place),
+                "method": _categorical([call.method for call in calls], place),
                 "temperature": float(judge.temperature),
-                "run": _labels([run], np.zeros(len(place), dtype=np.int64)),
+                "run": _categorical([run], np.zeros(len(place), dtype=np.int64)),
                 "draw": np.array([call.draw for call in calls], dtype=np.int64)[place],
-                "score": self._column("score")[order],
-                "weight": self._column("weight")[order],
+                "score": numbers["score"],
+                "weight": numbers["weight"],
                 "status": pd.Categorical.from_codes(np.frombuffer(self._status, dtype=np.int8)[order], STATUSES),
-                "low": self._column("low")[order],
-                "high": self._column("high")[order],
+                "low": numbers["low"],
+                "high": numbers["high"],
             }
         )
         if self.keeps_texts:
             frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
         return check_ratings(frame)
 
-    def _column(self, name: str) -> Any:
-        return np.frombuffer(self._numbers[name], dtype=np.float64)
 
-
-def _by_prompt(calls: Sequence[Call], name: str) -> list[str]:
+def _prompt_texts(calls: Sequence[Call], name: str) -> list[str]:
     """A property of the prompt for each call; it is the same object for many."""
     prompts = {id(call.prompt): call.prompt for call in calls}
     texts = {key: str(getattr(prompt, name)) for key, prompt in prompts.items()}
     return [texts[id(call.prompt)] for call in calls]
 
 
-def _labels(values: list[str], place: Any) -> pd.Categorical:
+def _categorical(values: list[str], place: Any) -> pd.Categorical:
     """A categorical of the values at these places."""
-    categories = sorted(set(values))
-    codes = {value: code for code, value in enumerate(categories)}
-    each = np.array([codes[value] for value in values], dtype=np.int32)[place]
-    there = np.bincount(each, minlength=len(categories)) > 0
-    index = pd.Index([categories[i] for i in np.flatnonzero(there).tolist()], dtype=object)
-    return pd.Categorical.from_codes((np.cumsum(there) - 1)[each], index)
+    return pd.Categorical(pd.Index(values, dtype=object)).take(place).remove_unused_categories()

@@ -616,7 +616,7 @@ def test_items_chosen_where_the_judge_is_unsure(bounds):
 
     def draw():
         f, y, entropy = world(400)
-        choice = choose_items(f, 40, method="active", entropy=entropy, rng=rng)
+        choice = choose_items(f, 40, design="active", entropy=entropy, rng=rng)
         return ppi_mean(np.where(choice.chosen, y, NAN), f, inclusion=choice.inclusion, bounds=bounds)
 
     repeated(draw, 500, truth)

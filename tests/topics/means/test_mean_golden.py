@@ -18,7 +18,7 @@ from scipy import stats
 
 from calib.analysis.means.proportion import rogan_gladen_from_rates, wilson
 from calib.analysis.means.regression import ppi_logistic, ppi_ols
-from calib.stats import cost_optimal, mean_interval, ppi_mean, ppi_quantile
+from calib.stats import mean_interval, ppi_mean, ppi_quantile
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ppi.json").read_text())
 
@@ -109,7 +109,7 @@ def test_logistic_regression(record):
     check(record, ppi_logistic(*(data[name] for name in ("x", "y", "f", "x_u", "u")), **record["options"]))
 
 
-# --- rates and costs --------------------------------------------------------------------------------------------
+# --- rates ------------------------------------------------------------------------------------------------------
 
 
 @asked("wilson")
@@ -120,9 +120,3 @@ def test_wilson(record):
 @asked("rogan_gladen")
 def test_rogan_and_gladen(record):
     check(record, rogan_gladen_from_rates(**record["options"]))
-
-
-@pytest.mark.filterwarnings("ignore:labels_alone")
-@asked("cost_optimal")
-def test_the_best_pair_for_a_price(record):
-    check(record, cost_optimal(**record["options"]))

@@ -1,16 +1,22 @@
 """What to buy next: the numbers of the theory, every small design tried out, and half-widths that were simulated."""
 
+import importlib.util
 import itertools
+import json
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.planning import budget as budget_module
-from calib.analysis.planning.budget import budget_plan, judge_correlation, label_multiplier
+from calib.analysis.means.ridge import Rule
+from calib.analysis.planning import purchase
+from calib.analysis.planning.budget import budget_plan, cost_optimal
+from calib.analysis.planning.half_width import HalfWidth
+from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
 from calib.analysis.planning.labels import error_with_judge
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
@@ -206,15 +212,15 @@ def price_of(design, now, prices):
 @pytest.mark.parametrize("draw", [0.1, 2.0])
 @pytest.mark.parametrize("goal", [{"budget": 25.0}, {"half_width": 0.45}])
 def test_no_other_design_is_better(monkeypatch, both, draw, goal):
-    monkeypatch.setattr(budget_module, "_PROMPTS", 3)
-    monkeypatch.setattr(budget_module, "_DRAWS", 4)
+    monkeypatch.setattr(purchase, "_PROMPTS", 3)
+    monkeypatch.setattr(purchase, "_DRAWS", 4)
     now, prices = (10, 24, 2, 1), {"label": 2, "judge": 0.1, "item": 0.05, "prompt": 1}
     facts = {"rho": 0.5, "sd": 1.0, "item": 1.0, "item_prompt": both, "draw": draw, "prices": prices, "max_items": 60}
     facts |= dict(zip(("n_gold", "n_items", "prompts", "draws"), now, strict=True))
     with pytest.warns(CalibWarning, match="^pilot: "):
         found = budget_plan(**facts, **goal)
     rho_inf = 0.5 / judge_correlation(1, 1, both, draw, prompts=2, draws=1)
-    width = budget_module._Width(1.0, 0.95, budget_module.Rule(1, 0), math.nan)
+    width = HalfWidth(1.0, 0.95, Rule(1, 0), math.nan)
     options = []
     for n, prompts, draws in itertools.product(range(10, 25), range(1, 4), range(1, 5)):
         rho = judge_correlation(rho_inf, 1, both, draw, prompts=prompts, draws=draws)
@@ -341,6 +347,120 @@ def test_nothing_helps_where_every_item_has_a_label():
     assert found.advice.startswith("next nothing; a waste: ")
 
 
+# --- before there is a pilot ------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[3]
+RECORDS = json.loads((ROOT / "tests" / "golden" / "ppi.json").read_text())["records"]
+PAIRS = [(record["options"], record["expected"]) for record in RECORDS if record["function"] == "cost_optimal"]
+# printed in ppi_py's examples/power_analysis.ipynb (cost_Y = 1, cost_Yhat = 0.1) for the ballots
+PAIRS += [
+    (
+        {"rho": 0.9750932104104646, "cost_label": 1, "cost_judge": 0.1, "budget": 1000},
+        {"n_gold": 418, "n_unlabeled": 5398, "cost": 999.6, "effective_n": 3557},
+    ),
+    (
+        {"rho": 0.9750932104104646, "cost_label": 1, "cost_judge": 0.1, "effective_n": 35_000},
+        {"n_gold": 4115, "n_unlabeled": 53_100, "cost": 9836.5, "effective_n": 34_998},
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def best_pair():
+    spec = importlib.util.spec_from_file_location("best_pair", ROOT / "paper_repro" / "ppi" / "best_pair.py")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded.best_pair
+
+
+@pytest.mark.parametrize(("options", "published"), PAIRS)
+def test_the_closed_form_is_the_published_one(best_pair, options, published):
+    # ppi_py 0.2.3: ppi_power
+    assert best_pair(**options)._asdict() == pytest.approx(published, rel=1e-12)
+
+
+def bought(rho, cost_label, cost_judge, cost_item=0.0, n_max=None, **goal):
+    prices = {"label": cost_label, "judge": cost_judge, "item": cost_item}
+    return budget_plan(rho=abs(rho), prices=prices, max_items=n_max, **goal).plan
+
+
+@pytest.mark.parametrize(("options", "published"), PAIRS)
+def test_from_nothing_the_plan_is_the_closed_form_for_many_labels(options, published):
+    found, n, worth = bought(**options), published["n_gold"], published["effective_n"]
+    few = 3 / n  # of the labels is what it costs to learn the slope from them
+    if published["cost"] == 5973:  # the published pair is not the cheapest: 5950 labels alone cost 5950
+        assert found[:3] == (5950, 5950, 0)
+        return
+    assert found.n_gold == pytest.approx(n, rel=0.005 + 2 * few)
+    assert found.cost == pytest.approx(published["cost"], rel=0.001 + 2 * few)
+    assert found.effective_n == pytest.approx(worth, rel=0.001 + 2 * few)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize("judge", [0.001, 0.02, 0.2])
+def test_no_other_pair_is_worth_more(best_pair, rho, judge):
+    costs = {"cost_label": 1, "cost_judge": judge, "budget": 3000}
+    found, pair = bought(rho, **costs), best_pair(rho, **costs)
+    n = np.arange(10, 3001 / (1 + judge))
+    total = np.maximum((3000 - n) / judge, n)
+    best = max(float(np.max(1 / ((1 - rho**2) / n + rho**2 / total))), 3000)
+    assert abs(pair.effective_n - best) <= 0.001 * best
+    assert abs(found.effective_n - best) <= 0.01 * best
+    # the judge is bought exactly where sqrt(1 - rho^2) + |rho| sqrt(c_judge / c_label) < 1
+    assert (found.prompts > 0) == (pair.n_unlabeled > 0) == (math.sqrt(1 - rho**2) + rho * math.sqrt(judge) < 1)
+
+
+def test_a_judge_that_does_not_pay_is_not_bought():
+    found = bought(0.2, 1, 0.1, 0.25, budget=1000)
+    assert (found.n_gold, found.prompts, found.cost, found.effective_n) == (800, 0, 1000, 800)
+    assert str(found) == "800 labels and no judge"
+    with pytest.warns(CalibWarning, match="^no_correlation: "):
+        assert bought(0.0, 2, 0, effective_n=50, n_max=900).n_gold == 50
+    # money for a label on everything there is
+    assert bought(0.9, 1, 0.1, budget=1000, n_max=300).n_gold >= 299
+
+
+def test_a_free_judge_scores_all():
+    found = bought(0.8, 1, 0, budget=100, n_max=5000)
+    assert found[:2] == (100, 5000)
+    assert (found.cost, found.effective_n) == (100, pytest.approx(1 / (0.36 / 100 + 0.64 / 5000), rel=0.02))
+
+
+def test_what_was_not_there_is_not_told():
+    found = budget_plan(rho=0.8, prices={"label": 1, "judge": 0.1}, budget=200)
+    assert (found.steps, found.next, found.next_range, found.advice) == ((), "nothing", ("nothing", "nothing"), "")
+    assert (found.present[:4], found.present.half_width, found.warnings) == ((0, 0, 0, 0), INF, ())
+    assert all(math.isnan(end) for end in (*found.rho_interval, *found.plan.interval))
+    assert str(found) == f"{found.plan.n_gold} labels, {found.plan.n_items} items for 200: +/- 0.1191"
+    # judge scores that are there already are paid for
+    more = budget_plan(rho=0.8, prices={"label": 1, "judge": 0.1}, n_items=500, budget=200)
+    assert more.plan.half_width < found.plan.half_width
+    pytest.importorskip("pandas")
+    assert found.to_frame()[["what", "now", "plan"]].to_numpy().tolist()[:2] == [
+        ["labels", 0, found.plan.n_gold],
+        ["items", 0, found.plan.n_items],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"budget": 9}, "`budget` must pay for 10 labels at least, but got 9."),
+        ({"effective_n": 9}, "`effective_n` must be a whole number of 10 or more, but got 9."),
+        ({"effective_n": 50, "max_items": 40}, "`effective_n` must be at most `max_items` (40), but got 50."),
+    ],
+)
+def test_what_is_refused_without_a_pilot(options, said):
+    assert message(budget_plan, rho=0.5, prices={"label": 1, "judge": 0.1}, **options) == said
+
+
+def test_the_plan_had_another_name():
+    with pytest.warns(FutureWarning, match="^`cost_optimal` is `budget_plan` now"):
+        found = cost_optimal(-0.8, cost_label=2, cost_judge=0.01, cost_item=0.05, budget=800, n_max=3000)
+    prices = {"label": 2, "judge": 0.01, "item": 0.05}
+    assert found.plan == budget_plan(rho=0.8, prices=prices, budget=800, max_items=3000).plan
+
+
 # --- warnings, refusals, display --------------------------------------------------------------------------------
 
 
@@ -358,7 +478,10 @@ def test_warnings(changes, name):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"half_width": 0.1, "budget": 3}, "`half_width` or `budget` must be given, and not both."),
+        (
+            {"half_width": 0.1, "budget": 3},
+            "`half_width` or `budget` or `effective_n` must be given, and only one of them.",
+        ),
         ({"budget": -1}, "`budget` must be above 0, but got -1."),
         ({"rho": 1.0}, "`rho` must be between -1 and 1, but got 1.0."),
         ({"prices": {"label": 1}}, "`prices` must have one of a 'judge', but has 'label'."),
@@ -371,7 +494,7 @@ def test_warnings(changes, name):
             {"prices": {"label": 1, "judge": 0}},
             "`max_items` must be given where an item and its replies cost nothing, but came without.",
         ),
-        ({"n_gold": 9}, "`n_gold` must be a whole number of 10 or more, but got 9."),
+        ({"n_gold": 3}, "`n_gold` must be a whole number of 4 or more, but got 3."),
         ({"n_items": 39}, "`n_items` must be a whole number of 40 or more, but got 39."),
         ({"draws": 1.5}, "`draws` must be a whole number of 1 or more, but got 1.5."),
         ({"bounds": (1, 5)}, "`mean` must be given with `bounds` and lie within them, but got None."),

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.planning.choose import _neyman, choose_items, shift_weights, transport_test
+from calib.analysis.planning.choose import _neyman, choose_items
+from calib.analysis.planning.transport import shift_weights, transport_test
 from calib.stats import CalibWarning, mean_interval
 
 NAN = math.nan
@@ -29,21 +30,21 @@ def bench(seed=0, n=60):
     return rng.uniform(1, 5, n), rng.gamma(0.5, size=n), np.repeat(np.arange(n // 3), 3)
 
 
-def draws(method, n=12, repeats=4000, seed=1, **options):
+def draws(design, n=12, repeats=4000, seed=1, **options):
     f, entropy, groups = bench()
     rng = np.random.default_rng(seed)
-    options |= {"entropy": entropy} if method == "active" else {}
-    options |= {"groups": groups} if method == "groups" else {}
-    return [choose_items(f, n, method=method, rng=rng, **options) for _ in range(repeats)]
+    options |= {"entropy": entropy} if design == "active" else {}
+    options |= {"groups": groups} if design == "groups" else {}
+    return [choose_items(f, n, design=design, rng=rng, **options) for _ in range(repeats)]
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["simple", "groups", "strata", "active"])
-def test_items_are_chosen_as_often_as_their_probability_says(method):
-    found = draws(method)
+@pytest.mark.parametrize("design", ["simple", "groups", "strata", "active"])
+def test_items_are_chosen_as_often_as_their_probability_says(design):
+    found = draws(design)
     rate, chance = np.mean([c.chosen for c in found], axis=0), found[0].inclusion
     z = (rate - chance) / np.sqrt(chance * (1 - chance) / len(found))
     # 60 items (20 groups): the largest of 60 normals stays below 4.2 with probability .998
@@ -53,16 +54,16 @@ def test_items_are_chosen_as_often_as_their_probability_says(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["simple", "strata", "active"])
-def test_pairs_are_drawn_as_the_design_says(method):
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+def test_pairs_are_drawn_as_the_design_says(design):
     # n (n - 1) / (M (M - 1)) without replacement, also within a stratum; independent coins for "active"
-    found = draws(method)
+    found = draws(design)
     chosen, first = np.array([c.chosen for c in found], dtype=float), found[0]
     unit = np.zeros(60, int) if first.stratum is None else first.stratum
     for i, j in ((0, 1), (5, 40), (17, 59), (2, 3)):
         p, size = first.inclusion, np.sum(unit == unit[i])
         together = p[i] * p[j]
-        if method != "active" and unit[i] == unit[j]:
+        if design != "active" and unit[i] == unit[j]:
             together = p[i] * (p[i] * size - 1) / (size - 1)
         count = int((chosen[:, i] * chosen[:, j]).sum())
         assert stats.binomtest(count, len(found), together).pvalue > 0.001
@@ -73,41 +74,41 @@ def test_simple_and_strata_draw_exactly_n():
     for n in (8, 13, 60):
         assert choose_items(f, n, rng=1).chosen.sum() == n
         for u in (None, entropy):
-            choice = choose_items(f, n, method="strata", entropy=u, rng=1)
+            choice = choose_items(f, n, design="strata", entropy=u, rng=1)
             assert (choice.chosen.sum(), choice.n_chosen, choice.n) == (n, n, 60)
             assert np.bincount(choice.stratum[choice.chosen]).min() >= 2
 
 
 def test_groups_are_drawn_whole():
     f, _, groups = bench()
-    choice = choose_items(f, 13, method="groups", groups=groups, rng=2)
+    choice = choose_items(f, 13, design="groups", groups=groups, rng=2)
     assert {choice.chosen[groups == g].mean() for g in range(20)} == {0.0, 1.0}
     assert choice.n_chosen == 15
     assert_allclose(choice.inclusion, 5 / 20)
     # as many groups as hold n items on average, so that the probability is known: 10 items in 4 groups
-    uneven = choose_items(f[:10], 4, method="groups", groups=list("aabbbbcccd"), rng=0)
+    uneven = choose_items(f[:10], 4, design="groups", groups=list("aabbbbcccd"), rng=0)
     assert_allclose(uneven.inclusion, 2 / 4)
 
 
 def test_strata_are_quantiles_of_the_score_or_of_the_entropy():
     f, entropy, _ = bench()
-    by_score = choose_items(f, 12, method="strata", n_strata=3, rng=0)
+    by_score = choose_items(f, 12, design="strata", n_strata=3, rng=0)
     for k in range(3):
         assert np.sum(by_score.stratum == k) == 20
     assert f[by_score.stratum == 0].max() < f[by_score.stratum == 1].min()
     # nothing is known of the judge's errors: the same share of each
     assert_allclose(by_score.inclusion, 0.2)
-    by_entropy = choose_items(f, 12, method="strata", entropy=entropy, n_strata=3, rng=0)
+    by_entropy = choose_items(f, 12, design="strata", entropy=entropy, n_strata=3, rng=0)
     assert entropy[by_entropy.stratum == 0].max() < entropy[by_entropy.stratum == 1].min()
     assert by_entropy.inclusion[by_entropy.stratum == 0].max() < by_entropy.inclusion[by_entropy.stratum == 2].min()
 
 
 def test_equal_scores_stay_together():
     f = np.array([5.0] * 30 + [4.0] * 9 + [1.0])
-    choice = choose_items(f, 10, method="strata", rng=0)
+    choice = choose_items(f, 10, design="strata", rng=0)
     assert choice.stratum.max() == 1
     assert len(set(choice.stratum[f == 5])) == 1
-    assert choose_items(np.full(9, 3.0), 4, method="strata", rng=0).stratum.max() == 0
+    assert choose_items(np.full(9, 3.0), 4, design="strata", rng=0).stratum.max() == 0
 
 
 @pytest.mark.parametrize("spread", [(1, 1, 1), (0.2, 1, 3), (1, 0.01, 1)])
@@ -136,7 +137,7 @@ def test_entropy_pays_where_it_knows_the_error():
     for name, u in (("proportional", None), ("neyman", sd**2)):
         means = []
         for _ in range(400):
-            choice = choose_items(f, 80, method="strata", entropy=u, rng=rng)
+            choice = choose_items(f, 80, design="strata", entropy=u, rng=rng)
             means.append(np.sum((y / choice.inclusion)[choice.chosen]) / 2000)
         errors[name] = np.std(means)
     assert errors["neyman"] < 0.85 * errors["proportional"]
@@ -146,14 +147,14 @@ def test_active_probabilities_follow_the_uncertainty_between_floor_and_one():
     f, entropy, _ = bench()
     root = np.sqrt(entropy)
     for n in (6, 20, 45):
-        p = choose_items(f, n, method="active", entropy=entropy, rng=0).inclusion
+        p = choose_items(f, n, design="active", entropy=entropy, rng=0).inclusion
         assert_allclose(p.sum(), n, rtol=1e-12)
         assert p.max() <= 1
         free = (p < 1) & (root > 0.25 * root.mean())
         assert np.ptp((p / root)[free]) < 1e-12
         assert_allclose(p.min(), 0.25 * root.mean() * (p / root)[free][0])
-    assert choose_items(f, 60, method="active", entropy=entropy, rng=0).chosen.all()
-    assert_allclose(choose_items(f, 15, method="active", entropy=np.zeros(60), rng=0).inclusion, 0.25)
+    assert choose_items(f, 60, design="active", entropy=entropy, rng=0).chosen.all()
+    assert_allclose(choose_items(f, 15, design="active", entropy=np.zeros(60), rng=0).inclusion, 0.25)
 
 
 def test_a_seed_repeats_the_choice():
@@ -169,7 +170,7 @@ def test_a_seed_repeats_the_choice():
 def test_the_frame_has_a_row_per_item():
     pytest.importorskip("pandas")
     f, _, _ = bench()
-    choice = choose_items(f, 12, method="strata", rng=0)
+    choice = choose_items(f, 12, design="strata", rng=0)
     frame = choice.to_frame()
     assert list(frame) == ["chosen", "inclusion", "stratum"]
     assert (frame.chosen.to_numpy() == choice.chosen).all()
@@ -183,21 +184,21 @@ def test_messages_about_choosing():
     assert message(choose_items, f, 1) == "`n` must be a whole number of 2 or more, but got 1."
     assert message(choose_items, [1, NAN, 3], 2) == "`f` must have a value for each item, but got NaN at 1."
     assert (
-        message(choose_items, f, 9, method="active") == "`entropy` must be given for method 'active', but came without."
+        message(choose_items, f, 9, design="active") == "`entropy` must be given for design 'active', but came without."
     )
     assert (
-        message(choose_items, f, 9, method="groups") == "`groups` must be given for method 'groups', but came without."
+        message(choose_items, f, 9, design="groups") == "`groups` must be given for design 'groups', but came without."
     )
     assert (
-        message(choose_items, f, 9, groups=groups) == "`groups` must come with method 'groups', but came with 'simple'."
+        message(choose_items, f, 9, groups=groups) == "`groups` must come with design 'groups', but came with 'simple'."
     )
     assert (
         message(choose_items, f, 9, entropy=entropy)
-        == "`entropy` must come with method 'strata' or 'active', but came with 'simple'."
+        == "`entropy` must come with design 'strata' or 'active', but came with 'simple'."
     )
-    assert message(choose_items, f, 9, method="active", entropy=-entropy).startswith("`entropy` must be 0 or more, but")
-    assert message(choose_items, f, 7, method="strata") == "`n` must be 8 or more for 4 strata, but got 7."
-    assert message(choose_items, f, 9, method="best").startswith("`method` must be one of 'simple', 'groups', ")
+    assert message(choose_items, f, 9, design="active", entropy=-entropy).startswith("`entropy` must be 0 or more, but")
+    assert message(choose_items, f, 7, design="strata") == "`n` must be 8 or more for 4 strata, but got 7."
+    assert message(choose_items, f, 9, design="best").startswith("`design` must be one of 'simple', 'groups', ")
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------
@@ -335,3 +336,8 @@ def test_messages_about_shares():
         "`shares` must be between 0 and 1, but got 2 for 'a'."
     )
     assert message(shift_weights, [], {}) == "`categories` must have one item at least, but got none."
+
+
+def test_a_design_was_called_a_method():
+    with pytest.warns(FutureWarning, match="^`method` is called `design` now"):
+        assert choose_items(range(9), 4, method="strata", n_strata=2, rng=0).design == "strata"

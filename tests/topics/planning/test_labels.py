@@ -2,20 +2,14 @@
 
 import math
 import warnings
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
-from calib.analysis.planning.labels import (
-    cost_optimal,
-    detectable_difference,
-    error_with_judge,
-    labels_needed,
-    will_it_help,
-)
+from calib.analysis.planning.labels import detectable_difference, error_with_judge, labels_needed
+from calib.analysis.planning.will_it_help import will_it_help
 from calib.stats import CalibWarning
 
 NAN = math.nan
@@ -33,80 +27,6 @@ def pilot(seed=0, n=60, rest=400, rho=0.7):
     y = 3 + 1.2 * (rho * f + math.sqrt(1 - rho**2) * rng.normal(size=n + rest))
     y[n:] = NAN
     return y, f
-
-
-# --- money ------------------------------------------------------------------------------------------------------
-
-
-# ppi_py 0.2.3: ppi_power(ppi_corr, cost_X, cost_Y, cost_Yhat, ...) as {n, N, cost, effective_n}; the first two and
-# the two of the ballots are printed in its examples/power_analysis.ipynb (cost_Y = 1, cost_Yhat = 0.1)
-@pytest.mark.parametrize(
-    ("rho", "item", "label", "judge", "goal", "wanted"),
-    [
-        (0.9, 0, 1, 0.1, {"budget": 1000}, (605, 3345, 1000.0, 1926)),
-        (0.9, 0, 1, 0.1, {"effective_n": 3000}, (942, 5210, 1557.2, 3000)),
-        (0.49393859104677634, 0.01, 1, 0.01, {"effective_n": 4000}, (3267, 9856, 3529.46, 4000)),
-        (0.5654183386120578, 0.01, 1, 0.01, {"budget": 5000}, (4558, 17537, 4999.9, 6108)),
-        (0.6127273457809836, 0.1, 0.9, 0.01, {"budget": 5000}, (4371, 5322, 5000.13, 5506)),
-        (0.6555119650114937, 0, 1, 0.01, {"budget": 5000, "n_max": 6000}, (4940, 1060, 5000, 5346)),
-        (0.6555119650114937, 0, 1, 0.01, {"effective_n": 5950, "n_max": 6000}, (5913, 87, 5973, 5950)),
-        (0.9750932104104646, 0, 1, 0.1, {"budget": 1000}, (418, 5398, 999.6, 3557)),
-        (0.9750932104104646, 0, 1, 0.1, {"effective_n": 35_000}, (4115, 53_100, 9836.5, 34_998)),
-    ],
-)
-def test_cost_optimal_pairs_are_the_published_ones(rho, item, label, judge, goal, wanted):
-    # the last pair under n_max is not the cheapest: 5950 labels alone cost 5950
-    caught = pytest.warns(CalibWarning, match="^labels_alone: 5950 ") if 5973 in wanted else nullcontext()
-    with caught:
-        found = cost_optimal(rho, cost_label=label, cost_judge=judge, cost_item=item, **goal)
-    assert (found.n_gold, found.n_unlabeled, found.effective_n) == (wanted[0], wanted[1], wanted[3])
-    assert_allclose(found.cost, wanted[2], rtol=1e-12)
-
-
-@pytest.mark.parametrize("rho", [0.3, 0.6, 0.95])
-@pytest.mark.parametrize("judge", [0.001, 0.02, 0.2])
-def test_no_other_pair_is_worth_more(rho, judge):
-    found = cost_optimal(rho, cost_label=1, cost_judge=judge, budget=3000)
-    n = np.arange(10, 3001 / (1 + judge))
-    total = np.maximum((3000 - n) / judge, n)
-    best = max(float(np.max(1 / ((1 - rho**2) / n + rho**2 / total))), 3000)
-    assert abs(found.effective_n - best) <= 0.001 * best
-    # the judge is bought exactly where sqrt(1 - rho^2) + |rho| sqrt(c_judge / c_label) < 1
-    assert (found.n_unlabeled > 0) == (math.sqrt(1 - rho**2) + rho * math.sqrt(judge) < 1)
-
-
-def test_a_judge_that_does_not_pay_is_not_bought():
-    found = cost_optimal(0.2, cost_label=1, cost_judge=0.1, cost_item=0.25, budget=1000)
-    assert (found.n_gold, found.n_unlabeled, found.cost, found.effective_n) == (800, 0, 1000, 800)
-    assert cost_optimal(0.0, cost_label=2, cost_judge=0, effective_n=50).n_gold == 50
-    # money for a label on everything there is
-    assert cost_optimal(0.9, cost_label=1, cost_judge=0.1, budget=1000, n_max=300).n_gold == 300
-    assert str(found) == "800 labels and no judge for 1000: worth 800 labels alone (r = 0.2)"
-
-
-def test_a_free_judge_scores_all():
-    found = cost_optimal(0.8, cost_label=1, cost_judge=0, budget=100, n_max=5000)
-    assert (found.n_gold, found.n_unlabeled, found.cost) == (100, 4900, 100)
-    assert found.effective_n == round(1 / (0.36 / 100 + 0.64 / 5000))
-
-
-def test_messages_about_money():
-    costs = {"cost_label": 1, "cost_judge": 0.1}
-    assert message(cost_optimal, 1, **costs, budget=9) == "`rho` must be between -1 and 1, but got 1."
-    assert message(cost_optimal, 0.5, **costs) == "`budget` or `effective_n` must be given, and not both."
-    assert message(cost_optimal, 0.5, **costs, budget=0) == "`budget` must be above 0, but got 0."
-    assert (
-        message(cost_optimal, 0.5, cost_label=1, cost_judge=-1, budget=9)
-        == "`cost_judge` must be 0 or more, but got -1."
-    )
-    assert (
-        message(cost_optimal, 0.5, **costs, effective_n=50, n_max=40)
-        == "`effective_n` must be at most `n_max` (40), but got 50."
-    )
-    assert (
-        message(cost_optimal, 0.5, cost_label=1, cost_judge=0, budget=50)
-        == "`n_max` must be given where a judge score costs nothing, but came without."
-    )
 
 
 # --- how many labels --------------------------------------------------------------------------------------------
@@ -130,7 +50,6 @@ def test_the_number_is_the_smallest_that_reaches_the_half_width(rho, half):
     alone = found.n_gold_alone
     assert stats.t.ppf(0.975, alone - 1) * 1.1 / math.sqrt(alone) <= half
     assert stats.t.ppf(0.975, alone - 2) * 1.1 / math.sqrt(alone - 1) > half
-    assert found.saved == alone - found.n_gold
 
 
 def test_labels_alone_are_those_of_statsmodels():
@@ -210,7 +129,7 @@ def test_a_million_items_take_no_time():
 def test_warnings_have_names():
     with pytest.warns(CalibWarning, match=r"^weak_judge: a correlation of 0\.1 does not pay with 19 labels"):
         found = labels_needed(rho=0.1, sd=1, n_items=1000, half_width=0.5)
-    assert found.saved < 0
+    assert found.n_gold_alone < found.n_gold
     with pytest.warns(CalibWarning, match=r"^few: "):
         assert labels_needed(rho=0.9, sd=1, n_items=1000, half_width=5).n_gold == 10
     with pytest.warns(CalibWarning, match=r"^pilot: a correlation of 0\.\d+ from 12 labels is uncertain: 95 % CI"):
@@ -315,7 +234,6 @@ def test_results_tell_themselves():
     for result in (
         labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3),
         will_it_help(*pilot()),
-        cost_optimal(0.9, cost_label=1, cost_judge=0.1, budget=1000),
         detectable_difference(50, 1000, rho=0.7, sd=1.0),
     ):
         assert result._rows()

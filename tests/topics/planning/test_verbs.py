@@ -79,21 +79,21 @@ def by_hand(drawn, human, **options):
     return stats.ppi_mean(y, drawn["score"], bounds=(1, 5), step=1, **options)
 
 
-@pytest.mark.parametrize(("method", "design"), [("simple", "items"), ("strata", "strata"), ("active", "weighted")])
-def test_the_estimator_is_that_of_the_drawing(method, design):
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
-    column = {"strata": {"strata": drawn["stratum"]}, "active": {"inclusion": drawn["inclusion"]}}.get(method, {})
+@pytest.mark.parametrize(("design", "told"), [("simple", "items"), ("strata", "strata"), ("active", "weighted")])
+def test_the_estimator_is_that_of_the_drawing(design, told):
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    column = {"strata": {"strata": drawn["stratum"]}, "active": {"inclusion": drawn["inclusion"]}}.get(design, {})
     found = calib.interval(drawn.sample(frac=1, random_state=1), labelled(drawn)).one()
     wanted = by_hand(drawn, HUMAN, **column)
-    assert (found.design, found.n_gold, found.warnings) == (design, drawn["chosen"].sum(), wanted.warnings)
+    assert (found.design, found.n_gold, found.warnings) == (told, drawn["chosen"].sum(), wanted.warnings)
     assert [found.estimate, *found.interval] == pytest.approx([wanted.estimate, *wanted.interval], rel=1e-10)
     plain = by_hand(drawn, HUMAN)
-    assert (found.interval == pytest.approx(plain.interval)) == (method == "simple")
+    assert (found.interval == pytest.approx(plain.interval)) == (design == "simple")
 
 
 def test_whole_documents():
     judge, human = world(1, 240, documents=40)
-    drawn = calib.choose_items(judge, 60, method="groups", rng=3)
+    drawn = calib.choose_items(judge, 60, design="groups", rng=3)
     assert drawn.groupby("group", observed=True)["chosen"].nunique().eq(1).all()
     found = calib.interval(drawn, labelled(drawn, human)).one()
     wanted = by_hand(drawn, human, groups=drawn["group"])
@@ -103,7 +103,7 @@ def test_whole_documents():
 
 
 def test_what_is_written():
-    drawn = calib.choose_items(JUDGE, 40, method="strata", on="entropy", n_strata=2, rng=1)
+    drawn = calib.choose_items(JUDGE, 40, design="strata", on="entropy", n_strata=2, rng=1)
     assert list(drawn.columns[-4:]) == list(DESIGN)
     assert drawn.drop(columns=list(DESIGN)).equals(calib.table.check_scores(JUDGE))
     assert drawn["chosen"].sum() == 40
@@ -117,8 +117,8 @@ def test_what_is_written():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["simple", "strata"])
-def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
+@pytest.mark.parametrize("design", ["simple", "strata"])
+def test_a_drawing_for_each_system_serves_the_mean_of_all(design):
     # 30 labels of 180 items and 30 of 20: the small system must not count for half
     rng = np.random.default_rng(5)
     hits, off = 0, []
@@ -127,7 +127,7 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
         judge["system"] = np.where(np.arange(200) < 160, "big", "small")
         y = judge["score"] + np.where(judge["system"] == "big", 0.4, -1.2) + rng.normal(0, 0.4, 200)
         human = people(judge, y.clip(1, 5).to_numpy())
-        drawn = calib.choose_items(judge, 20, method=method, by="system", rng=seed)
+        drawn = calib.choose_items(judge, 20, design=design, by="system", rng=seed)
         result = calib.interval(drawn, labelled(drawn, human), target="benchmark").one()
         hits += result.interval.low <= human["score"].mean() <= result.interval.high
         off.append(result.estimate - human["score"].mean())
@@ -136,28 +136,28 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(method):
     assert result.design == "strata"
 
 
-@pytest.mark.parametrize("method", ["simple", "strata", "active"])
-def test_a_drawing_for_each_system_serves_each(method):
-    drawn = calib.choose_items(JUDGE, 25, method=method, by="system", rng=4)
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+def test_a_drawing_for_each_system_serves_each(design):
+    drawn = calib.choose_items(JUDGE, 25, design=design, by="system", rng=4)
     results = calib.interval(drawn, labelled(drawn), by="system", min_gold=5)
     for label, result in zip(results.labels, results, strict=True):
         part = drawn[drawn["system"] == label["system"]]
-        column = {"strata": {"strata": part["stratum"]}, "active": {"inclusion": part["inclusion"]}}.get(method, {})
+        column = {"strata": {"strata": part["stratum"]}, "active": {"inclusion": part["inclusion"]}}.get(design, {})
         assert result.interval == pytest.approx(by_hand(part, HUMAN, **column, min_gold=5).interval)
 
 
 def test_whole_documents_for_each_system_stay_documents():
     judge, human = world(3, 240, documents=40)
     judge["system"] = np.where(judge["group"].str[1:].astype(int) < 20, "one", "two")
-    drawn = calib.choose_items(judge, 36, method="groups", by="system", rng=3)
+    drawn = calib.choose_items(judge, 36, design="groups", by="system", rng=3)
     result = calib.interval(drawn, labelled(drawn, human)).one()
     assert "repeated_groups" not in names(result)
     assert result.n_groups == 12
 
 
-@pytest.mark.parametrize("method", ["simple", "strata", "active"])
-def test_labels_that_do_not_fit_the_drawing_are_named(method):
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+def test_labels_that_do_not_fit_the_drawing_are_named(design):
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     gold = labelled(drawn)
     count = len(gold)
     assert not {"gold_not_drawn", "gold_incomplete"} & set(names(calib.interval(drawn, gold).one()))
@@ -168,16 +168,16 @@ def test_labels_that_do_not_fit_the_drawing_are_named(method):
     assert result.warnings[0] == f"gold_incomplete: 4 of {count} drawn items have no label"
 
 
-@pytest.mark.parametrize("method", ["simple", "strata", "active"])
-def test_labels_of_all_items_were_not_drawn(method):
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+def test_labels_of_all_items_were_not_drawn(design):
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     found, wanted = calib.interval(drawn, HUMAN).one(), calib.interval(JUDGE, HUMAN).one()
     assert (found.estimate, found.interval, found.warnings) == (wanted.estimate, wanted.interval, wanted.warnings)
 
 
-@pytest.mark.parametrize("method", ["strata", "active"])
-def test_people_alone_and_judge_alone_of_a_drawing(method):
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
+@pytest.mark.parametrize("design", ["strata", "active"])
+def test_people_alone_and_judge_alone_of_a_drawing(design):
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     gold = labelled(drawn)
     alone = calib.interval(drawn, gold, method="judge_only").one()
     assert alone.estimate == pytest.approx(JUDGE["score"].mean())
@@ -187,12 +187,12 @@ def test_people_alone_and_judge_alone_of_a_drawing(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["simple", "strata", "active"])
-def test_coverage_from_choosing_to_the_interval(method):
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+def test_coverage_from_choosing_to_the_interval(design):
     hits, reps = 0, 30
     for seed in range(reps):
         judge, human = world(seed, 200)
-        drawn = calib.choose_items(judge, 50, method=method, on="entropy" if method == "strata" else "score", rng=seed)
+        drawn = calib.choose_items(judge, 50, design=design, on="entropy" if design == "strata" else "score", rng=seed)
         result = calib.interval(drawn, labelled(drawn, human)).one()
         hits += result.interval.low <= human["score"].mean() <= result.interval.high  # of these items: a little more
     assert scipy_stats.binomtest(hits, reps, 0.95).pvalue > 1e-3 or hits / reps > 0.95
@@ -218,24 +218,31 @@ def test_columns_of_the_same_name_that_nobody_drew(frame, text):
     [
         ({"n": 241}, ValueError, "`n`"),
         ({"n": 0}, ValueError, "`n`"),
-        ({"n": 10, "method": "best"}, ValueError, "`method` must be one of 'simple', 'groups', 'strata', 'active'"),
+        ({"n": 10, "design": "best"}, ValueError, "`design` must be one of 'simple', 'groups', 'strata', 'active'"),
         ({"n": 10, "by": "topic"}, TableError, "`by` must be a column of the scores, but got 'topic'"),
-        ({"n": 10, "method": "groups", "groups": "topic"}, TableError, "`groups` must be a column of the scores"),
+        ({"n": 10, "design": "groups", "groups": "topic"}, TableError, "`groups` must be a column of the scores"),
         ({"n": 10, "on": "length"}, ValueError, "`on` must be one of 'score', 'entropy'"),
-        ({"n": 7, "method": "strata"}, ValueError, "`n` must be 8 or more for 4 strata, but got 7"),
+        ({"n": 7, "design": "strata"}, ValueError, "`n` must be 8 or more for 4 strata, but got 7"),
     ],
 )
 def test_what_choosing_refuses(options, error, text):
     assert text in said(error, calib.choose_items, JUDGE, **options)
 
 
+def test_a_design_was_called_a_method():
+    with pytest.warns(FutureWarning, match="^`method` is called `design` now"):
+        drawn = calib.choose_items(JUDGE, 40, method="strata", rng=1)
+    pd.testing.assert_frame_equal(drawn, calib.choose_items(JUDGE, 40, design="strata", rng=1))
+    assert set(drawn["design"]) == {"strata"}
+
+
 def test_one_judge_and_one_criterion_are_drawn_for():
     two = pd.concat([JUDGE, JUDGE.assign(rater="other")])
     assert "`scores` must be of one judge and one criterion" in said(TableError, calib.choose_items, two, 10)
     gaps = JUDGE.assign(score=JUDGE["score"].where(JUDGE.index != 3))
-    assert "must have a" in said(ValueError, calib.choose_items, gaps, 10, method="strata")
+    assert "must have a" in said(ValueError, calib.choose_items, gaps, 10, design="strata")
     bare = JUDGE.drop(columns="entropy")
-    assert "entropy" in said(TableError, calib.choose_items, bare, 10, method="active")
+    assert "entropy" in said(TableError, calib.choose_items, bare, 10, design="active")
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -243,9 +250,9 @@ def test_one_judge_and_one_criterion_are_drawn_for():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("method", ["simple", "strata", "active", "groups"])
-def test_a_drawing_survives_a_file(tmp_path, ending, method):
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
+@pytest.mark.parametrize("design", ["simple", "strata", "active", "groups"])
+def test_a_drawing_survives_a_file(tmp_path, ending, design):
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     gold = pd.concat([labelled(drawn), HUMAN[~drawn["chosen"].to_numpy()].head(3)]).iloc[1:]
     calib.table.write(drawn, tmp_path / f"drawn.{ending}")
     calib.table.write(gold, tmp_path / f"gold.{ending}")
@@ -258,13 +265,13 @@ def test_a_drawing_survives_a_file(tmp_path, ending, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("method", ["strata", "active"])
-def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, method):
+@pytest.mark.parametrize("design", ["strata", "active"])
+def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, design):
     judge, gold = tmp_path / f"judge.{ending}", tmp_path / f"gold.{ending}"
     calib.table.write(JUDGE, judge)
     out = tmp_path / f"drawn.{ending}"
-    assert run("choose", judge, 60, "--out", out, "--method", method, "--seed", 3) == 0
-    drawn = calib.choose_items(JUDGE, 60, method=method, rng=3)
+    assert run("choose", judge, 60, "--out", out, "--design", design, "--seed", 3) == 0
+    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
     calib.table.write(labelled(drawn), gold)
     assert "wrote 240 rows" in capsys.readouterr().out
     table = tmp_path / f"result.{ending}"
@@ -275,7 +282,7 @@ def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, metho
     wanted = calib.interval(drawn, labelled(drawn)).one()
     row = calib.table.read_frame(table).iloc[0]
     assert [row["conf_low"], row["conf_high"]] == pytest.approx(list(wanted.interval), rel=1e-9)
-    assert "Within each stratum" in " ".join(text.out.split()) or method == "active"
+    assert "Within each stratum" in " ".join(text.out.split()) or design == "active"
 
 
 def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
@@ -393,10 +400,10 @@ def test_a_system_that_never_differs_has_no_p_and_takes_none_from_the_others():
 
 def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
-    drawn = calib.choose_items(judge, 80, method="strata", rng=1)
+    drawn = calib.choose_items(judge, 80, design="strata", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
     assert "gold that was drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
-    drawn = calib.choose_items(judge, 100, method="groups", rng=1)
+    drawn = calib.choose_items(judge, 100, design="groups", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
     assert calib.difference(drawn, gold, "s0", "s1").one().n_gold == 25
 
@@ -446,9 +453,13 @@ def test_planning_on_tables_is_that_of_the_arrays():
     found = calib.labels_needed(JUDGE, PILOT, difference=0.4, power=0.9, n_items=900).one()
     assert found == stats.labels_needed(Y_PILOT, f, difference=0.4, power=0.9, n_items=900)
     assert calib.will_it_help(JUDGE, PILOT).one() == stats.will_it_help(Y_PILOT, f)
-    rho = stats.will_it_help(Y_PILOT, f).rho
-    best = calib.plan(JUDGE, PILOT, prices={"label": 1, "judge": 0.01}, budget=100).one()
-    assert best == stats.cost_optimal(rho, cost_label=1, cost_judge=0.01, budget=100)
+    known = facts(Y_PILOT, f.to_numpy(), item=f.var())
+    for aim in ({"budget": 100}, {"budget": 100, "max_items": 300}, {"half_width": 0.2}):
+        same_plan(calib.plan(JUDGE, PILOT, prices=MONEY, **aim).one(), stats.budget_plan(**known, **aim))
+    best = calib.plan(JUDGE, PILOT, prices=MONEY, budget=100).one()
+    assert (best.warnings, best.rho_inf) == ((), best.rho)
+    assert {step.what for step in best.steps} == {"labels", "items"}
+    assert "draw" not in str(best)
 
 
 def test_by_system_each_has_its_own_pilot():
@@ -475,7 +486,7 @@ def test_by_system_each_has_its_own_pilot():
         (
             calib.plan,
             {"prices": {"cat": 1}, "budget": 1},
-            "`prices` must be of 'label', 'judge', 'item', but got 'cat'",
+            "`prices` must be one of 'label', 'judge', 'item', 'prompt', but got 'cat'",
         ),
         (calib.plan, {"prices": {"label": -1, "judge": 1}, "budget": 9}, "label"),
         (calib.labels_needed, {"half_width": 1e-6}, "labels"),
@@ -607,11 +618,11 @@ def test_weights_of_a_table_are_those_of_the_arrays(tmp_path, ending):
         found = calib.interval(frame, HUMAN.head(60), weights="weight_of_mine").one()
         assert found.design == "weighted"
         assert [found.estimate, *found.interval] == pytest.approx([wanted.estimate, *wanted.interval], rel=1e-9)
-    drawn = calib.choose_items(judge, 60, method="active", rng=1)
+    drawn = calib.choose_items(judge, 60, design="active", rng=1)
     both = calib.interval(drawn, labelled(drawn), weights="weight_of_mine").one()
     column = {"weights": judge["weight_of_mine"], "inclusion": drawn["inclusion"]}
     assert both.interval == pytest.approx(by_hand(drawn, HUMAN, **column).interval)
-    drawn = calib.choose_items(judge, 60, method="strata", rng=1)
+    drawn = calib.choose_items(judge, 60, design="strata", rng=1)
     assert "cannot be combined with `weights`" in said(
         ValueError, calib.interval, drawn, labelled(drawn), weights="weight_of_mine"
     )
@@ -852,7 +863,9 @@ def test_what_gold_a_plan_for_ratings_needs():
     text = said(ValueError, calib.plan, frame.assign(score=NAN), labels_of(y), **money)
     assert text.startswith("coherence, judge, sample: `pilot` must have scores")
     assert "must be on one scale" in said(TableError, calib.plan, frame, labels_of(y, scale="1..7"), **money)
-    assert "`max_items` needs ratings" in said(ValueError, calib.plan, JUDGE, PILOT, max_items=9, **money)
+    assert "`max_items` must be a whole number of 240" in said(
+        ValueError, calib.plan, JUDGE, PILOT, max_items=9, **money
+    )
 
 
 @QUIET

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.prompts.averaging import _jackknife
+from calib.analysis.prompts.averaging import _unexplained
 from calib.stats import averaging, ppi_mean
 
 NAN = math.nan
@@ -49,7 +49,7 @@ def test_each_interval_is_that_of_ppi_mean():
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_the_interval_of_the_ratio_is_a_jackknife_over_labelled_units(size):
+def test_the_interval_of_the_ratio_is_a_unexplained_over_labelled_units(size):
     y, f = judged(np.random.default_rng(14), 300, 60)
     group = np.arange(300) // size
     result = averaging(y, f, groups=group)
@@ -111,5 +111,5 @@ def test_a_prompt_with_one_other_score_explains_nothing_without_it():
     f[7, 1] = 0.7
     without = np.arange(60) != 7
     log = [np.log(1 - np.corrcoef(y[without], x[without])[0, 1] ** 2) for x in (f.mean(axis=1), f[:, 0])]
-    _, left = _jackknife(y, np.column_stack([f.mean(axis=1), f]), np.arange(60))
+    _, left = _unexplained(y, np.column_stack([f.mean(axis=1), f]), np.arange(60))
     assert_allclose(left[8], [*log, 0], atol=1e-12)

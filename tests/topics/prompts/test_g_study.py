@@ -66,7 +66,7 @@ def by_hand(judges=1, **components):
         Component(name=n, estimate=v, share=v / total, interval=none, interval_items=none, clipped=False)
         for n, v in components.items()
     )
-    empty = {"method": "moments", "n_items": 9, "n_prompts": 9, "n_judges": judges, "n_draws": 8.0, "n_groups": None}
+    empty = {"estimator": "moments", "n_items": 9, "n_prompts": 9, "n_judges": judges, "n_draws": 8.0, "n_groups": None}
     return GStudy(components=parts, **empty, n_dropped=0, n_unread=0, confidence_level=0.95, warnings=())
 
 
@@ -106,11 +106,11 @@ def test_shrout_and_fleiss():
     assert_allclose(design.e_rho2, [0.71, 0.91], atol=0.005)
 
 
-@pytest.mark.parametrize("method", ["moments", "reml"])
-def test_penicillin(method):
+@pytest.mark.parametrize("estimator", ["moments", "reml"])
+def test_penicillin(estimator):
     x = np.array(PENICILLIN.split(), dtype=float).reshape(24, 6)
     wanted = {"item": 0.7169, "prompt": 3.7309, "residual": 0.3024}
-    assert quick(x, method=method) == pytest.approx(wanted, abs=6e-5)
+    assert quick(x, estimator=estimator) == pytest.approx(wanted, abs=6e-5)
 
 
 def test_hand_worked():
@@ -184,7 +184,7 @@ def test_unequal_draws_count_by_their_harmonic_mean():
     means = np.nanmean(x, axis=2)
     noise = np.nansum((x - means[..., None]) ** 2) / (counts - 1).sum()
     table = quick(means)
-    study = g_study(x, method="moments")
+    study = g_study(x, estimator="moments")
     assert study.value("draw") == pytest.approx(noise)
     assert study.value("item") == pytest.approx(table["item"])
     assert study.value("prompt") == pytest.approx(table["prompt"])
@@ -218,22 +218,22 @@ def test_reml_is_moments_on_balanced_data():
     """Where no component is negative (Searle, Casella and McCulloch 1992, section 3.8)."""
     three, four, exact = scores(1, 12, 5, 3), judged(6), scores(3, 12, 5, 1)
     for x in (three, three[:, :, 0], four):
-        assert min(quick(x, method="moments").values()) > 0
-        assert quick(x, method="reml") == pytest.approx(quick(x, method="moments"), rel=2e-4)
+        assert min(quick(x, estimator="moments").values()) > 0
+        assert quick(x, estimator="reml") == pytest.approx(quick(x, estimator="moments"), rel=2e-4)
     options = {"draw_variance": np.full((12, 5), 0.4), "confidence_level": None}
-    one, other = (g_study(exact[:, :, 0], method=method, **options) for method in ("reml", "moments"))
+    one, other = (g_study(exact[:, :, 0], estimator=estimator, **options) for estimator in ("reml", "moments"))
     assert values(one) == pytest.approx(values(other), rel=2e-4)
 
 
 def test_reml_of_draws_that_hardly_differ():
     """A component a ten thousandth of another is found as well."""
     x = scores(3, 12, 5, 3, draw=0.01)
-    assert quick(x, method="reml") == pytest.approx(quick(x, method="moments"), rel=1e-3)
+    assert quick(x, estimator="reml") == pytest.approx(quick(x, estimator="moments"), rel=1e-3)
 
 
 def test_reml_at_its_bound():
     """Nothing but a negative interaction: what is left is the variance of all scores, 1 / 3."""
-    study = g_study([[1, 2], [2, 1]], method="reml", confidence_level=None)
+    study = g_study([[1, 2], [2, 1]], estimator="reml", confidence_level=None)
     assert values(study) == pytest.approx({"item": 0, "prompt": 0, "residual": 1 / 3}, abs=1e-5)
     assert [part.clipped for part in study.components] == [True, True, False]
 
@@ -328,7 +328,7 @@ def test_expectations_with_cells_missing():
     x = holed(scores(8, 20, 4, 1), cells=0.2, draws=0)[:, :, 0]
     variance = np.random.default_rng(1).uniform(0.1, 0.5, x.shape)
     study = g_study(x, draw_variance=variance)
-    assert study.method == "reml"
+    assert study.estimator == "reml"
     plain = quick(x)
     assert study.value("item_prompt") == pytest.approx(plain["residual"], rel=1e-4)
     assert study.value("item") == pytest.approx(plain["item"], rel=1e-4)
@@ -554,13 +554,13 @@ def test_missing_scores():
     assert g_study(padded).n_unread == 14 * 4 * 2
     dead = np.concatenate([x, np.full((2, 4, 3), NAN)])
     study = g_study(dead)
-    assert (study.n_items, study.n_dropped, study.n_unread, study.method) == (14, 2, 0, "moments")
+    assert (study.n_items, study.n_dropped, study.n_unread, study.estimator) == (14, 2, 0, "moments")
     assert study.components == g_study(x).components
     hole = x.copy()
     hole[3, 1] = NAN
-    auto, dropped = g_study(hole), g_study(hole, method="moments")
-    assert (auto.method, auto.n_items, auto.n_dropped, auto.n_unread) == ("reml", 14, 0, 3)
-    assert (dropped.method, dropped.n_items, dropped.n_dropped, dropped.n_unread) == ("moments", 13, 1, 0)
+    auto, dropped = g_study(hole), g_study(hole, estimator="moments")
+    assert (auto.estimator, auto.n_items, auto.n_dropped, auto.n_unread) == ("reml", 14, 0, 3)
+    assert (dropped.estimator, dropped.n_items, dropped.n_dropped, dropped.n_unread) == ("moments", 13, 1, 0)
     assert dropped.components == g_study(np.delete(x, 3, 0)).components
     masked = np.ma.masked_invalid(hole)
     assert g_study(masked).components == auto.components
@@ -596,7 +596,7 @@ def test_warnings_and_words():
     with pytest.raises(KeyError, match="there are item, prompt, item_prompt, draw"):
         many.value("judge")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        many.method = "reml"
+        many.estimator = "reml"
 
 
 def test_errors_name_the_argument():
@@ -610,7 +610,7 @@ def test_errors_name_the_argument():
         ("`x`", lambda: g_study(judged(1)[:, :, :1])),
         ("`x`", lambda: g_study(np.where(x > 1, INF, x))),
         ("`x`", lambda: g_study([["good", "bad"]])),
-        ("`method`", lambda: g_study(x, method="ml")),
+        ("`estimator`", lambda: g_study(x, estimator="ml")),
         ("`confidence_level`", lambda: g_study(x, confidence_level=95)),
         ("`groups`", lambda: g_study(x, groups=[1, 2])),
         ("`groups`", lambda: g_study(x, groups=[None] * 14)),
@@ -676,8 +676,8 @@ def test_prices():
 
 
 def test_constant_scores():
-    for method in ("moments", "reml"):
-        assert set(values(g_study(np.ones((5, 3, 2)), method=method)).values()) == {0.0}
+    for estimator in ("moments", "reml"):
+        assert set(values(g_study(np.ones((5, 3, 2)), estimator=estimator)).values()) == {0.0}
 
 
 @pytest.mark.parametrize("prompts", [INF, "many", []])
@@ -733,3 +733,10 @@ def test_reml_with_equal_draws_is_that_of_one(seed):
     assert_allclose(
         [ours.value("item"), ours.value("prompt")], [one.value("item"), one.value("prompt")], rtol=1e-4, atol=1e-5
     )
+
+
+def test_an_estimator_was_called_a_method():
+    x = np.random.default_rng(3).normal(size=(9, 4, 2))
+    with pytest.warns(FutureWarning, match="^`method` is called `estimator` now"):
+        study = g_study(x, method="reml", confidence_level=None)
+    assert (study.estimator, study.method) == ("reml", "reml")

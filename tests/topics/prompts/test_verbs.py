@@ -107,7 +107,7 @@ def test_sensitivity_is_the_g_study_of_the_cube():
     same(calib.sensitivity(RATINGS, ITEMS).one(), stats.g_study(X, groups=GROUPS))
     same(calib.sensitivity(RATINGS, ITEMS, groups=None).one(), stats.g_study(X))
     same(calib.sensitivity(RATINGS, ITEMS, groups="system").one(), stats.g_study(X, groups=ITEMS["system"].tolist()))
-    options = {"method": "reml", "confidence_level": 0.9}
+    options = {"estimator": "reml", "confidence_level": 0.9}
     same(calib.sensitivity(RATINGS, **options).one(), stats.g_study(X, **options))
 
 
@@ -173,12 +173,12 @@ def test_what_could_not_be_read_is_not_there():
     x[0, 0, 1] = x[3, 2, :2] = NAN
     found = calib.sensitivity(ratings_of(x)).one()
     same(found, stats.g_study(x))
-    assert (found.method, found.n_unread, found.n_dropped) == ("moments", 3, 0)
+    assert (found.estimator, found.n_unread, found.n_dropped) == ("moments", 3, 0)
     x[5, 1] = NAN
     found = calib.sensitivity(ratings_of(x)).one()
-    assert (found.method, found.n_items, found.n_unread) == ("reml", 12, 7)
-    left = calib.sensitivity(ratings_of(x), ITEMS, method="moments").one()
-    same(left, stats.g_study(x, method="moments", groups=GROUPS))
+    assert (found.estimator, found.n_items, found.n_unread) == ("reml", 12, 7)
+    left = calib.sensitivity(ratings_of(x), ITEMS, estimator="moments").one()
+    same(left, stats.g_study(x, estimator="moments", groups=GROUPS))
     assert (left.n_items, left.n_dropped) == (11, 1)
     # rows that are not there at all are the same as rows without a score
     gone = ratings_of(x).dropna(subset="score")
@@ -289,7 +289,7 @@ def test_scores_are_no_ratings(ratings):
 def test_what_sensitivity_refuses():
     assert "`ratings` must hold scores of a judge, but has none" in said(TableError, calib.sensitivity, RATINGS.head(0))
     assert "`ratings` must hold scores of a judge" in said(TableError, calib.sensitivity, gold_of(LABELS))
-    for option in ({"method": "magic"}, {"confidence_level": 95}):
+    for option in ({"estimator": "magic"}, {"confidence_level": 95}):
         text = said(ValueError, calib.sensitivity, RATINGS, **option)
         assert text.startswith("fluency, judge, sample: ")
         assert next(iter(option)) in text

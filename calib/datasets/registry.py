@@ -1,0 +1,171 @@
+"""What sets there are, their files, and the check of what is read from them.
+
+A file is looked for in the folder that the environment variable CALIB_DATA names, as
+``<set>/<path>``, then in the cache; else it is downloaded from its repository at a fixed
+commit and verified. The cards in the project's folder `datasets` say what each set holds,
+under which licence, and how to cite it.
+"""
+
+import hashlib
+import json
+import os
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib import table
+
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+Record = dict[str, Any]
+
+HOST = "https://raw.githubusercontent.com"
+
+
+class DatasetError(RuntimeError):
+    """A file of a set cannot be had, or is not the one that the registry names."""
+
+
+@cache
+def registered_sets() -> dict[str, Record]:
+    """The entries of registry.json: about each set, its counts, its files."""
+    text = resources.files("calib.datasets").joinpath("registry.json").read_text(encoding="utf-8")
+    entries: dict[str, Record] = json.loads(text)
+    return entries
+
+
+def available() -> pd.DataFrame:
+    """What sets there are, and where their files would come from.
+
+    Returns
+    -------
+    DataFrame
+        One row per set: `set`, `loader`, `title`, `licence`, `citation`, and `where`:
+        ``package`` (part of calib), ``CALIB_DATA``, ``cache`` or ``download`` (not here yet).
+
+    Examples
+    --------
+    >>> frame = available()
+    >>> frame.loc[frame["set"] == "planted", ["loader", "where"]].values.tolist()
+    [['load_planted', 'package']]
+    """
+    shown = ("loader", "title", "licence", "citation")
+    return pd.DataFrame(
+        [
+            {"set": name, **{key: entry[key] for key in shown}, "where": where_from(name)}
+            for name, entry in registered_sets().items()
+        ]
+    )
+
+
+def where_from(name: str) -> str:
+    """Where the files of a set come from: ``package``, ``CALIB_DATA``, ``cache`` or ``download``."""
+    files = registered_sets()[name]["files"]
+    elsewhere = [file for file in files if _own_copy(name, file) is None]
+    if not elsewhere:
+        return "CALIB_DATA" if files else "package"
+    return "cache" if all(_cache_path(name, file).is_file() for file in elsewhere) else "download"
+
+
+# --- tables -----------------------------------------------------------------------------------------------------
+
+
+def checked_tables(name: str, items: Any, ratings: Any, /, **counts: int) -> Tables:
+    """Both tables, checked, with the counts that the set is known to have: of the registry, and those given."""
+    items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(pd.DataFrame(ratings))
+    columns = {"groups": "group", "systems": "system"}
+    found = {"items": len(items), "ratings": len(ratings)}
+    found |= {what: items[column].nunique() for what, column in columns.items() if column in items}
+    for what, number in {**registered_sets()[name].get("counts", {}), **counts}.items():
+        expect(name, what, found[what], number)
+    return items, ratings
+
+
+def expect(name: str, what: str, found: int, wanted: int) -> None:
+    """Refuse files that hold another number of something."""
+    if found != wanted:
+        raise DatasetError(f"{name}: must have {wanted} {what}, but the files have {found}.")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def read_json(name: str, path: str) -> Any:
+    """A JSON file of a set."""
+    return json.loads(read_file(name, path))
+
+
+def read_jsonl(name: str, path: str) -> list[Record]:
+    """A file of a set with one JSON record a line."""
+    return [json.loads(line) for line in read_file(name, path).splitlines()]
+
+
+def read_file(name: str, path: str) -> bytes:
+    """The content of one file of a set, verified."""
+    entry = registered_sets()[name]
+    file = next(file for file in entry["files"] if file["path"] == path)
+    own = _own_copy(name, file)
+    if own is None:
+        return _downloaded(name, file)
+    content = own.read_bytes()
+    if "sha256" in file and (found := hashlib.sha256(content).hexdigest()) != file["sha256"]:
+        raise DatasetError(
+            f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
+            f"be {file['sha256']}, but is {found}. Replace it, or take it away to have it downloaded."
+        )
+    return content
+
+
+def _own_copy(name: str, file: Record) -> Path | None:
+    """The file in the folder CALIB_DATA, if it is there."""
+    folder = os.environ.get("CALIB_DATA", "")
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise DatasetError(f"`CALIB_DATA` must name a folder, but got {folder!r}.")
+    path = Path(folder, _own_place(name, file))
+    return path if path.is_file() else None
+
+
+def _own_place(name: str, file: Record) -> str:
+    """Within CALIB_DATA; sets of one repository share a folder."""
+    return f"{registered_sets()[name].get('folder', name)}/{file.get('place', file['path'])}"
+
+
+def _cache_path(name: str, file: Record) -> Path:
+    import pooch
+
+    return Path(pooch.os_cache("calib"), name, registered_sets()[name]["commit"], file["path"])
+
+
+def _downloaded(name: str, file: Record) -> bytes:
+    import pooch
+
+    entry, path = registered_sets()[name], _cache_path(name, file)
+    url = f"{HOST}/{entry['repository']}/{entry['commit']}/{file['path']}"
+    known = f"sha256:{file['sha256']}" if "sha256" in file else None
+    try:
+        downloader = pooch.HTTPDownloader(progressbar=True)
+        pooch.retrieve(url, known, fname=path.name, path=path.parent, downloader=downloader)
+        return _of_git_blob(path, file.get("git_blob"))
+    except (OSError, ValueError) as error:  # no connection, no such page; another hash
+        raise DatasetError(
+            f"{name}: {file['path']} could not be downloaded from {url} ({type(error).__name__}: {error}). To provide "
+            f"it, set the environment variable CALIB_DATA to a folder that holds it as {_own_place(name, file)}."
+        ) from None
+
+
+def _of_git_blob(path: Path, known: str | None) -> bytes:
+    """The content of a file; one with another git blob id than the known one is not kept."""
+    content = path.read_bytes()
+    if known not in (None, found := git_blob(content)):
+        path.unlink()
+        raise ValueError(f"its git blob id must be {known}, but is {found}")
+    return content
+
+
+def git_blob(content: bytes) -> str:
+    """The id that git gives a file of this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

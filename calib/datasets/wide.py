@@ -1,0 +1,172 @@
+"""Sets in one table of columns: for each rater, for each label, or for each question."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import choice
+from calib.datasets.registry import Tables, checked_tables, expect, read_file
+
+TRIVIA_JUDGES = (
+    "GPT-4", "Gemma-2B", "JudgeLM", "Llama-13B", "Llama-70B", "Llama-7B", "Llama3-70B", "Llama3-8B", "Mistral-7B",
+)  # fmt: skip
+HANNA_CRITERIA = {
+    "RE": "relevance", "CH": "coherence", "EM": "empathy", "SU": "surprise", "EG": "engagement", "CX": "complexity",
+}  # fmt: skip
+HANNA_JUDGES = ("Beluga-13B", "ChatGPT", "Llama-13B", "Mistral-7B", "OrcaPlatypus")
+
+
+def load_triviaqa_judges() -> Tables:
+    """TriviaQA: 400 questions answered by eight models, each answer called right or wrong by people and nine judges.
+
+    Returns
+    -------
+    items : DataFrame
+        3,200 rows: `source` is the question (`group`), `system` the model that answered,
+        `references` the list of right answers, `reference` the first of them. The answers
+        themselves are not in the file.
+    ratings : DataFrame
+        32,000 rows of criterion ``correct``, 1 for right and 0 for wrong: rater ``human`` and
+        nine judges, 3,200 each.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    The file has 3,600 rows: those of one model are there twice, the first time without any
+    verdict. These 400 are left out.
+
+    References
+    ----------
+    Thakur et al. (2024), Judging the Judges, arXiv:2406.12624; questions of Joshi et al. (2017), TriviaQA, ACL.
+    """
+    frame = _columns("triviaqa_judges", "results/TriviaQA_Judges_w_HumanJudgement_V2.csv")
+    expect("triviaqa_judges", "rows", len(frame), 3600)
+    names = {question: f"tq-{number:03d}" for number, question in enumerate(frame["question"].unique())}
+    frame = frame.rename(columns={"model": "system", "question": "source", "Human-Eval": "human"})
+    frame = frame[frame["human"].notna()].assign(group=frame["source"].map(names))
+    frame["item"] = frame["group"] + "__" + frame["system"]
+    frame["references"] = frame["references"].str.split("\n")
+    frame["reference"] = frame["references"].str[0]
+    ratings = frame.melt("item", ["human", *TRIVIA_JUDGES], "rater", "score").assign(criterion="correct", scale="0|1")
+    ratings["method"] = np.where(ratings["rater"] == "human", "human", "sample")
+    items = frame[["item", "source", "group", "system", "reference", "references"]]
+    return checked_tables("triviaqa_judges", items, ratings.astype({"score": float}))
+
+
+def load_hanna() -> Tables:
+    """HANNA: 1,056 stories on 96 prompts, the mean of three people and of three runs of five LLM judges.
+
+    Returns
+    -------
+    items : DataFrame
+        1,056 rows: `group` is the prompt for writers, `system` who wrote the story (people and ten
+        systems). Texts are not in the file.
+    ratings : DataFrame
+        133,056 rows on six criteria: rater ``human_mean``, and five judges under four prompts
+        (`prompt` 1 to 4), each score the mean of three runs.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be found or downloaded, or has other counts.
+
+    Notes
+    -----
+    A run that could not be read was averaged in as a number below the scale, so that some
+    means of judges are below 1 (as low as -1): they are left as they are, and the judges' scale is
+    unknown. The single scores of people are not loaded: those for coherence do not belong together.
+
+    References
+    ----------
+    Chhun, Suchanek and Clavel (2024), Do Language Models Enjoy Their Own Stories?, TACL
+    12:1122-1142; Chhun et al. (2022), Of Human Criteria and Automatic Metrics, COLING.
+    """
+    frame = _columns("hanna", "hanna_metric_scores_llm.csv").set_index("Model")
+    items = pd.DataFrame(
+        {"item": f"hanna-{number:02d}__{system}", "group": f"hanna-{number:02d}", "system": system}
+        for system in frame.index
+        for number in range(96)
+    )
+    columns = [(name.capitalize(), name, "human_mean", "") for name in HANNA_CRITERIA.values()]
+    columns += [
+        (f"{judge} {short} {prompt}", name, judge, prompt)
+        for judge in HANNA_JUDGES
+        for short, name in HANNA_CRITERIA.items()
+        for prompt in "1234"
+    ]
+    ratings = pd.concat(
+        # a cell is a list of 96 numbers in the order of the prompts
+        pd.DataFrame(
+            {"item": items["item"], "score": np.concatenate([json.loads(cell) for cell in frame[column]])}
+        ).assign(criterion=name, rater=rater, prompt=prompt)
+        for column, name, rater, prompt in columns
+    )
+    human = ratings["prompt"] == ""
+    ratings = ratings.assign(method=np.where(human, "human", "sample"), scale=np.where(human, "1..5", ""))
+    return checked_tables("hanna", items, ratings)
+
+
+def load_llm_rubric(part: str = "real") -> Tables:
+    """LLM-Rubric: score probabilities of GPT-3.5 for dialogues on questions Q0 to Q8, and people.
+
+    Parameters
+    ----------
+    part : {"real", "synth"}
+        Dialogues of people with a system (223, one annotator each), or synthetic ones
+        (250, several annotators each; 225 with probabilities).
+
+    Returns
+    -------
+    items : DataFrame
+        `item` alone (the texts are not released), and `system` for ``"real"``.
+    ratings : DataFrame
+        Rater ``gpt-3.5-turbo-16k``, method logprob: four rows per item and question, the
+        score in `score`, its probability in `weight`. Each annotator is a rater; their 0
+        ("does not apply") is off the scale. A second look at an item is draw 1.
+
+    Raises
+    ------
+    ValueError
+        If `part` is another one.
+    DatasetError
+        If a file cannot be found or downloaded, or has other counts.
+
+    References
+    ----------
+    Hashemi et al. (2024), LLM-Rubric, ACL.
+    """
+    choice(part, "part", ("real", "synth"))
+    folder, people = f"data/{part}_data", {"real": "real_convs", "synth": "synth_all"}[part]
+    human = _columns("llm_rubric", f"{folder}/human_judges_{people}_FIXED_ANON.tsv")
+    judge = _columns("llm_rubric", f"{folder}/gpt-3.5-turbo-16k_{part}_evaluations_FIXED.tsv")
+    items = human.rename(columns={"dialogue_system": "system"}).drop_duplicates("item").filter(["item", "system"])
+    ratings = pd.concat([_rubric_people(human), _rubric_judge(judge)], ignore_index=True).assign(scale="1|2|3|4")
+    counts = {"real": {"items": 223, "ratings": 10035}, "synth": {"items": 250, "ratings": 14787}}
+    return checked_tables("llm_rubric", items, ratings, **counts[part])
+
+
+def _rubric_judge(frame: pd.DataFrame) -> pd.DataFrame:
+    answers = {f"answer{score}_prob": float(score) for score in (1, 2, 3, 4)}
+    rows = frame.melt(["item", "criterion"], list(answers), "score", "weight")
+    return rows.assign(score=rows["score"].map(answers), rater="gpt-3.5-turbo-16k", method="logprob")
+
+
+def _rubric_people(frame: pd.DataFrame) -> pd.DataFrame:
+    frame = frame.assign(draw=frame.groupby(["item", "rater"]).cumcount())
+    rows = frame.melt(["item", "rater", "draw"], [f"Q{number}" for number in range(9)], "criterion", "score")
+    rows["status"] = np.where(rows["score"] == 0, "off_scale", "")
+    return rows.assign(score=rows["score"].where(rows["score"] != 0), method="human")
+
+
+def _columns(name: str, path: str) -> pd.DataFrame:
+    """A table of a set, with the ids of items and raters as texts."""
+    ids = {"text_id": "item", "annotator_id": "rater"}
+    separator = "\t" if path.endswith(".tsv") else ","
+    frame = pd.read_csv(io.BytesIO(read_file(name, path)), sep=separator, dtype=dict.fromkeys(ids, str))
+    return frame.rename(columns=ids)

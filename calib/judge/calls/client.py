@@ -1,0 +1,112 @@
+"""One call: paid for within the limit, made as often as it takes, and its reply kept before anything is read."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import Any
+
+from calib.judge.calls.cost import input_tokens, list_price, most_output_tokens
+from calib.judge.calls.pace import Pace
+from calib.judge.calls.store import Store
+from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, redact
+from calib.judge.judge import Judge
+from calib.judge.replies.reply import Choice, Reply, decode, to_json
+
+
+class Client:
+    """One judge, one store, one way between them."""
+
+    def __init__(
+        self, judge: Judge, store: Store, transport: Transport, *, keep: str = "compact", max_cost: float | None = None
+    ) -> None:
+        self.judge, self.store, self.transport, self.keep = judge, store, transport, keep
+        limits = (judge.timeout, judge.deadline, judge.requests_per_minute, judge.tokens_per_minute)
+        self.pace = Pace(judge.concurrency, *limits)
+        # what an endpoint that is not the provider's own charges only its user knows
+        self.price = judge.price or (list_price(judge.model) if transport.endpoint in (None, OPENAI) else None)
+        self.max_cost = max_cost
+        self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
+        self._to_write = False
+        self.broken: sqlite3.Error | None = None  # the store could not be written
+
+    async def choice(self, key: str, what: str, body: dict[str, Any]) -> Choice:
+        """The reply under a key, for which the judge is asked once."""
+        if key not in self.store:
+            self.put([key], body, *await self.ask(what, body))
+        return self.store.get(key)
+
+    async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        """The reply as it came and as it reads, after as many attempts as it takes."""
+        if not self.affords(body):
+            raise RejectedError(f"`max_cost` of ${self.max_cost:g} does not pay for {what}.")
+        worst = self._worst(body)
+        self.reserved += worst
+        try:
+            tokens = input_tokens(body) + most_output_tokens(body)
+            raw, reply = await self.pace.call(lambda: self._attempt(body), tokens)
+        except JudgeError as error:
+            kind, reason = type(error), str(error)
+        else:
+            # a server that does not say what it took may have taken the most
+            self.spent += self.money(reply.prompt_tokens, reply.completion_tokens) or worst
+            return raw, reply
+        finally:
+            self.reserved -= worst
+        there = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
+        raise kind(f"the call for {what} failed: {reason}{there if self.store.path else ''}")
+
+    async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
+        try:
+            given = await self.transport.complete(body)
+            raw = given if isinstance(given, bytes) else to_json(given)
+        except (JudgeError, TimeoutError):
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # the run itself was stopped
+            failure = JudgeError("the transport cancelled it")
+        except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
+            failure = JudgeError(redact(f"{type(error).__name__}: {error}"))
+        else:
+            try:
+                return raw, decode(raw)
+            except ValueError as error:
+                failure = UnavailableError(f"{error}: {redact(repr(raw[:2000]))[:200]}", paid=True)
+        raise failure
+
+    # --- what is kept ---
+
+    def put(self, keys: list[str], body: dict[str, Any], raw: bytes, reply: Reply) -> bool:
+        """Keep a reply. All that arrive in one turn of the event loop are written together at its end.
+
+        False says that another process was faster.
+        """
+        new = self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+        if not self._to_write:
+            self._to_write = True
+            asyncio.get_running_loop().call_soon(self._write)
+        return new
+
+    def _write(self) -> None:
+        self._to_write = False
+        try:
+            self.store.commit()
+        except sqlite3.Error as error:  # raised by the next worker: out of here it would only be logged
+            self.broken = error
+
+    # --- what it costs ---
+
+    def affords(self, body: dict[str, Any]) -> bool:
+        """Whether a call, and all under way, stay below the limit at their worst."""
+        return self.max_cost is None or self.spent + self.reserved + self._worst(body) <= self.max_cost
+
+    def _worst(self, body: dict[str, Any]) -> float:
+        """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
+        sent = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
+        return self.money(sent, most_output_tokens(body))
+
+    def money(self, tokens_in: int, tokens_out: int) -> float:
+        """US dollars for so many tokens; 0 where the price is not known."""
+        return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0

@@ -1,0 +1,174 @@
+"""Many calls at once: who makes the next one, what becomes of those that fail, and what the bar shows."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from tqdm import tqdm
+
+from calib.judge.calls.client import Client
+from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
+from calib.judge.judge import Call, Plan, draws_request
+from calib.judge.replies.reply import Choice, Reply
+from calib.judge.replies.sheet import Sheet
+
+_SHOW_EVERY = 0.2  # seconds
+_REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
+_A_MOMENT = 0.02  # seconds
+_GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
+
+
+class Round:
+    """Calls that are made together; `deliver` takes each reply, `sheet` the rows of the calls that are lost."""
+
+    def __init__(
+        self, client: Client, plan: Plan, sheet: Sheet, deliver: Callable[[Call, Choice], None], *, progress: bool
+    ) -> None:
+        self.client, self.plan, self.sheet, self.deliver, self.progress = client, plan, sheet, deliver, progress
+        self.waiting = deque[list[Call]]()
+        self.there = self.under_way = 0
+        self.served = client.pace.served
+        self.failures: list[JudgeError] = []
+        self.lost: list[JudgeError] = []
+        self.in_a_row: list[JudgeError] = []  # lost since `seen` replies had come
+        self.seen = self.short = 0
+        self.alone, self.stopping = True, False
+        self.shown = monotonic()
+
+    async def work(self, calls: list[Call], there: int) -> list[str]:
+        """Make the calls, beside those that are there already; what the user has to know.
+
+        After a failure that concerns all of them those under way finish.
+        """
+        self.waiting, self.there = deque(_request_groups(calls, self.plan.choices)), there
+        title, total = f"rate with {self.client.judge.model}", there + len(calls)
+        self.bar = tqdm(total=total, initial=there, desc=title, unit="draw", disable=not self.progress)
+        most = min(self.client.judge.concurrency, len(self.waiting))
+        workers = [asyncio.create_task(self._worker()) for _ in range(most)]
+        try:
+            if workers:
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+                for worker in done:
+                    worker.result()
+        except BaseException:  # the run was stopped: what is on its way already is paid for
+            self.stopping = True
+            await asyncio.wait(workers, timeout=_GRACE)
+            raise
+        finally:
+            for worker in workers:
+                worker.cancel()
+            self._show()
+            self.bar.close()
+        if self.failures or (self.lost and not self.there):
+            raise (self.failures or self.lost)[0]
+        return self._notes()
+
+    def _notes(self) -> list[str]:
+        again = "their rows have the status 'failed', and a run with the same store asks again"
+        lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
+        short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
+        return lost + [short] * bool(self.short)
+
+    async def _worker(self) -> None:
+        while self.waiting and not self.failures and not self.stopping:
+            if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.seen == self.client.pace.served:
+                if not self.under_way:  # they could have shown that it is not the server
+                    self.failures.append(self.in_a_row[0])
+                await asyncio.sleep(_A_MOMENT)
+                continue
+            group = self.waiting.popleft()
+            if not self._affordable(group):
+                self.waiting.appendleft(group)
+                return
+            await self._one(group)
+            if monotonic() - self.shown > _SHOW_EVERY:
+                self._show()
+            # the reply is written before the next call goes out, and an interrupt finds a moment to come
+            await asyncio.sleep(0)
+            if self.client.broken:
+                raise self.client.broken
+
+    def _affordable(self, group: list[Call]) -> bool:
+        """Whether the group can be paid for; the last worker goes on as long as one can."""
+        client = self.client
+        return client.max_cost is None or client.affords(draws_request(client.judge, self.plan, group))
+
+    async def _one(self, group: list[Call]) -> None:
+        self.under_way += 1
+        try:
+            if group := [call for call in group if not self._arrived(call)]:
+                body = draws_request(self.client.judge, self.plan, group)
+                self._keep(group, body, *await self.client.ask(group[0].what, body))
+        except (RejectedError, UnavailableError) as error:
+            self._lose(group, error)
+        except JudgeError as error:
+            self.failures.append(error)
+        finally:
+            self.under_way -= 1
+
+    def _arrived(self, call: Call) -> bool:
+        """Another process that shares the store may have been faster."""
+        if there := call.key in self.client.store:
+            self._take(call, self.client.store.get(call.key))
+            self._part()
+        return there
+
+    def _take(self, call: Call, choice: Choice) -> None:
+        self.deliver(call, choice)
+        self.there += 1
+        self.bar.update()
+
+    def _part(self) -> None:
+        """Another process works on the same: from here on in another order, or both would ask the same again."""
+        if self.alone:
+            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
+
+    def _keep(self, group: list[Call], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
+        arrived, choices = group[: len(reply.choices)], reply.choices
+        if not self.client.put([call.key for call in arrived], body, raw, reply):
+            choices = [self.client.store.get(call.key) for call in arrived]  # what came first counts
+            self._part()
+        for call, choice in zip(arrived, choices, strict=False):
+            self._take(call, choice)
+        if rest := group[len(reply.choices) :]:
+            self.short += 1
+            self.waiting.extend([call] for call in rest)
+
+    def _lose(self, group: list[Call], error: JudgeError) -> None:
+        """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
+        served, silent = self.client.pace.served, isinstance(error, UnavailableError)
+        if silent and not served:
+            self.failures.append(error)
+            return
+        if silent or served == self.served:
+            self.in_a_row = [*(self.in_a_row if self.seen == served else []), error]
+            self.seen = served
+        self.lost.append(error)
+        for call in group:
+            self.sheet.fail(call)
+            self.bar.update()
+
+    def _show(self) -> None:
+        """Cost so far and how the replies read, beside what the bar shows by itself: done, rate, time left."""
+        self.shown = monotonic()
+        if self.progress:
+            cost = [f"${self.client.spent:.4f}"] if self.client.price else []
+            counts = [f"{status} {n}" for status, n in self.sheet.counts.most_common()]
+            self.bar.set_postfix_str(", ".join(cost + counts))
+
+
+def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
+    """Draws of one item and prompt that one request asks for."""
+    group: list[Call] = []
+    for call in calls:
+        if group and (len(group) >= choices or call.row is not group[0].row or call.prompt is not group[0].prompt):
+            yield group
+            group = []
+        group.append(call)
+    if group:
+        yield group

@@ -1,0 +1,84 @@
+"""The scale of a rating: its labels, and the number that each stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import itemgetter
+
+from calib.core.check import ArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Labels that the judge may answer and the number that each stands for, worst first.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Distinct, not empty.
+    values : tuple of float
+        One number each, distinct.
+
+    Examples
+    --------
+    >>> Scale()
+    Scale.of(1, 2, 3, 4, 5)
+    >>> str(Scale.of(*range(11))), str(Scale.of(no=0, yes=1))
+    ('0|1|2|3|4|5|6|7|8|9|10', '0|1')
+    """
+
+    labels: tuple[str, ...] = ("1", "2", "3", "4", "5")
+    values: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+    def __post_init__(self) -> None:
+        """Labels and values must be distinct, finite and as many as each other."""
+        if not isinstance(self.labels, tuple) or not isinstance(self.values, tuple):
+            raise TypeError(f"`labels` and `values` must be tuples, but got {self.labels!r} and {self.values!r}.")
+        if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels) or not all(self.labels):
+            raise ArgumentError("labels", "must be two or more different words", f"got {self.labels!r}")
+        if len(set(self.values)) != len(self.labels) or any(v - v != 0 for v in self.values):
+            raise ArgumentError("values", "must be one finite number for each label", f"got {self.values!r}")
+
+    @classmethod
+    def of(cls, *numbers: float, **named: float) -> Scale:
+        """A scale of plain numbers, or of words: ``Scale.of(1, 2, 3)``, ``Scale.of(no=0, yes=1)``."""
+        return cls._sorted([(_number_text(n), float(n)) for n in numbers] + [(w, float(n)) for w, n in named.items()])
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """A scale from text: ``"1|2|3|4|5"``, or ``"no=0|yes=1"``.
+
+        Examples
+        --------
+        >>> Scale.parse("no=0|yes=1")
+        Scale.of(no=0, yes=1)
+        """
+        try:
+            parts = [part.rpartition("=") for part in text.split("|")]
+            pairs = [(label or value, float(value)) for label, _, value in parts]
+        except ValueError:
+            raise ArgumentError("scale", "must read '1|2|3' or 'no=0|yes=1'", f"got {text!r}") from None
+        return cls._sorted(pairs)
+
+    @classmethod
+    def _sorted(cls, pairs: list[tuple[str, float]]) -> Scale:
+        labels, values = zip(*sorted(pairs, key=itemgetter(1)), strict=True) if pairs else ((), ())
+        return cls(labels, values)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether each label is its number, written out."""
+        return all(label == _number_text(value) for label, value in zip(self.labels, self.values, strict=True))
+
+    def __str__(self) -> str:
+        """The scale as the tables write it: its values."""
+        return "|".join(map(_number_text, self.values))
+
+    def __repr__(self) -> str:
+        pairs = zip(self.labels, self.values, strict=True)
+        inside = [label if self.numeric else f"{label}={_number_text(value)}" for label, value in pairs]
+        return f"Scale.of({', '.join(inside)})"
+
+
+def _number_text(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
