@@ -22,6 +22,7 @@ if find_spec("pandas") is None:
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector need not look through it again and again."""
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -634,6 +634,7 @@ def test_the_two_readings_of_llm_summeval(judge, differ, relevance):
         assert scores[judge].corr(experts, method="spearman") == pytest.approx(wanted, abs=6e-4)
 
 
+@pytest.mark.slow
 @needs_data
 def test_llm_summeval_crowd():
     _, ratings = datasets.load_llm_summeval("llama-2-7b-chat-hf", people="crowd")

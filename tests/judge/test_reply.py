@@ -267,6 +267,7 @@ def replies(draw: st.DrawFn) -> dict:
     return {"choices": [{"message": {"content": text}, "finish_reason": finish, "logprobs": logprobs}]}
 
 
+@pytest.mark.slow
 @given(replies())
 def test_any_reply_reads_the_same_from_the_compact_form(body):
     full = decode(body)
@@ -275,6 +276,7 @@ def test_any_reply_reads_the_same_from_the_compact_form(body):
     assert plain(compact) == plain(full)
 
 
+@pytest.mark.slow
 @given(replies())
 def test_readings_account_for_no_more_than_all_the_mass(body):
     for scale in SCALES:

@@ -419,6 +419,7 @@ def test_draws_come_several_at_once_where_they_differ(store, seed):
     assert_frame_equal(again, ratings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"ignore_n": True}, {"copies": True}, {"reject_fields": "n"}])
 def test_they_come_singly_where_they_do_not(store, options):
     with serve(mode="digit", **options) as server:

@@ -932,6 +932,7 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     widths = {}

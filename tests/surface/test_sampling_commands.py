@@ -199,6 +199,7 @@ def test_several_items_of_a_system_in_a_group_do_no_harm(run, files, tmp_path):
     assert "item_prompt" in text
 
 
+@pytest.mark.slow
 def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     ratings = read(files, "sampled")
     once = table.write(ratings[ratings["draw"] == 0], tmp_path / "once.csv")
@@ -274,6 +275,7 @@ def test_plan_falls_back_to_scores_where_nothing_is_known_of_draws(run, files):
     assert one_line(wanted) in text
 
 
+@pytest.mark.slow
 def test_plan_by_system_is_of_scores(run, files):
     code, text, _ = run(
         "plan", files["exact"], files["human"], "--items", files["items"], "--by", "system", *PRICES, "--budget", 20

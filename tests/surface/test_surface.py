@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,7 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
+@cache
 def imports(tree: ast.Module) -> set[tuple[str, bool]]:
     """Each imported module, and whether it is loaded when the module is."""
     found = set()

@@ -337,6 +337,7 @@ def test_scores_come_back(tmp_path, ending):
     assert_frame_equal(back(frame, tmp_path, ending, "scores"), frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 @FILES
 @given(output=st.lists(SURROGATES, min_size=2, max_size=2))

@@ -373,6 +373,7 @@ def check_interval(result, variance, df):
     close(result.p_value, 2 * stats.t.sf(abs(t), df), 1e-9)
 
 
+@pytest.mark.slow
 @each_method
 @pytest.mark.parametrize(
     ("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")]

@@ -366,6 +366,7 @@ def test_leaving_out_each_system_group_and_cell(method, level, constant, levels)
     close(np.sort(found.cell), np.sort([without((systems == s) & (groups == g)) for s, g in cells]), 1e-11)
 
 
+@pytest.mark.slow
 @each_scale
 @pytest.mark.parametrize("n", [7, 300])
 @pytest.mark.parametrize("method", sorted(DEFINED))
@@ -380,6 +381,7 @@ def test_leaving_out_each_item(method, n, levels):
         close(found[k], DEFINED[method](np.delete(x, k).tolist(), np.delete(y, k).tolist()), 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(DEFINED))
 def test_a_table_of_equal_pairs_stands_for_the_items(method):
     rng = np.random.default_rng(9)

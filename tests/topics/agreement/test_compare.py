@@ -119,6 +119,7 @@ def jackknife(data, units, level, method):
 # --- the jackknife, written out ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @no_warnings_of_use
 @each_level
 @each_method
@@ -310,6 +311,7 @@ def test_nothing_to_compare_is_nan_without_a_warning(test, level, blank):
         assert found.conclusion == "Whether second and first differ cannot be said from these data."
 
 
+@pytest.mark.slow
 def test_a_clear_difference_is_seen_by_every_test():
     rng = np.random.default_rng(1)
     systems, groups = np.indices((10, 30)).reshape(2, -1)

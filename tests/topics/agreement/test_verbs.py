@@ -249,6 +249,7 @@ def test_only_what_all_three_scored_is_compared():
     assert (found.one().n_missing, found.labels[0]["n_unmatched"]) == (1, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", list(itertools.product([True, False], repeat=3))[:-1])
 @pytest.mark.parametrize("level", ["item", "group"])
 def test_compare_takes_the_design_from_whoever_has_it(who, level):

@@ -74,6 +74,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("case", CASES)
 def test_an_end_of_the_interval_has_p_equal_to_alpha(case, level):
@@ -106,6 +107,7 @@ def test_a_one_sided_end_is_that_of_the_two_sided_interval_with_twice_alpha(case
         close(result.width_ratio, ppi_mean(*arrays, **options).width_ratio)  # that of the two-sided one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_p_value_falls_away_from_the_estimate(case):
     arrays, options = CASES[case]
@@ -218,6 +220,7 @@ def test_a_mean_without_bounds_written_out(seed, finite):
     close(result.interval, [point - half, point + half])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_regression_estimator_is_the_one_of_double_sampling(seed):
     # Cochran (1977), Sampling Techniques, section 12.6: s2_e (1/n + (f_all - f)^2 / S_ff) + b^2 s2_f / (n + N);

@@ -294,6 +294,7 @@ def frame_of(result: stats.Result) -> pd.DataFrame:
 # --- agreement --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["item", "group", "system"])
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
 def test_agreement_is_that_of_the_arrays_whatever_the_order(level, method):

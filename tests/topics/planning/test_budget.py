@@ -151,6 +151,7 @@ def test_this_test_can_fail():
     assert got(design, (rho, both, draw, mean), None).mean() / as_if_replies_did_not_scatter > 1.1
 
 
+@pytest.mark.slow
 def test_half_width_of_yes_or_no():
     rng, half, alone = np.random.default_rng(5), [], []
     y = rng.random(200_000) < 0.8
@@ -169,6 +170,7 @@ def test_half_width_of_yes_or_no():
     assert abs(np.mean(alone) / bare.present.half_width - 1) < 0.03
 
 
+@pytest.mark.slow
 def test_labels_alone_have_the_classical_width():
     rng = np.random.default_rng(3)
     ends = np.array([mean_interval(rng.normal(size=40)).interval for _ in range(2000)])

@@ -155,6 +155,7 @@ def test_whole_documents_for_each_system_stay_documents():
     assert result.n_groups == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_labels_that_do_not_fit_the_drawing_are_named(design):
     drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)

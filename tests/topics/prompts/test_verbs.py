@@ -120,6 +120,7 @@ def test_rows_come_in_any_order_and_items_too():
     same(calib.sensitivity(mixed, ITEMS.sample(frac=1, random_state=1)).one(), stats.g_study(x, groups=owners))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["category", "int", "float", "string"])
 def test_ids_of_any_kind(kind):
     texts = ["item", "prompt", "criterion", "rater"]
