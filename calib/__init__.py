@@ -12,8 +12,9 @@ from calib._version import __version__ as __version__
 
 __getattr__, _all_names, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# sets that are downloaded stand in `calib.datasets`; here they resolve, too
-__all__ = [name for name in _names if not name.startswith("load_") or name == "load_planted"]
+# sets that are downloaded stand in `calib.datasets`, and `chain_components` is a former name; here they resolve, too
+_unlisted = {name for name in _names if name.startswith("load_")} - {"load_planted"} | {"chain_components"}
+__all__ = [name for name in _names if name not in _unlisted]
 
 
 def __dir__() -> list[str]:

@@ -9,13 +9,15 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
-from .analysis.draws.verbs import (
-    chain_components as chain_components,
-    convergence as convergence,
+from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
     fit_temperature as fit_temperature,
     point_scores as point_scores,
     temperature_curve as temperature_curve,
+)
+from .analysis.draws.verbs import (
+    chain_components as chain_components,
+    convergence as convergence,
     variance_components as variance_components,
 )
 from .analysis.means.verbs import (

@@ -491,7 +491,8 @@ def converge(
     sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
     exact: Annotated[Path | None, typer.Argument(help="Scores or ratings from token probabilities.")] = None,
     human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
-    method: Coefficient = "spearman",
+    coefficient: Annotated[str | None, typer.Option(help=f"{_COEFFICIENTS}; spearman.")] = None,
+    method: Annotated[str | None, typer.Option(help="Another name of --coefficient.")] = None,
     sizes: Annotated[list[int] | None, typer.Option(help="Number of draws; repeatable.")] = None,
     groups: Annotated[
         str, typer.Option(help="The column of what items share; '' takes items as independent.")
@@ -514,8 +515,8 @@ def converge(
     own = _given(item=item, score=score, criterion=criterion, rater=rater, scale=scale)
     expected, people = _scores(own, None, [exact], human)
     draws = calib.table.read(sampled, "ratings")
-    options: dict[str, Any] = {"method": method, "sizes": sizes, "n_subsets": n_subsets, "unlike": unlike, "rng": rng}
-    options |= {"groups": groups or None, "confidence_level": confidence_level}
+    options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
+    options |= {"unlike": unlike, "rng": rng, "groups": groups or None, "confidence_level": confidence_level}
     results = calib.convergence(draws, expected, human=people, **options)
     _show_results(results, out)
     for line in str(results).splitlines():

@@ -27,7 +27,7 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
     homes = {alias.name: str(line.module) for line in lines for alias in line.names}
-    names = sorted(homes)
+    names = sorted(name for name, home in homes.items() if not home.endswith(".former"))
 
     def load(name: str) -> Any:
         if name not in homes:

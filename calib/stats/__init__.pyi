@@ -54,25 +54,19 @@ from calib.analysis.distributions.point_scores import (
     PointScores as PointScores,
     point_scores as point_scores,
 )
-from calib.analysis.distributions.retemper import (
-    TemperatureCurve as TemperatureCurve,
-    retemper as retemper,
-    temperature_curve as temperature_curve,
-)
 from calib.analysis.distributions.temperature import (
+    Forecast as Forecast,
     Temperature as Temperature,
     fit_temperature as fit_temperature,
     ranked_probability_score as ranked_probability_score,
+    temperature_curve as temperature_curve,
 )
 from calib.analysis.draws.chains import (
-    ChainComponents as ChainComponents,
     ChainPlan as ChainPlan,
-    chain_components as chain_components,
     chain_plan as chain_plan,
 )
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
-    exact_components as exact_components,
     variance_components as variance_components,
 )
 from calib.analysis.draws.convergence import (
@@ -173,4 +167,11 @@ from calib.core.check import CalibWarning as CalibWarning
 from calib.core.result import (
     Interval as Interval,
     Result as Result,
+)
+from calib.stats.former import (
+    ChainComponents as ChainComponents,
+    TemperatureCurve as TemperatureCurve,
+    chain_components as chain_components,
+    exact_components as exact_components,
+    retemper as retemper,
 )

@@ -29,12 +29,11 @@ class Pair:
         return self.frame[self.frame["_merge"] == "both"]
 
 
-def pairs_of(scores: Any, human: Any, columns: Sequence[str] = ()) -> Iterator[Pair]:
-    """Every rater of `scores` beside every other rater of `human` on the same criterion.
+def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> Iterator[Pair]:
+    """Every rater of the one table beside every other rater of the second on the same criterion.
 
-    `columns` of the scores ride along.
+    `columns` of the first ride along.
     """
-    first, second = scores_in(scores, "scores"), scores_in(human, "human")
     theirs_on = {criterion: list(slices(rows)) for criterion, rows in second.frame.groupby("criterion", observed=True)}
     found = False
     for label, mine in first.slices():

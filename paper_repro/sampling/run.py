@@ -16,7 +16,6 @@ from calib.stats import (
     CalibWarning,
     convergence,
     draws_needed,
-    exact_components,
     expectation,
     fit_temperature,
     g_study,
@@ -122,9 +121,9 @@ def convergence_rows() -> Iterator[Row]:
         yield row(name, "pearson", "N=20", curve.human_reference, curve.human_interval)
 
 
-def converged(x: np.ndarray, y: np.ndarray, method: str, n_subsets: int) -> calib.stats.Convergence:
+def converged(x: np.ndarray, y: np.ndarray, coefficient: str, n_subsets: int) -> calib.stats.Convergence:
     """One curve."""
-    return convergence(x, human=y, method=method, sizes=SIZES, n_subsets=n_subsets, rng=1)
+    return convergence(x, human=y, coefficient=coefficient, sizes=SIZES, n_subsets=n_subsets, rng=1)
 
 
 def worst(curves: list[calib.stats.Convergence]) -> float:
@@ -287,7 +286,7 @@ def llm_rubric_rows() -> Iterator[Row]:
     for question, one in logprobs.groupby("criterion", observed=True):
         p = one.pivot_table("weight", "item", "score", observed=True)
         exact = expectation(p, levels)
-        parts = exact_components(exact, variance(p, levels))
+        parts = variance_components(exact, variance(p, levels))
         yield row(question, "r", "-", parts.r, parts.interval)
         if question in ("Q0", "Q8"):
             rng = np.random.default_rng(4)
@@ -304,17 +303,17 @@ def llm_rubric_rows() -> Iterator[Row]:
 def temperature_rows(p: pd.DataFrame, levels: np.ndarray, ratings: pd.DataFrame) -> Iterator[Row]:
     """Mean expectation and entropy by temperature; the temperature that fits people best."""
     curve = temperature_curve(p, levels, taus=[0.5, 0.7, 1, 1.3, 2])
-    for tau, mean, entropy in zip(curve.taus, curve.expectation, curve.entropy, strict=True):
-        yield row("Q0", "mean expectation", f"tau={tau:g}", mean)
-        yield row("Q0", "mean entropy", f"tau={tau:g}", entropy)
+    for one in curve.forecasts:
+        yield row("Q0", "mean expectation", f"tau={one.tau:g}", one.mean)
+        yield row("Q0", "mean entropy", f"tau={one.tau:g}", one.entropy)
     people = ratings[(ratings["method"] == "human") & (ratings["criterion"] == "Q0")].set_index("item")["score"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)  # that even then base rates are better, which the rows show
         fit = fit_temperature(p, people.reindex(p.index), levels)
     yield row("Q0", "fitted temperature", "-", fit.tau, fit.interval)
     for name in ("nll", "rps"):
-        for when in ("before", "after", "climatology"):
-            yield row("Q0", name, when, getattr(fit, f"{name}_{when}"))
+        for when, forecast in zip(("before", "after", "climatology"), fit.forecasts, strict=True):
+            yield row("Q0", name, when, getattr(forecast, name))
 
 
 def law_rows() -> Iterator[Row]:

@@ -50,7 +50,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1)
     # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
-    return _plain((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
+    return _number_or_array((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -75,7 +75,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     """
     share, values = _shares(p, levels)
     centre = (share * values).sum(axis=-1, keepdims=True)
-    return _plain((share * (values - centre) ** 2).sum(axis=-1))
+    return _number_or_array((share * (values - centre) ** 2).sum(axis=-1))
 
 
 def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
@@ -102,7 +102,7 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     """
     share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
     nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
-    return _plain(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
+    return _number_or_array(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -126,7 +126,7 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     share, values = _shares(p, levels)
     most = share == share.max(axis=-1, keepdims=True)
     lowest = np.min(np.where(most, values, np.inf), axis=-1)
-    return _plain(np.where(np.isfinite(lowest), lowest, np.nan))
+    return _number_or_array(np.where(np.isfinite(lowest), lowest, np.nan))
 
 
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -156,24 +156,34 @@ def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     # sums of shares are off by rounding dust, which must not decide on which side of one half they are
     ends = [np.argmax(reached > 0.5 + dust, axis=-1)[..., None] for dust in (-_DUST, _DUST)]
     low, high = (np.take_along_axis(values, end, -1)[..., 0] for end in ends)
-    return _plain(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
+    return _number_or_array(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
 
 
-def temper(p: ArrayLike, tau: float) -> Floats:
+def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float = 0.0) -> Floats:
     r"""Each distribution at another temperature.
 
-    .. math:: p_\tau(k) = p_k^{1/\tau} \Big/ \sum_l p_l^{1/\tau}
+    .. math:: p_\tau(k) = (p_k + a)^{source/\tau} \Big/ \sum_l (p_l + a)^{source/\tau}
 
-    This is what a model samples from at temperature `tau` if `p` is what it samples from at 1,
+    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`,
     and the score is one token without reasoning before it: with reasoning, temperature changes
     the reasoning too. The expectation moves, not the spread alone (see `temperature_curve`).
+
+    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened
+    not to come: without it they stay at 0 at every temperature. Towards a higher temperature it is
+    raised with the rest and moves the expectation to the middle of the levels, the more so the more
+    levels there are: with 20 draws of a judge on four levels, from 0.7 to 1, by 0.03 points with
+    0.1 and by 0.13 with 1/2. So try several.
 
     Parameters
     ----------
     p : array_like, shape (..., K)
-        Probabilities or weights, not negative; normalised first.
+        Probabilities, weights or counts of draws, not negative; normalised first.
     tau : float
         Not negative. 0: the mode, ties shared equally; infinity: all levels with p > 0 alike.
+    source : float, default 1
+        Temperature of `p`, above 0: draws at 0 show the mode alone.
+    pseudocount : float, default 0
+        Added to every count.
 
     Returns
     -------
@@ -183,19 +193,25 @@ def temper(p: ArrayLike, tau: float) -> Floats:
     Raises
     ------
     ValueError
-        If `tau` is negative or `p` is negative somewhere.
+        If `tau`, `p` or `pseudocount` is negative somewhere, or `source` is not above 0.
 
     Examples
     --------
     >>> temper([0.1, 0.3, 0.6], 0.5).round(4), temper([0.2, 0.4, 0.4], 0)
     (array([0.0217, 0.1957, 0.7826]), array([0. , 0.5, 0.5]))
+    >>> temper([0, 5, 15], 1, source=0.5, pseudocount=0.1).round(3)
+    array([0.049, 0.35 , 0.601])
     """
-    share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
-    if not tau >= 0:
-        raise ArgumentError("tau", "must not be negative", f"got {tau!r}")
+    for name, value in {"tau": tau, "pseudocount": pseudocount}.items():
+        if not value >= 0:
+            raise ArgumentError(name, "must not be negative", f"got {value!r}")
+    if not 0 < source < np.inf:
+        raise ArgumentError("source", "must be above 0 and finite", f"got {source!r}")
+    weight, none = _weights(p, np.zeros(np.shape(p)[-1:]))
+    share, _ = _shares(np.where(weight.sum(axis=-1, keepdims=True) > 0, weight + pseudocount, np.nan), none)
     with np.errstate(divide="ignore", over="ignore"):
         power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
-        np.divide(power, tau, out=power, where=(power < 0) & (share > 0))
+        np.divide(power, tau / source, out=power, where=(power < 0) & (share > 0))
     weight = np.exp(power)
     return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
@@ -245,11 +261,11 @@ def expectation_bounds(
     for name, value in {"unseen": spare, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _extreme(weight, values, spare, most)
-    return low, -_extreme(weight, -values, spare, most)
+    low = _lowest_expectation(weight, values, spare, most)
+    return low, -_lowest_expectation(weight, -values, spare, most)
 
 
-def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
+def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
     """Lowest expectation: fill the empty levels from below while that still lowers it."""
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
@@ -260,7 +276,7 @@ def _extreme(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floa
         added = np.where(helps, np.minimum(left, cap), 0.0)
         mass, total, left = mass + added, total + added * values[..., k], left - added
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _plain(total / np.where(mass > 0, mass, np.nan))
+        return _number_or_array(total / np.where(mass > 0, mass, np.nan))
 
 
 def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
@@ -289,6 +305,6 @@ def _shares(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-def _plain(values: Floats) -> Floats:
+def _number_or_array(values: Floats) -> Floats:
     """A number for a single distribution, an array for several, as numpy's own functions give."""
     return np.asarray(values)[()]

@@ -96,14 +96,14 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
         raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
         raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
-    kinds, place = _kinds(drawn, replace)
-    means = [_entropy_of(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
+    kinds, place = _distinct_shares(drawn, replace)
+    means = [_entropy_parts(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
     if correction == "miller-madow":
         means = [mean - 1 / (2 * size) for mean, size in zip(means, sizes.ravel(), strict=True)]
     return np.asarray(np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape))[()]
 
 
-def _kinds(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
+def _distinct_shares(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
     """Each share (or each count with its total, where draws are not replaced) once, and which one each level has."""
     total = drawn.sum(axis=-1, keepdims=True)
     if replace:
@@ -114,7 +114,7 @@ def _kinds(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
     return kinds, place.reshape(drawn.shape)
 
 
-def _entropy_of(kinds: Floats, size: int, correction: str) -> Floats:
+def _entropy_parts(kinds: Floats, size: int, correction: str) -> Floats:
     """What a level of each kind adds to the expected entropy of `size` draws."""
     x = np.arange(1.0, size + 1)
     if kinds.shape[1] == 1:

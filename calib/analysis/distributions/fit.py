@@ -167,7 +167,7 @@ def distribution_fit(
     p_value, tau_p_value = _p_values(found, total, share, n_resamples, np.random.default_rng(rng))
     return DistributionFit(
         total_variation=found.total_variation,
-        total_variation_expected=float(np.mean(_deviation(total[:, None], share).sum(axis=1) / 2)),
+        total_variation_expected=float(np.mean(_binomial_deviation(total[:, None], share).sum(axis=1) / 2)),
         chi_square=found.chi_square,
         df=int((share > 0).sum() - len(share)),
         p_value=p_value,
@@ -184,7 +184,7 @@ def distribution_fit(
         n_dropped=int((~keep).sum()),
         n_resamples=n_resamples,
         seed=rng if isinstance(rng, int) else None,
-        warnings=_impossible(lost, int(total.sum())),
+        warnings=_impossible_warnings(lost, int(total.sum())),
     )
 
 
@@ -210,16 +210,16 @@ def _p_values(
     """Of the chi-square statistic, and of the likelihood on both sides."""
     drawn = [_distances(rng.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
     likely = np.array([one.likelihood for one in drawn])
-    sides = _tail(likely, found.likelihood), _tail(-likely, -found.likelihood)
-    return _tail(np.array([one.chi_square for one in drawn]), found.chi_square), min(1.0, 2 * min(sides))
+    sides = _share_as_large(likely, found.likelihood), _share_as_large(-likely, -found.likelihood)
+    return _share_as_large(np.array([one.chi_square for one in drawn]), found.chi_square), min(1.0, 2 * min(sides))
 
 
-def _tail(drawn: Floats, found: float) -> float:
+def _share_as_large(drawn: Floats, found: float) -> float:
     """Share of resamples at least as large, what was found among them; a last digit must not decide."""
     return float((1 + (drawn >= found - 1e-12 * abs(found)).sum()) / (len(drawn) + 1))
 
 
-def _deviation(n: Floats, p: Floats) -> Floats:
+def _binomial_deviation(n: Floats, p: Floats) -> Floats:
     """Mean absolute deviation of a binomial share."""
     m = np.floor(n * p) + 1
     return np.asarray(2 * m * (1 - p) * stats.binom.pmf(m, n, p) / n)
@@ -230,7 +230,7 @@ def _mean_expected_entropy(share: Floats, total: Floats) -> float:
     return float(sum(parts) / len(total))
 
 
-def _impossible(lost: int, used: int) -> tuple[str, ...]:
+def _impossible_warnings(lost: int, used: int) -> tuple[str, ...]:
     if not lost:
         return ()
     text = (

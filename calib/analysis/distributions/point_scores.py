@@ -137,14 +137,14 @@ def point_scores(
         check.choice(method, "methods", METHODS)
     if not len(methods):
         raise ArgumentError("methods", "must name one coefficient at least")
-    values, weights = _weighed(table, levels)
+    values, weights = _levels_and_weights(table, levels)
     keep = np.isfinite(people) & (weights.sum(axis=1) > 0)
     if keep.sum() < 2:
         raise ArgumentError(
             "scores", "and {0} must both be there for two items at least", f"are for {keep.sum()}", mentions=("human",)
         )
     weights, people = weights[keep], people[keep]
-    draws = table[keep] if levels is None else _drawn(weights, values, np.random.default_rng(rng))
+    draws = table[keep] if levels is None else _single_draws(weights, values, np.random.default_rng(rng))
     columns = {
         "mean": settled(expectation(weights, values))[:, None],
         "median": median(weights, values)[:, None],
@@ -152,7 +152,7 @@ def point_scores(
         "draw": draws,
     }
     readings = tuple(_reading(name, columns[name], people, methods) for name in READINGS)
-    ties_human = _tied(people)
+    ties_human = _share_of_ties(people)
     return PointScores(
         methods=tuple(methods),
         readings=readings,
@@ -160,11 +160,11 @@ def point_scores(
         n=len(people),
         n_missing=int((~keep).sum()),
         n_draws=draws.shape[1],
-        warnings=_unequal(readings, ties_human, methods),
+        warnings=_tie_warnings(readings, ties_human, methods),
     )
 
 
-def _weighed(table: Floats, levels: ArrayLike | None) -> tuple[Floats, Floats]:
+def _levels_and_weights(table: Floats, levels: ArrayLike | None) -> tuple[Floats, Floats]:
     """Levels, and the weight of each for each item; draws are counted."""
     if levels is not None:
         values = check.array(levels, "levels", ndim=1)
@@ -185,7 +185,7 @@ def _weighed(table: Floats, levels: ArrayLike | None) -> tuple[Floats, Floats]:
     return values, tallied(place, len(values))
 
 
-def _drawn(weights: Floats, values: Floats, rng: np.random.Generator) -> Floats:
+def _single_draws(weights: Floats, values: Floats, rng: np.random.Generator) -> Floats:
     """Single draws from given probabilities, shape (n, draws)."""
     upper = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[:, :-1]
     u = rng.random((len(weights), _N_READINGS))
@@ -196,17 +196,17 @@ def _reading(name: str, columns: Floats, people: Floats, methods: Sequence[str])
     """Mean share of ties and mean coefficients, of the columns where they are defined."""
     there = [(column[ok], people[ok]) for column in columns.T if (ok := np.isfinite(column)).sum() > 1]
     estimates = [[coefficient(x, y, method) for x, y in there] for method in methods]
-    ties, *means = (average(np.array(row), "skip") for row in ([_tied(x) for x, _ in there], *estimates))
+    ties, *means = (average(np.array(row), "skip") for row in ([_share_of_ties(x) for x, _ in there], *estimates))
     return Reading(name, ties, tuple(means))
 
 
-def _tied(values: Floats) -> float:
+def _share_of_ties(values: Floats) -> float:
     """Share of pairs that are equal."""
     count = np.bincount(levels_of(values))
     return float((count * (count - 1.0)).sum() / (len(values) * (len(values) - 1.0)))
 
 
-def _unequal(readings: tuple[Reading, ...], ties_human: float, methods: Sequence[str]) -> tuple[str, ...]:
+def _tie_warnings(readings: tuple[Reading, ...], ties_human: float, methods: Sequence[str]) -> tuple[str, ...]:
     """A warning where tau-b or gamma compares readings that tie unlike shares of the pairs."""
     few, many = (end(readings[:3], key=lambda r: r.ties) for end in (min, max))
     names = [word for name, word in (("kendall", "tau-b"), ("gamma", "gamma")) if name in methods]

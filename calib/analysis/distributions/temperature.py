@@ -1,25 +1,27 @@
-"""Temperature: how sharp a judge's probabilities are beside people's labels."""
+"""Temperature: what it does to scores, and how sharp a judge's probabilities are beside people's labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from calib.analysis.distributions.counts import ascending, places_of
-from calib.analysis.distributions.distribution import expectation, temper
+from calib.analysis.distributions.distribution import entropy, expectation, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import units_of
 
-_DUST = 1e-20
+_NO_INFORMATION = 1e-20
 _FEW_GROUPS = 10
+_TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
+_FORECASTS = ("before", "after", "climatology")
 
 _NONE = Interval(np.nan, np.nan)
 
@@ -73,32 +75,49 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     return np.asarray(np.where(places >= 0, score, np.nan))[()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Temperature(Result):
-    """The temperature at which a judge's probabilities fit people's labels best.
+class Forecast(NamedTuple):
+    """A judge's probabilities at one temperature, or the base rates of labels, averaged over items.
 
     Attributes
     ----------
     tau : float
+        NaN for base rates.
+    mean, entropy : float
+        Expected score, score points; entropy, nats.
+    rps, skill : float
+        Ranked probability score; 1 - RPS / RPS of the base rates: below 0, they tell more. NaN without labels.
+    nll : float
+        Negative log-likelihood of a label in nats; impossible labels are not in it.
+    """
+
+    tau: float
+    mean: float
+    entropy: float
+    rps: float = np.nan
+    skill: float = np.nan
+    nll: float = np.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Temperature(Result):
+    """What temperature does to a judge's scores, and at which its probabilities fit people's labels best.
+
+    Attributes
+    ----------
+    forecasts : tuple of Forecast
+        Of a curve one for each temperature. Of a fit three: the judge at temperature 1 ("before") and at `tau`
+        ("after"), and the labels' own base rates, the same for every item ("climatology").
+    tau : float
         Above 1: the judge is too sure of itself. Infinity: labels come no more often where the
-        judge expects them; 0: every label is the judge's mode.
+        judge expects them; 0: every label is the judge's mode. NaN where none was fitted.
     std_error : float
         Of `tau`, by groups where there are any; NaN at 0 and infinity.
     interval : Interval
     confidence_level : float
-    method : str
+    estimator : str
         "likelihood-ratio", or "likelihood-ratio, clustered".
-    nll_before, nll_after, nll_climatology : float
-        Mean negative log-likelihood of a label in nats: at temperature 1, at `tau`, and of the
-        labels' own base rates, the same for every item. Impossible labels are not in them.
-    rps_before, rps_after, rps_climatology : float
-        Mean ranked probability score of the same three; over all labels.
-    skill_before, skill_after : float
-        1 - RPS / RPS of the base rates: below 0, they tell more than the judge does.
-    mean_before, mean_after, mean_human : float
-        Mean expected score at temperature 1 and at `tau`, and of the labels, score points.
     n, n_groups : int
-        Labels; independent groups of them (= n without groups).
+        Labels; independent groups of them (= n without groups). Of a curve: items with mass; 0.
     n_missing : int
         Rows without a label or without mass.
     n_impossible : int
@@ -109,53 +128,108 @@ class Temperature(Result):
         What a reader should know first, each as "name: text".
     """
 
-    tau: float
-    std_error: float
-    interval: Interval
-    confidence_level: float
-    method: str
-    nll_before: float
-    nll_after: float
-    nll_climatology: float
-    rps_before: float
-    rps_after: float
-    rps_climatology: float
-    skill_before: float
-    skill_after: float
-    mean_before: float
-    mean_after: float
-    mean_human: float
+    forecasts: tuple[Forecast, ...]
+    tau: float = np.nan
+    std_error: float = np.nan
+    interval: Interval = _NONE
+    confidence_level: float = np.nan
+    estimator: str = ""
     n: int
-    n_groups: int
-    n_missing: int
-    n_impossible: int
-    floor: float
-    warnings: tuple[str, ...]
+    n_groups: int = 0
+    n_missing: int = 0
+    n_impossible: int = 0
+    floor: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The name of `estimator` in the release before."""
+        return self.estimator
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return _former_field(self.forecasts, name)
 
     def _rows(self) -> list[dict[str, Any]]:
-        skill = {"before": self.skill_before, "after": self.skill_after, "climatology": 0.0}
-        mean = {"before": self.mean_before, "after": self.mean_after, "climatology": self.mean_human}
-        known = {"before": _NONE, "after": self.interval, "climatology": _NONE}
-        ends = {name: {"conf_low": low, "conf_high": high} for name, (low, high) in known.items()}
-        tau = {"before": 1.0, "after": self.tau, "climatology": np.nan}
+        if not self.n_groups:
+            return [{"tau": one.tau, "expectation": one.mean, "entropy": one.entropy} for one in self.forecasts]
         return [
-            {"forecast": name, "tau": tau[name], **ends[name], "nll": getattr(self, f"nll_{name}")}
-            | {"rps": getattr(self, f"rps_{name}"), "skill": skill[name], "mean": mean[name]}
-            for name in tau
+            {"forecast": name, "tau": one.tau, "conf_low": low, "conf_high": high, "nll": one.nll}
+            | {"rps": one.rps, "skill": one.skill, "mean": one.mean}
+            for name, one, (low, high) in zip(_FORECASTS, self.forecasts, (_NONE, self.interval, _NONE), strict=True)
         ]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"temperature": True, "ci": self.method.replace(", ", "-"), "cl": self.confidence_level}
-        terms |= {"n": self.n, "missing": self.n_missing, "groups": self.n_groups if self.n_groups != self.n else None}
+        if not self.n_groups:
+            return {"temper": True, "taus": ",".join(short(one.tau) for one in self.forecasts), "n": self.n}
+        made = self.estimator.replace(", ", "-")
+        terms: dict[str, Any] = {"temperature": True, "ci": made, "cl": self.confidence_level, "n": self.n}
+        terms |= {"missing": self.n_missing, "groups": self.n_groups if self.n_groups != self.n else None}
         return terms | {"impossible": self.n_impossible or None, "floor": self.floor or None}
 
     def __str__(self) -> str:
+        if not self.n_groups:
+            ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)
+            return f"mean expected score of {self.n} items: {ends}"
         names = ", ".join(text.partition(":")[0] for text in self.warnings)
+        before, after, base_rates = (short(one.rps) for one in self.forecasts)
         return (
             f"tau = {short(self.tau)}, {bracket(self.interval, self.confidence_level)}, from {self.n} human labels: "
-            f"RPS {short(self.rps_before)} -> {short(self.rps_after)} (base rates {short(self.rps_climatology)})"
-            + (f" [warnings: {names}]" if names else "")
+            f"RPS {before} -> {after} (base rates {base_rates})" + (f" [warnings: {names}]" if names else "")
         )
+
+
+def _former_field(forecasts: Sequence[Forecast], name: str) -> Any:
+    """What was a field in the release before: `rps_before`, `mean_human`, `nll_climatology`; `taus` of a curve."""
+    whole = {"taus": "tau", "expectation": "mean", "entropy": "entropy"}.get(name)
+    number, _, which = name.replace("_human", "_climatology").rpartition("_")
+    if not whole and (number not in Forecast._fields or which not in _FORECASTS[: len(forecasts)]):
+        raise AttributeError(f"'Temperature' object has no attribute {name!r}")
+    check.warn(f"`{name}` is in `forecasts` now, and goes with the next release.", FutureWarning)
+    if whole:
+        return tuple(getattr(one, whole) for one in forecasts)
+    return getattr(forecasts[_FORECASTS.index(which)], number)
+
+
+def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> Temperature:
+    """Mean expected score and mean entropy of the same judge at several temperatures.
+
+    A temperature changes the average that is reported, not only its noise: where probability is
+    skewed, low ones move the expectation to the mode and high ones to the middle of the levels.
+    So averages, entropies and shares of items without entropy from different temperatures
+    cannot be compared with each other.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`: probabilities at temperature 1; of draws, see `temper`.
+    taus : sequence of float, optional
+        As for `temper`.
+
+    Returns
+    -------
+    Temperature
+        Its `forecasts`; nothing is fitted.
+
+    Raises
+    ------
+    ValueError
+        If no item has mass, or a tau is negative.
+
+    Examples
+    --------
+    >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
+    mean expected score of 2 items: 3 at tau 0, 2.65 at tau 1, 2.473 at tau 2
+    """
+    n = int(np.isfinite(expectation(p, levels)).sum())
+    if not n:
+        raise ArgumentError("p", "must have mass for some item")
+    return Temperature(forecasts=tuple(_forecast(tau, temper(p, tau), levels) for tau in taus), n=n)
+
+
+def _forecast(tau: float, q: Floats, levels: ArrayLike) -> Forecast:
+    return Forecast(float(tau), float(np.nanmean(expectation(q, levels))), float(np.nanmean(entropy(q))))
 
 
 class _Labelled(NamedTuple):
@@ -234,46 +308,51 @@ def fit_temperature(
     tau = 1.924, 95 % CI [1.544, 2.516], from 400 human labels: RPS 0.1909 -> 0.1842 (base rates 0.2016)
     """
     check.probability(confidence_level, "confidence_level")
-    shares, labels, unit, n_missing = _used(p, y, levels, groups, floor)
+    shares, labels, unit, n_missing = _labelled_shares(p, y, levels, groups, floor)
     values = np.sort(check.array(levels, "levels", ndim=1))
     place = places_of(labels, values)
     log_p = _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
     data = _Labelled(log_p[possible], place[possible], units_of(unit, possible))
-    n_groups = _enough(data)
-    power, std_error, interval = _fitted(data, n_groups, confidence_level)
-    counts: dict[str, Any] = {"n": len(labels), "n_missing": n_missing, "n_impossible": int((~possible).sum())}
-    found = {"tau": _inverse(power)} | _scores(shares, _inverse(power), place, possible, values) | counts
-    warned = _warnings(found, n_groups)
+    n_groups = _n_groups(data)
+    power, std_error, interval = _power_and_interval(data, n_groups, confidence_level)
+    tau, n_impossible = _inverse_power(power), int((~possible).sum())
+    forecasts = _scored(shares, tau, place, possible, values)
+    warned = _warnings(forecasts, len(labels), n_impossible, n_groups)
     for text in warned:
         check.warn(text)
     return Temperature(
+        forecasts=forecasts,
+        tau=tau,
         std_error=std_error,
         interval=interval,
         confidence_level=confidence_level,
-        method="likelihood-ratio" if groups is None else "likelihood-ratio, clustered",
+        estimator="likelihood-ratio" if groups is None else "likelihood-ratio, clustered",
+        n=len(labels),
         n_groups=n_groups,
+        n_missing=n_missing,
+        n_impossible=n_impossible,
         floor=float(floor),
         warnings=warned,
-        **found,
     )
 
 
-def _scores(shares: Floats, tau: float, place: Codes, possible: NDArray[np.bool_], values: Floats) -> dict[str, float]:
-    """Likelihood, ranked probability score and mean at temperature 1, at `tau`, and of the base rates."""
+def _scored(
+    shares: Floats, tau: float, place: Codes, possible: NDArray[np.bool_], values: Floats
+) -> tuple[Forecast, ...]:
+    """Probabilities at temperature 1 and at `tau`, and the base rates, beside the labels."""
     base = np.bincount(place, minlength=len(values)) / len(place)
-    forecasts = {"before": shares, "after": temper(shares, tau), "climatology": np.tile(base, (len(place), 1))}
-    out: dict[str, float] = {}
-    for name, q in forecasts.items():
-        out[f"nll_{name}"] = float(-np.mean(np.log(q[possible, place[possible]])) + 0.0)
-        out[f"rps_{name}"] = float(np.mean(ranked_probability_score(q, values[place], values)))
-        out[f"mean_{name}"] = float(np.mean(expectation(q, values)))
-    out["mean_human"] = out.pop("mean_climatology")  # the same number
-    worst = out["rps_climatology"] or float("nan")
-    return out | {f"skill_{name}": 1 - out[f"rps_{name}"] / worst for name in ("before", "after")}
+    forecasts = []
+    for t, q in ((1.0, shares), (tau, temper(shares, tau)), (np.nan, np.tile(base, (len(place), 1)))):
+        rps = float(np.mean(ranked_probability_score(q, values[place], values)))
+        nll = float(-np.mean(np.log(q[possible, place[possible]])) + 0.0)
+        forecasts.append(_forecast(t, q, values)._replace(rps=rps, nll=nll))
+    *told, base_rates = forecasts
+    worst = base_rates.rps or np.nan
+    return *(one._replace(skill=1 - one.rps / worst) for one in told), base_rates._replace(skill=0.0)
 
 
-def _used(
+def _labelled_shares(
     p: ArrayLike, y: ArrayLike, levels: ArrayLike, groups: Labels | None, floor: float
 ) -> tuple[Floats, Floats, Codes, int]:
     """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
@@ -293,9 +372,9 @@ def _log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares) - np.log(shares.max(axis=1, keepdims=True)))
 
 
-def _enough(data: _Labelled) -> int:
+def _n_groups(data: _Labelled) -> int:
     """The number of groups, once two of them at least can speak about temperature."""
-    telling = np.bincount(data.group, _moments(1.0, data)[2]) > _DUST
+    telling = np.bincount(data.group, _label_scores(1.0, data)[2]) > _NO_INFORMATION
     if telling.sum() < 2:
         raise ArgumentError(
             "p",
@@ -309,7 +388,7 @@ def _enough(data: _Labelled) -> int:
     return len(telling)
 
 
-def _moments(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
+def _label_scores(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
     """Log-likelihood of each label at power 1 / tau, its derivative, and the variance of log p under it."""
     possible = np.isfinite(data.log_p)
     log_p = np.where(possible, data.log_p, 0.0)
@@ -322,15 +401,15 @@ def _moments(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats]:
     return tempered[np.arange(len(own)), data.place] - np.log(mass), own - mean, spread
 
 
-def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
+def _power_and_interval(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
     """1 / tau, the standard error of tau, and the interval of tau."""
     power = _best_power(data)
-    log_likelihood, score, spread = _moments(power, data)
-    excess = _excess(score, spread, data.group)
+    log_likelihood, score, spread = _label_scores(power, data)
+    excess = _excess_variance(score, spread, data.group)
     most = float(quantile(n_groups - 1, (1 - confidence_level) / 2)) ** 2 * excess
 
     def beyond(b: float) -> float:
-        return float(2 * (log_likelihood.sum() - _moments(b, data)[0].sum()) - most)
+        return float(2 * (log_likelihood.sum() - _label_scores(b, data)[0].sum()) - most)
 
     low, high = 0.0, float("inf")
     if beyond(0.0) > 0:
@@ -338,14 +417,14 @@ def _fitted(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[fl
     if power < high:
         high = optimize.brentq(beyond, power, _doubled(max(2 * power, 1.0), lambda b: beyond(b) > 0))
     error = float(np.sqrt(excess / spread.sum()) / power**2) if 0 < power < np.inf else float("nan")
-    return power, error, Interval(_inverse(high), _inverse(low))
+    return power, error, Interval(_inverse_power(high), _inverse_power(low))
 
 
 def _best_power(data: _Labelled) -> float:
     """1 / tau of the highest likelihood, which is concave in it; at least 0."""
 
     def slope(b: float) -> float:
-        return float(_moments(b, data)[1].sum())
+        return float(_label_scores(b, data)[1].sum())
 
     if (data.log_p[np.arange(len(data.place)), data.place] == 0).all():
         return float("inf")  # every label is a mode: lower temperatures fit ever better
@@ -354,10 +433,10 @@ def _best_power(data: _Labelled) -> float:
     return float(optimize.brentq(slope, 0.0, _doubled(1.0, lambda b: slope(b) <= 0), xtol=1e-12))
 
 
-def _excess(score: Floats, spread: Floats, group: Codes) -> float:
+def _excess_variance(score: Floats, spread: Floats, group: Codes) -> float:
     """Variance of the summed scores between groups over that of the likelihood, each group left out in turn."""
     information, by_group = np.bincount(group, spread), np.bincount(group, score)
-    if information.sum() <= _DUST:  # tau = 0 leaves no score; labels of one group may then be copies of each other
+    if information.sum() <= _NO_INFORMATION:  # tau = 0 leaves no score; labels of one group may be copies
         return len(group) / len(by_group)
     left_out = (by_group - by_group.mean()) / (1 - information / information.sum())
     return float((left_out**2).sum() / information.sum())
@@ -370,27 +449,28 @@ def _doubled(start: float, reached: Callable[[float], bool]) -> float:
     return start
 
 
-def _inverse(value: float) -> float:
+def _inverse_power(value: float) -> float:
     return 1 / value if value else float("inf")
 
 
-def _warnings(result: dict[str, float], n_groups: int) -> tuple[str, ...]:
+def _warnings(forecasts: tuple[Forecast, ...], n: int, n_impossible: int, n_groups: int) -> tuple[str, ...]:
     """What a reader should know before the temperature."""
+    _, after, base_rates = forecasts
     found = []
-    if result["n_impossible"]:
+    if n_impossible:
         found.append(
-            f"impossible_labels: {result['n_impossible']:g} of {result['n']:g} labels have probability 0 from the "
+            f"impossible_labels: {n_impossible} of {n} labels have probability 0 from the "
             "judge; they are not in the likelihood, which flatters the judge and makes tau too low"
         )
-    if result["tau"] == np.inf:
+    if after.tau == np.inf:
         found.append("uninformative: labels come no more often where the judge expects them; no temperature helps")
-    if result["tau"] == 0:
+    if after.tau == 0:
         found.append("all_at_mode: every label is the judge's mode, so that tau has no lower end but 0")
     # base rates of all labels know each label too; those of the other labels have exactly this score
-    others = result["rps_climatology"] * (result["n"] / (result["n"] - 1)) ** 2
-    if result["rps_after"] >= others:
+    others = base_rates.rps * (n / (n - 1)) ** 2
+    if after.rps >= others:
         found.append(
-            f"no_skill: even at the best temperature the ranked probability score, {result['rps_after']:.4f}, is no "
+            f"no_skill: even at the best temperature the ranked probability score, {after.rps:.4f}, is no "
             f"better than that of the base rates of the other labels, {others:.4f}"
         )
     if n_groups < _FEW_GROUPS:
@@ -404,4 +484,4 @@ def draws_temperature(counts: Floats, share: Floats) -> float:
     times = counts[row, place].astype(int)
     row, place = np.repeat(row, times), np.repeat(place, times)
     data = _Labelled(_log_shares(share)[row], place, row)
-    return _inverse(_best_power(data)) if _moments(1.0, data)[2].sum() > _DUST else float("nan")
+    return _inverse_power(_best_power(data)) if _label_scores(1.0, data)[2].sum() > _NO_INFORMATION else float("nan")

@@ -1,32 +1,38 @@
-"""How much a judge's draws vary within an item, and between items: from draws or from exact distributions."""
+"""How much a judge's draws vary within an item, and between items."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.draws.one_way import (
     CLIPPED,
     NONE,
     Fit,
-    exact,
+    Read,
+    Sums,
+    distributions_fit,
     fitted,
     jackknife,
-    moments,
+    known_fit,
+    left_out,
+    moments_fit,
     not_negative,
-    over,
+    quotient,
     read_draws,
-    reml,
+    reml_fit,
     share,
     sums_of,
 )
 from calib.analysis.draws.spearman_brown import attenuation, spearman_brown
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import ratio
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import units_of
 
@@ -34,6 +40,8 @@ from calib.core.units import units_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents(Result):
     """How a judge's draws vary within an item, and their expectations between items.
+
+    Where a judge reasons first, a draw is a chain of reasoning, read by the probabilities after it.
 
     Attributes
     ----------
@@ -47,13 +55,21 @@ class VarianceComponents(Result):
     icc : float
         1 / (1 + r): reliability of a single draw.
     icc_interval : Interval
+    label : float
+        Variance of the label after a given chain; NaN without chains, as are the next three.
+    share : float
+        label / (within + label): the part of the variance of a whole reply that token probabilities
+        after the chain remove.
+    share_interval : Interval
+    r_label : float
+        (within + label) / between: r of one chain with one drawn label.
     confidence_level : float
-    method : str
+    estimator : str
         "moments", "reml", or "logprob" (from exact distributions).
     clipped : bool
         Whether `between` was estimated below 0 and set to 0.
     df : float
-        Degrees of freedom of the t quantile: at most units less one, see `variance_components`.
+        Degrees of freedom of the t quantile of `interval`: at most units less one, see `variance_components`.
     n, n_dropped : int
         Items in use; items without a single score.
     n_draws : float
@@ -72,8 +88,12 @@ class VarianceComponents(Result):
     interval: Interval
     icc: float
     icc_interval: Interval
+    label: float
+    share: float
+    share_interval: Interval
+    r_label: float
     confidence_level: float
-    method: str
+    estimator: str
     clipped: bool
     df: float
     n: int
@@ -83,6 +103,11 @@ class VarianceComponents(Result):
     n_groups: int
     warnings: tuple[str, ...]
 
+    @property
+    def method(self) -> str:
+        """The name of `estimator` in the release before."""
+        return self.estimator
+
     def reliability(self, n: ArrayLike) -> Floats:
         """Reliability of the mean of n draws, see `spearman_brown`."""
         return spearman_brown(self.icc, n)
@@ -91,34 +116,61 @@ class VarianceComponents(Result):
         """What n draws leave of the correlation of exact expectations with people, see `attenuation`."""
         return attenuation(self.r, n)
 
+    @property
+    def _has_chains(self) -> bool:
+        return not math.isnan(self.label)
+
     def _rows(self) -> list[dict[str, Any]]:
-        both = {"r": (self.r, self.interval), "icc": (self.icc, self.icc_interval)}
-        plain = {"within": (self.within, NONE), "between": (self.between, NONE)}
+        ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
+        names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
+        shown = [(name, getattr(self, name), ends.get(name, NONE)) for name in names]
         return [
-            {"quantity": name, "estimate": value, "conf_low": ends.low, "conf_high": ends.high, "n": self.n}
-            for name, (value, ends) in (plain | both).items()
+            {"quantity": name, "estimate": value, "conf_low": low, "conf_high": high, "n": self.n}
+            for name, value, (low, high) in shown
         ]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"components": self.method, "ci": "jackknife", "cl": self.confidence_level, "n": self.n}
-        terms |= {"dropped": self.n_dropped, "draws": self.n_draws, "unread": self.n_unread}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n else None, "clipped": self.clipped or None}
+        terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
+        groups, clipped = self.n_groups if self.n_groups != self.n else None, self.clipped or None
+        if self._has_chains:
+            terms = {"chain-components": True} | terms
+            return terms | {"chains": self.n_draws, "clipped": clipped, "groups": groups}
+        terms = {"components": self.estimator} | terms
+        return terms | {"draws": self.n_draws, "unread": self.n_unread, "groups": groups, "clipped": clipped}
 
     def __str__(self) -> str:
-        read = "exact distributions" if math.isinf(self.n_draws) else f"{short(self.n_draws)} draws each"
         names = ", ".join(text.partition(":")[0] for text in self.warnings)
+        warned = f" [warnings: {names}]" if names else ""
+        if self._has_chains:
+            return (
+                f"token probabilities after a chain remove {100 * self.share:.3g} % of the variance of a draw, "
+                f"{bracket(self.share_interval, self.confidence_level)}; then r = {short(self.r)}, without them "
+                f"{short(self.r_label)} ({self.n} items, {short(self.n_draws)} chains each){warned}"
+            )
+        read = "exact distributions" if math.isinf(self.n_draws) else f"{short(self.n_draws)} draws each"
         return (
             f"r = {short(self.r)}, {bracket(self.interval, self.confidence_level)}; a single draw has reliability "
-            f"{short(self.icc)} ({self.n} items, {read})" + (f" [warnings: {names}]" if names else "")
+            f"{short(self.icc)} ({self.n} items, {read}){warned}"
         )
+
+
+class _Parts(NamedTuple):
+    """What varies in all items and without each unit, what was read; of chains what varies in a label beside them."""
+
+    whole: Fit
+    without: Fit
+    counts: dict[str, Any]
+    label: tuple[Fit, Fit] | None = None
 
 
 def variance_components(
     samples: ArrayLike,
+    variances: ArrayLike | None = None,
     *,
     groups: Labels | None = None,
-    method: str = "moments",
+    estimator: str = "moments",
     confidence_level: float = 0.95,
+    method: str | None = None,
 ) -> VarianceComponents:
     r"""Within-item and between-item variance of repeated scores (one-way random effects).
 
@@ -128,17 +180,33 @@ def variance_components(
               n_0 = \frac{M - \sum_i m_i^2 / M}{n - 1}, \quad r = s^2_w / s^2_b
 
     or by restricted maximum likelihood, profiled in :math:`s^2_b / s^2_w`; with equal
-    counts both are the same.
+    counts both are the same. Of exact distributions, with expectation and variance of a draw,
+
+    .. math:: s^2_w = \frac1n \sum_i V_i, \quad s^2_b = \frac1{n-1} \sum_i (E_i - \bar E)^2
+
+    so that the draws that token probabilities stand in for need not be made to know what
+    they would be worth. Nothing is subtracted from the variance of the expectations: they
+    have no sampling error. A judge that reasons first and then gives a label draws twice. With
+    token probabilities at the label the second draw is known exactly, and only the first is left to chance:
+
+    .. math:: \mathrm{Var}(\text{label}) = \underbrace{\mathrm{Var}(E[\text{label} \mid \text{chain}])}_{within}
+              + \underbrace{E[\mathrm{Var}(\text{label} \mid \text{chain})]}_{label}
 
     Parameters
     ----------
-    samples : array_like, shape (n, K)
-        K draws for each of n items; NaN where a reply could not be read. Items without a
-        read draw are left out.
+    samples : array_like, shape (n, K) or (n,)
+        K draws for each of n items; NaN where a reply could not be read. With `variances`
+        expectations: of each item, shape (n,), or of the label after each of K chains of
+        reasoning, shape (n, K). Items without a read one are left out.
+    variances : array_like, the shape of `samples`, optional
+        Of a single draw from each distribution, see `expectation` and `variance`.
     groups : sequence, shape (n,), optional
         Items that belong together, such as the answers to one question.
-    method : {"moments", "reml"}, default "moments"
+    estimator : {"moments", "reml"}, default "moments"
+        With `variances` only "moments".
     confidence_level : float, default 0.95
+    method : str, optional
+        The name of `estimator` in the release before.
 
     Returns
     -------
@@ -147,12 +215,14 @@ def variance_components(
     Raises
     ------
     ValueError
-        If fewer than two items have a score, or no item has two; if lengths differ.
+        If fewer than two items have a score, or no item has two draws or chains; if a variance is
+        negative or shapes differ.
 
     Notes
     -----
     The interval leaves out items, or whole groups, one at a time: the jackknife of
-    :math:`\log(1 + n_0 / r)`, the logarithm of the F ratio. A few items often hold most of
+    :math:`\log(1 + n_0 / r)`, the logarithm of the F ratio, or of :math:`\log r` of exact
+    distributions. A few items often hold most of
     the noise, so that its standard error is itself uncertain: the t quantile has
 
     .. math:: \nu = 2k \Big/ \Big(\kappa - \frac{k - 3}{k - 1}\Big), \quad 1 \le \nu \le k - 1
@@ -165,7 +235,9 @@ def variance_components(
     most items do not have, a nominal 95 % covered 92 % at least with 20 items and 94 % with
     50 or more (up to two points less with unread draws); the usual F interval, which needs
     normal scores with one variance, covered 47 to 96 %. With groups of correlated items it
-    was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10.
+    was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10. The interval
+    of the share is the jackknife of log(within / label), which covered 90 to 96 %, least
+    where the share is near 1 and there are two chains.
 
     References
     ----------
@@ -177,116 +249,90 @@ def variance_components(
     --------
     >>> print(variance_components([[3, 4, 3], [1, 1, 2], [5, 5, 4], [2, 3, 2], [4, 4, 4]]))
     r = 0.16, 95 % CI [0.02822, 1.138]; a single draw has reliability 0.8621 (5 items, 3 draws each)
-    """
-    draws = check.array(samples, "samples", ndim=2)
-    check.choice(method, "method", ("moments", "reml"))
-    level = check.probability(confidence_level, "confidence_level")
-    read = read_draws(draws, "samples", groups)
-    return _result(
-        *fitted(moments if method == "moments" else reml, read.rows, read.unit),
-        level=level,
-        method=method,
-        n=len(read.unit),
-        n_dropped=int((~read.used).sum()),
-        n_draws=read.draws_each,
-        n_unread=int(np.isnan(draws[read.used]).sum()),
-    )
-
-
-def exact_components(
-    expectation: ArrayLike,
-    variance: ArrayLike,
-    *,
-    groups: Labels | None = None,
-    confidence_level: float = 0.95,
-) -> VarianceComponents:
-    r"""The same from exact distributions: expectation and variance of the score of each item.
-
-    .. math:: s^2_w = \frac1n \sum_i V_i, \quad s^2_b = \frac1{n-1} \sum_i (E_i - \bar E)^2
-
-    so that the draws that token probabilities stand in for need not be made to know what
-    they would be worth. Nothing is subtracted from the variance of the expectations: they
-    have no sampling error.
-
-    Parameters
-    ----------
-    expectation, variance : array_like, shape (n,)
-        Of a single draw, see `expectation` and `variance`; items where either is NaN are left out.
-    groups, confidence_level
-        As for `variance_components`.
-
-    Returns
-    -------
-    VarianceComponents
-        Its method is "logprob".
-
-    Raises
-    ------
-    ValueError
-        If a variance is negative, fewer than two items have both, or lengths differ.
-
-    Notes
-    -----
-    The interval is the jackknife of :math:`\log r` over items or groups.
-
-    Examples
-    --------
-    >>> result = exact_components([3.2, 1.4, 4.6, 2.5], [0.5, 0.3, 0.4, 0.6])
-    >>> round(result.r, 3), round(result.icc, 3)
+    >>> exact = variance_components([3.2, 1.4, 4.6, 2.5], [0.5, 0.3, 0.4, 0.6])
+    >>> round(exact.r, 3), round(exact.icc, 3)
     (0.251, 0.8)
+    >>> chains = variance_components([[3.1, 3.5], [1.2, 1.4], [4.8, 4.2]], [[0.2, 0.3], [0.1, 0.2], [0.1, 0.3]])
+    >>> round(chains.within, 3), round(chains.label, 3), round(chains.share, 3)
+    (0.093, 0.2, 0.682)
     """
-    means, spread = check.array(expectation, "expectation", ndim=1), not_negative(variance, "variance", 1)
-    check.same_length(expectation=means, variance=spread)
+    estimator = check.was_called(method, estimator, name="estimator")
+    check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
+    values = check.array(samples, "samples")
+    if variances is None:
+        draws = check.array(values, "samples", ndim=2)
+        read = read_draws(draws, "samples", groups)
+        fit = moments_fit if estimator == "moments" else reml_fit
+        return _result_of(_parts_of_draws(draws, read, fit), level, estimator)
+    spread = not_negative(variances, "variances")
+    if values.shape != spread.shape:
+        raise ArgumentError(
+            "variances", f"must have the shape of {{0}} {values.shape}", f"got {spread.shape}", mentions=("samples",)
+        )
+    if values.ndim == 1:
+        return _result_of(_parts_of_distributions(values, spread, groups), level, "logprob")
+    return _result_of(_parts_of_chains(check.array(values, "samples", ndim=2), spread, groups), level, estimator)
+
+
+def _parts_of_draws(draws: Floats, read: Read, fit: Callable[[Sums], Fit]) -> _Parts:
+    unread = int(np.isnan(draws[read.used]).sum())
+    return _Parts(*fitted(fit, read.rows, read.unit), _read_counts(read.used, read.draws_each, unread))
+
+
+def _parts_of_distributions(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
     used = np.isfinite(means) & np.isfinite(spread)
     if used.sum() < 2:
         raise ArgumentError(
-            "expectation", "and {0} must be known for two items at least", f"got {used.sum()}", mentions=("variance",)
+            "samples", "and {0} must be known for two items at least", f"got {used.sum()}", mentions=("variances",)
         )
     unit = units_of(groups, used)
-    return _result(
-        *fitted(exact, sums_of(np.ones(len(unit), dtype=np.intp), means[used], spread[used]), unit),
-        level=level,
-        method="logprob",
-        n=len(unit),
-        n_dropped=int((~used).sum()),
-        n_draws=math.inf,
-        n_unread=0,
-    )
+    rows = sums_of(np.ones(len(unit), dtype=np.intp), means[used], spread[used])
+    return _Parts(*fitted(distributions_fit, rows, unit), _read_counts(used, math.inf, 0))
 
 
-def _result(
-    whole: Fit,
-    without: Fit,
-    *,
-    level: float,
-    method: str,
-    n: int,
-    n_dropped: int,
-    n_draws: float,
-    n_unread: int,
-) -> VarianceComponents:
-    within, between, ratio = (float(part[0]) for part in (whole.within, whole.between, whole.ratio))
-    ends, df = jackknife(whole, without, level)
-    warned: tuple[str, ...] = (CLIPPED.format("between"),) if ratio < 0 else ()
-    warned += ("no_noise: all draws of each item are equal: no interval.",) if within == 0 else ()
+def _parts_of_chains(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
+    there = np.isfinite(means) & np.isfinite(spread)
+    chains = np.where(there, means, np.nan)
+    read = read_draws(chains, "samples", groups)
+    parts = _parts_of_draws(chains, read, moments_fit)
+    noise = np.where(there, spread, 0.0).sum(axis=1)[read.used]
+    label = np.array([noise.sum() / read.draws.sum()])
+    labels = ratio(left_out(noise, read.unit), left_out(read.draws, read.unit))
+    return parts._replace(label=(known_fit(label, parts.whole.within), known_fit(labels, parts.without.within)))
+
+
+def _read_counts(used: NDArray[np.bool_], n_draws: float, n_unread: int) -> dict[str, Any]:
+    return {"n": int(used.sum()), "n_dropped": int((~used).sum()), "n_draws": n_draws, "n_unread": n_unread}
+
+
+def _result_of(parts: _Parts, level: float, estimator: str) -> VarianceComponents:
+    within, between, found = (float(part[0]) for part in parts.whole[:3])
+    ends, df = jackknife(parts.whole, parts.without, level)
+    label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
+    if parts.label:
+        label, kept = float(parts.label[0].within[0]), share(float(parts.label[0].ratio[0]))
+        kept_ends = Interval(*map(share, jackknife(*parts.label, level)[0]))
+    warned = (CLIPPED,) * (found < 0)
+    warned += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
     for text in warned:
         check.warn(text)
     return VarianceComponents(
         within=within,
         between=between,
-        r=over(within, between),
-        interval=Interval(over(1.0, ends.high), over(1.0, ends.low)),
-        icc=share(max(ratio, 0.0)),
-        icc_interval=Interval(share(ends.low), share(ends.high)),
+        r=quotient(within, between),
+        interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
+        icc=share(max(found, 0.0)),
+        icc_interval=Interval(*map(share, ends)),
+        label=label,
+        share=1 - kept,
+        share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
+        r_label=quotient(within + label, between),
         confidence_level=level,
-        method=method,
-        clipped=ratio < 0,
+        estimator=estimator,
+        clipped=found < 0,
         df=df,
-        n=n,
-        n_dropped=n_dropped,
-        n_draws=n_draws,
-        n_unread=n_unread,
-        n_groups=len(without.ratio),
+        n_groups=len(parts.without.ratio),
         warnings=warned,
+        **parts.counts,
     )

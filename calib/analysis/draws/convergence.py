@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.agreement import PRODUCT_MOMENTS
-from calib.analysis.agreement.coefficients import (
-    CHUNK,
-    METHODS as COEFFICIENTS,
-    coefficient,
-    settled,
-    weighted_correlation,
-)
-from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.agreement.coefficients import METHODS as COEFFICIENTS, settled
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
+from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -30,7 +23,6 @@ from calib.core.numeric import matrix_product, row_means
 from calib.core.result import Interval, Result, short
 
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100)
-_FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
 _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says nothing
 
 
@@ -62,8 +54,7 @@ class Convergence(Result):
         read; NaN where draws are not on few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
-    method : str
-        The coefficient.
+    coefficient : str
     within : float
         Variance of single draws within an item, squared score points.
     r : float
@@ -93,7 +84,7 @@ class Convergence(Result):
     human_interval: Interval
     entropy: tuple[float, ...]
     reference: str
-    method: str
+    coefficient: str
     within: float
     r: float
     r_interval: Interval
@@ -105,6 +96,11 @@ class Convergence(Result):
     confidence_level: float
     seed: int | None
 
+    @property
+    def method(self) -> str:
+        """The coefficient, as pandas calls it."""
+        return self.coefficient
+
     def _rows(self) -> list[dict[str, Any]]:
         return [
             dict(zip(("draws", *_CURVES), row, strict=True))
@@ -112,7 +108,7 @@ class Convergence(Result):
         ]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.method}
+        terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.coefficient}
         return terms | {
             "cl": self.confidence_level,
             "n": self.n,
@@ -145,11 +141,12 @@ def convergence(
     exact: ArrayLike | None = None,
     human: ArrayLike | None = None,
     groups: Labels | None = None,
-    method: str = "spearman",
+    coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
     n_subsets: int = 200,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
+    method: str | None = None,
 ) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
@@ -181,8 +178,8 @@ def convergence(
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
-    method : str, default "spearman"
-        The coefficient of the two correlations, as for `agreement`, but not "spa".
+    coefficient : str, default "spearman"
+        That of the two correlations, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
@@ -190,6 +187,8 @@ def convergence(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
+    method : str, optional
+        Another name of `coefficient`.
 
     Returns
     -------
@@ -220,10 +219,11 @@ def convergence(
     >>> [round(v, 2) for v in result.rmse], [round(v, 2) for v in result.rmse_predicted]
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
-    draws = check.array(samples, "samples", ndim=2)
-    _accepted(draws, method, n_subsets)
+    draws = _enough_draws(check.array(samples, "samples", ndim=2))
+    kind = _coefficient(coefficient, method)
+    check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
-    wanted = _sizes(sizes, draws.shape[1])
+    wanted = _wanted_sizes(sizes, draws.shape[1])
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
@@ -233,36 +233,35 @@ def convergence(
         known = np.isfinite(target)
         draws, whole, target, people = (part[known] for part in (draws, whole, target, people))
         owners = owners[known]
-        _accepted(draws, method, n_subsets, "`exact` and `samples`")
+        _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
-    errors = [_error(draws, whole, target, n) for n in wanted]
+    errors = [_squared_errors(draws, whole, target, n) for n in wanted]
     spans = [_root_interval(q, owners, level) for q in errors]
-    curves = _agreements(draws, wanted, (target, people), method, n_subsets, owners, np.random.default_rng(rng))
-    ends = [_ends(a, method, level) for _, a in curves]
-    near, toward = (np.array([_mean(c[place]) for c, _ in curves]) for place in (0, 1))
-    limit = _reference(target, people, method, owners)
-    noise = np.array([_noise(draws, n) for n in wanted])
-    left = 0.0 if exact is not None else _noise(draws, draws.shape[1])
-    law = _law(parts.icc, noise, left) if method == "pearson" else np.full(len(wanted), np.nan)
+    curves = subset_correlations(draws, wanted, (target, people), kind, n_subsets, owners, np.random.default_rng(rng))
+    ends = [toward.interval(kind, level) for _, toward in curves]
+    limit = correlation_with_people(target, people, kind, owners)
+    noise = np.array([_noise_of_means(draws, n) for n in wanted])
+    left = 0.0 if exact is not None else _noise_of_means(draws, draws.shape[1])
+    law = _kept_by_law(parts.icc, noise, left) if kind == "pearson" else np.full(len(wanted), np.nan)
     return Convergence(
         sizes=wanted,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
         rmse_low=tuple(span.low for span in spans),
         rmse_high=tuple(span.high for span in spans),
         rmse_predicted=tuple(np.sqrt(parts.within * np.maximum(noise - left, 0.0)).tolist()),
-        correlation=tuple(near.tolist()),
+        correlation=tuple(near for near, _ in curves),
         correlation_predicted=tuple(law.tolist()),
-        human=tuple(toward.tolist()),
+        human=tuple(toward.value for _, toward in curves),
         human_low=tuple(end.low for end in ends),
         human_high=tuple(end.high for end in ends),
         human_predicted=tuple((law * limit.value).tolist()),
         human_reference=limit.value,
-        human_interval=_ends(limit, method, level),
-        entropy=_entropies(draws, wanted),
+        human_interval=limit.interval(kind, level),
+        entropy=_mean_entropies(draws, wanted),
         reference="all draws" if exact is None else "exact",
-        method=method,
+        coefficient=kind,
         within=parts.within,
         r=parts.r,
         r_interval=parts.interval,
@@ -276,26 +275,30 @@ def convergence(
     )
 
 
-def _law(icc: float, noise: Floats, left: float) -> Floats:
+def _kept_by_law(icc: float, noise: Floats, left: float) -> Floats:
     """What draws leave of the reference's own correlation; both have some variances of one draw in them."""
     return np.asarray(np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)))
 
 
-def _mean(values: Floats) -> float:
-    """Over the subsets in which it is defined."""
-    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+def _coefficient(coefficient: str | None, method: str | None) -> str:
+    """What was asked for, under one name or the other."""
+    if method is not None and coefficient not in (None, method):
+        raise ArgumentError("method", "must be {0} where both are given", f"got {method!r}", mentions=("coefficient",))
+    if coefficient is None and method is not None:
+        return check.choice(method, "method", COEFFICIENTS)
+    return check.choice("spearman" if coefficient is None else coefficient, "coefficient", COEFFICIENTS)
 
 
-def _accepted(draws: Floats, method: str, n_subsets: int, given: str = "`samples`") -> None:
+def _enough_draws(draws: Floats, given: str = "`samples`") -> Floats:
+    """Draws that there are enough of."""
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
-    check.choice(method, "method", COEFFICIENTS)
-    check.whole(n_subsets, "n_subsets", least=1)
     if np.isfinite(draws).any(axis=1).sum() < 2:
         raise ValueError(f"{given} must have a readable draw for two items at least.")
+    return draws
 
 
-def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
+def _wanted_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
     if sizes is None:
         return tuple(dict.fromkeys([n for n in SIZES if n < k] + [k])) if k <= SIZES[-1] else SIZES
     wrong = [n for n in sizes if not 1 <= int(n) <= k or int(n) != n]
@@ -307,22 +310,22 @@ def _sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
 # --- distance from the reference: exact over all subsets --------------------------------------------------------
 
 
-def _error(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
+def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
     read = np.isfinite(draws).sum(axis=1)
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
     variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
-    spared = _inverse(read, draws.shape[1], size) - _inverse(read, draws.shape[1], draws.shape[1])
+    spared = _mean_inverse(read, draws.shape[1], size) - _mean_inverse(read, draws.shape[1], draws.shape[1])
     return np.asarray(variance * np.maximum(spared, 0.0) + (whole - target) ** 2)
 
 
-def _noise(draws: Floats, size: int) -> float:
+def _noise_of_means(draws: Floats, size: int) -> float:
     """Mean over items of the variance of N-draw means, in variances of one draw."""
     read = np.isfinite(draws).sum(axis=1)
-    return float(np.mean(_inverse(read[read > 0], draws.shape[1], size)))
+    return float(np.mean(_mean_inverse(read[read > 0], draws.shape[1], size)))
 
 
-def _inverse(read: Codes, k: int, size: int) -> Floats:
+def _mean_inverse(read: Codes, k: int, size: int) -> Floats:
     """Mean of 1/h, where h of an item's m read draws are among N of its K: a hypergeometric number, not 0."""
     counts, place = np.unique(read, return_inverse=True)
     h = np.arange(1, size + 1)
@@ -345,7 +348,7 @@ def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 
 
-def _entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
+def _mean_entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
     """Expected plug-in entropy of N of the draws; exact, without drawing."""
     levels, place = np.unique(draws[np.isfinite(draws)], return_inverse=True)
     if len(levels) > _MOST_LEVELS:
@@ -355,158 +358,3 @@ def _entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
     table = counts.reshape(len(draws), len(levels))
     full = table[table.sum(axis=1) == draws.shape[1]]  # an unread draw has no level to be drawn
     return tuple(float(np.mean(expected_entropy(full, n))) if len(full) else math.nan for n in sizes)
-
-
-# --- correlations: over random subsets --------------------------------------------------------------------------
-
-
-class _Agreement(NamedTuple):
-    """A mean correlation with people, and its squared standard error over units."""
-
-    value: float
-    variance: float
-    units: int
-
-
-def _agreements(
-    draws: Floats,
-    sizes: tuple[int, ...],
-    against: tuple[Floats, Floats],
-    method: str,
-    n_subsets: int,
-    owners: Codes,
-    rng: np.random.Generator,
-) -> list[tuple[tuple[Floats, Floats], _Agreement]]:
-    """For each N the correlations of random N-draw means with the reference and with people."""
-    found: list[list[tuple[Floats, Floats]]] = [[] for _ in sizes]
-    first: list[Floats] = [np.empty(0)] * len(sizes)
-    step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
-    for start in range(0, n_subsets, step):
-        levels_of_size = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
-        for place, (levels, codes) in enumerate(levels_of_size):
-            found[place].append(tuple(_row_correlations(levels, codes, y, method) for y in against))  # type: ignore[arg-type]
-            if not start:
-                first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], method)
-    joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
-    return [
-        ((near, toward), _over_units(_mean(toward), each, owners))
-        for (near, toward), each in zip(joined, first, strict=True)
-    ]
-
-
-def _drawn_means(
-    draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Codes]]:
-    """Means of the first N of the draws in random order, for each N: their levels and which, -1 for none."""
-    start, step = _lattice(draws)
-    read = np.isfinite(draws)
-    steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
-    rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
-    shuffled = rng.permuted(rows, axis=2)
-    for size in sizes:
-        if step:
-            part = shuffled[:, :, :size]
-            seen = (part >= 0).sum(axis=2)
-            yield _from_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
-        else:
-            yield _coded(row_means(shuffled[:, :, :size]))
-
-
-def _lattice(draws: Floats) -> tuple[float, float]:
-    """Start and step of the scale that all draws are on; a step of 0 where there is none."""
-    levels = np.unique(draws[np.isfinite(draws)])
-    if len(levels) < 2:
-        return float(levels[0]), 1.0
-    step = float(np.diff(levels).min())
-    places = (levels - levels[0]) / step
-    whole = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
-    return float(levels[0]), step if whole else 0.0
-
-
-def _from_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
-    """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
-    width = int(total.max()) + 1
-    pairs = seen * width + total
-    there = np.flatnonzero(np.bincount(pairs.ravel()))
-    count, whole = there // width, there % width
-    levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
-    table = np.full(int(pairs.max()) + 1, -1)
-    table[there[count > 0]] = place.reshape(-1)
-    return start + step * levels, table[pairs]
-
-
-def _coded(means: Floats) -> tuple[Floats, Codes]:
-    there = np.isfinite(means)
-    levels, place = np.unique(settled(means)[there], return_inverse=True)
-    codes = np.full(means.shape, -1)
-    codes[there] = place.reshape(-1)
-    return levels, codes
-
-
-def _row_correlations(levels: Floats, codes: Codes, y: Floats, method: str) -> Floats:
-    """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
-    known = np.isfinite(y)
-    if not known.any():
-        return np.full(len(codes), np.nan)
-    others, second = np.unique(y[known], return_inverse=True)
-    mine, second = codes[:, known], second.reshape(-1)
-    pairs = np.where(mine >= 0, mine * len(others) + second, -1)
-    used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used(pairs)
-    if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
-        return np.array([coefficient(levels[row[row >= 0]], y[known][row >= 0], method) for row in mine])
-    cells = cells.reshape(pairs.shape)
-    flat = cells + np.arange(len(codes))[:, None] * len(used)
-    counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
-    real = used >= 0
-    x, z = levels[used[real] // len(others)], others[used[real] % len(others)]
-    return weighted_correlation(x, z, counts[:, real].astype(float), method)
-
-
-def _used(pairs: Codes) -> tuple[Codes, Codes]:
-    """Which numbers occur, and each as its place among them: `unique` without a sort."""
-    seen = np.bincount(pairs.ravel() + 1) > 0
-    return np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
-
-
-def _influences(levels: Floats, codes: Codes, people: Floats, method: str) -> Floats:
-    """What each item adds to the error of the correlation with people, in each of some subsets: (subsets, n)."""
-    out = np.zeros(codes.shape)
-    for row, place in zip(out, codes, strict=True):
-        used = np.flatnonzero((place >= 0) & np.isfinite(people))
-        if len(used) < 3:
-            return np.full(codes.shape, np.nan)
-        x, y = levels[place[used]], people[used]
-        without = leave_out(x, y, np.arange(len(used)), method)
-        row[used] = (1 - 1 / len(used)) * (coefficient(x, y, method) - without)
-    return out
-
-
-def _over_units(value: float, influences: Floats, owners: Codes) -> _Agreement:
-    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
-    influences = influences[np.isfinite(influences).all(axis=1)]
-    units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
-    if units < 2:
-        return _Agreement(value, math.nan, units)
-    sums = np.array([np.bincount(owners, row) for row in influences])
-    m = len(sums)
-    shared = float(np.sum(sums.mean(axis=0) ** 2))
-    if m > 1:  # their mean square less what chance adds to it
-        shared -= float(np.sum(sums.var(axis=0, ddof=1))) / m
-    return _Agreement(value, max(shared, 0.0) * units / (units - 1), units)
-
-
-def _reference(target: Floats, people: Floats, method: str, owners: Codes) -> _Agreement:
-    levels, codes = _coded(target[None, :])
-    value = float(_row_correlations(levels, codes, people, method)[0])
-    return _over_units(value, _influences(levels, codes, people, method), owners)
-
-
-def _ends(found: _Agreement, method: str, level: float) -> Interval:
-    """Symmetric, for product moments on Fisher's scale."""
-    if not found.variance > 0 or not abs(found.value) < 1:
-        return Interval(math.nan, math.nan)
-    reach = two_sided(found.units - 1, level) * math.sqrt(found.variance)
-    if method not in PRODUCT_MOMENTS:
-        return Interval(max(found.value - reach, -1.0), min(found.value + reach, 1.0))
-    centre, half = math.atanh(found.value), reach / (1 - found.value**2)
-    return Interval(math.tanh(centre - half), math.tanh(centre + half))

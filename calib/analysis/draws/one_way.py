@@ -17,7 +17,7 @@ from calib.core.result import Interval
 from calib.core.units import unit_sums, units_of
 
 NONE = Interval(math.nan, math.nan)
-CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `{}` was set to 0."
+CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `between` was set to 0."
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
 _TOLERANCE = 1e-9  # what is taken for rounding error
 
@@ -72,8 +72,8 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
     return Sums(values.astype(float), items, items * shifted, items * shifted**2, inside)
 
 
-def not_negative(value: ArrayLike, name: str, ndim: int) -> Floats:
-    out = check.array(value, name, ndim=ndim)
+def not_negative(value: ArrayLike, name: str) -> Floats:
+    out = check.array(value, name)
     if (out < -_TOLERANCE).any():  # a difference of two moments may be a hair below 0
         raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
     return np.maximum(out, 0.0)
@@ -108,7 +108,7 @@ def left_out(part: Floats | Codes, unit: Codes) -> Floats:
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def moments(s: Sums) -> Fit:
+def moments_fit(s: Sums) -> Fit:
     n, total = s.items.sum(axis=1), matrix_product(s.items, s.reads)
     n0 = (total - matrix_product(s.items, s.reads**2) / total) / (n - 1)
     between = (matrix_product(s.square, s.reads) - matrix_product(s.mean, s.reads) ** 2 / total) / (n - 1)
@@ -117,28 +117,28 @@ def moments(s: Sums) -> Fit:
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def exact(s: Sums) -> Fit:
+def distributions_fit(s: Sums) -> Fit:
     n = s.items[:, 0]
-    return known(s.inside / n, np.maximum(s.square[:, 0] - s.mean[:, 0] ** 2 / n, 0) / (n - 1))
+    return known_fit(s.inside / n, np.maximum(s.square[:, 0] - s.mean[:, 0] ** 2 / n, 0) / (n - 1))
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def known(within: Floats, between: Floats) -> Fit:
+def known_fit(within: Floats, between: Floats) -> Fit:
     """Two variances of which neither is part of the other: their ratio is that of an F with endless draws."""
     return Fit(within, between, between / within, np.full(len(within), np.inf))
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def reml(s: Sums) -> Fit:
+def reml_fit(s: Sums) -> Fit:
     """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
-    start, most = moments(s), s.reads.max()
+    start, most = moments_fit(s), s.reads.max()
     low, high = np.full(len(start.n0), -30.0), np.full(len(start.n0), 40.0)  # of log(1 + most * ratio)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        rising = _slope(s, np.expm1(middle) / most) > 0
+        rising = _likelihood_slope(s, np.expm1(middle) / most) > 0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
-    within = _squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
+    within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
     return Fit(
         np.where(noisy, within, 0.0),
@@ -148,16 +148,16 @@ def reml(s: Sums) -> Fit:
     )
 
 
-def _squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
+def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
     """Weighted squares within and between, the weights of the counts, and the mean."""
     weight = s.reads / (1 + ratio[:, None] * s.reads)
     mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
     return s.inside + (s.square * weight).sum(axis=1) - mean * (s.mean * weight).sum(axis=1), weight, mean
 
 
-def _slope(s: Sums, ratio: Floats) -> Floats:
+def _likelihood_slope(s: Sums, ratio: Floats) -> Floats:
     """Derivative by the ratio of -2 log likelihood, restricted and profiled."""
-    squares, weight, mean = _squares(s, ratio)
+    squares, weight, mean = _weighted_squares(s, ratio)
     m = mean[:, None]
     shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
     mass = (s.items * weight).sum(axis=1)
@@ -178,12 +178,12 @@ def jackknife(whole: Fit, without: Fit, level: float) -> tuple[Interval, float]:
         return Interval(0.0, math.inf), math.nan
     if np.ptp(values) < 1e-12:  # no spread among the units says nothing about others
         return NONE, math.nan
-    half, df = _half(values, level)
-    low, high = (max(_ratio_at(point + side, float(whole.n0[0])), 0.0) for side in (-half, half))
+    half, df = _half_width(values, level)
+    low, high = (max(_ratio_at_log_f(point + side, float(whole.n0[0])), 0.0) for side in (-half, half))
     return Interval(low, high), df
 
 
-def _half(without: Floats, level: float) -> tuple[float, float]:
+def _half_width(without: Floats, level: float) -> tuple[float, float]:
     """Half-width of a jackknife interval, with the degrees of freedom that a variance of such values has."""
     k, off = len(without), without - without.mean()
     spread = float(np.mean(off**2))
@@ -192,13 +192,13 @@ def _half(without: Floats, level: float) -> tuple[float, float]:
     return float(quantile(df, (1 - level) / 2)) * math.sqrt((k - 1) * spread), df
 
 
-def _ratio_at(log_f: float, n0: float) -> float:
+def _ratio_at_log_f(log_f: float, n0: float) -> float:
     with np.errstate(over="ignore"):
         return float(np.exp(log_f)) if math.isinf(n0) else float(np.expm1(log_f)) / n0
 
 
-def over(top: float, bottom: float) -> float:
-    return top / bottom if bottom else math.inf if top else math.nan
+def quotient(top: float, bottom: float) -> float:
+    return top / bottom if bottom else math.inf if top > 0 else math.nan
 
 
 def share(ratio: float) -> float:

@@ -156,7 +156,7 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
     else:
-        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.method] for r in results))} with people")
+        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.coefficient] for r in results))} with people")
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#E4E4E4", linewidth=0.6)
     _draws_legend(ax, results, reference, show)

@@ -43,7 +43,7 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     >>> spearman_brown(0.4, [1, 5, 20]).round(3)
     array([0.4  , 0.769, 0.93 ])
     """
-    one, draws = np.asarray(icc, dtype=float), _above(n, "n", 0)
+    one, draws = np.asarray(icc, dtype=float), _checked_draws(n, "n", 0)
     if ((one < 0) | (one > 1)).any():
         raise ArgumentError("icc", "must be from 0 to 1", f"got {icc!r}")
     return np.asarray(one / (one + (1 - one) / draws))[()]
@@ -79,7 +79,7 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> attenuation([0.04, 1.5, 20], 5).round(3)
     array([0.996, 0.877, 0.447])
     """
-    return np.asarray(1 / np.sqrt(1 + _ratio(r) / _above(n, "n", 0)))[()]
+    return np.asarray(1 / np.sqrt(1 + _checked_ratio(r) / _checked_draws(n, "n", 0)))[()]
 
 
 def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
@@ -112,7 +112,7 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20).round(3)
     array([0.933, 0.903, 0.808, 0.72 , 0.625])
     """
-    noise, draws = np.broadcast_arrays(_ratio(r), _above(n, "n", 1))
+    noise, draws = np.broadcast_arrays(_checked_ratio(r), _checked_draws(n, "n", 1))
     # differences of numbers near 1 for small r: taken between their logarithms
     one, mean = (np.expm1(-np.log1p(value) / 2) for value in (noise, noise / draws))
     return np.asarray(np.divide(mean - one, -one, out=np.array(1 - 1 / draws), where=one < 0))[()]
@@ -147,20 +147,20 @@ def draws_needed(r: float, target: float) -> int:
     [1, 5, 14, 53, 186]
     """
     share = check.probability(target, "target")
-    noise = float(_ratio(r))
+    noise = float(_checked_ratio(r))
     if not math.isfinite(noise):
         raise ArgumentError("r", "must be finite", f"got {r!r}: no number of draws is enough")
     return max(1, int(rounded_up(noise * share**2 / (1 - share**2))))
 
 
-def _ratio(r: ArrayLike) -> Floats:
+def _checked_ratio(r: ArrayLike) -> Floats:
     value = np.asarray(r, dtype=float)
     if (value < 0).any():
         raise ArgumentError("r", "must not be negative", f"got {r!r}")
     return value
 
 
-def _above(n: ArrayLike, name: str, least: float) -> Floats:
+def _checked_draws(n: ArrayLike, name: str, least: float) -> Floats:
     value = np.asarray(n, dtype=float)
     if not ((value >= least) & (value > 0)).all():
         raise ArgumentError(name, f"must be {'above 0' if least == 0 else f'at least {least:g}'}", f"got {n!r}")

@@ -1,24 +1,32 @@
-"""Draws of a judge on tables: how many it needs, and which number to read from them."""
+"""Draws of a judge on tables: how much they vary, and how many it needs."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.distributions.verbs import (
+    SAMPLED,
+    Found,
+    draws_by_item,
+    each_slice,
+    of_methods,
+    rows_under,
+    scores_by_item,
+    weights_by_level,
+)
 from calib.core import check
 from calib.table import TableArgumentError
-from calib.tables.door import slices
-from calib.tables.pairs import asked, ready, seen
-from calib.tables.results import Results, words
+from calib.tables.door import in_the_names_of
+from calib.tables.pairs import ready
+from calib.tables.results import Results
 
-R = TypeVar("R", bound=stats.Result)
+_READ = dict.fromkeys(("sample", "logprob", "chain"), "draws (method 'sample') or probabilities ('logprob', 'chain')")
 
 
 def convergence(
@@ -27,12 +35,13 @@ def convergence(
     *,
     human: pd.DataFrame | None = None,
     groups: str | None = "group",
-    method: str = "spearman",
+    coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
     n_subsets: int = 200,
     unlike: bool = False,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
+    method: str | None = None,
 ) -> Results:
     """Means of N sampled draws against the logprob expectation, and against people.
 
@@ -48,7 +57,7 @@ def convergence(
     groups : str or None, default "group"
         The column, of `exact` or `human`, of what items share: intervals are over these. None
         takes items as independent.
-    method, sizes, n_subsets, confidence_level, rng
+    coefficient, sizes, n_subsets, confidence_level, rng, method
         As for `calib.stats.convergence`.
     unlike : bool, default False
         Compare the samples with a reference that estimates something else: of another
@@ -84,43 +93,27 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
-    table = _of(sampled, _SAMPLED, "sampled")
     target = None if exact is None else ready(exact, "exact")
     people = None if human is None else ready(human, "human")
-    source = np.random.default_rng(rng)
-    labels, results = [], []
-    for label, rows in slices(table):
-        draws = _drawn(rows)
-        reference = None if target is None else _reference(target, label, unlike=unlike)
-        kept = draws if reference is None else draws[draws.index.isin(reference.index)]
-        ask = partial(
-            stats.convergence,
-            kept.to_numpy(),
-            exact=None if reference is None else reference.reindex(kept.index),
-            human=None if people is None else _column(people, label, ("criterion",), "human").reindex(kept.index),
-            groups=_owners((target, people), groups, kept.index),
-            method=method,
-            sizes=sizes,
-            n_subsets=n_subsets,
-            confidence_level=confidence_level,
-            rng=source,
-        )
-        against = {"reference": _kind(target, label)} if unlike and target is not None else {}
-        labels.append(label | against | {"n_unmatched": len(draws) - len(kept)})
-        results.append(_asked(label, ask))
-    return Results(tuple(labels), tuple(results))
+    options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
+    options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
+
+    def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
+        draws = draws_by_item(rows)
+        aim = None if target is None else _reference_scores(target, label, unlike=unlike)
+        kept = draws if aim is None else draws[draws.index.isin(aim.index)]
+        theirs = None if people is None else scores_by_item(people, label, ("criterion",), "human")
+        exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
+        owners = _groups_of_items((target, people), groups, kept.index)
+        with in_the_names_of(label, samples="sampled"):
+            result = stats.convergence(kept.to_numpy(), exact=exact_kept, human=human_kept, groups=owners, **options)
+        against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
+        return against | {"n_unmatched": len(draws) - len(kept)}, result
+
+    return each_slice(of_methods(sampled, SAMPLED, "sampled"), curve)
 
 
-def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sampled scores, one row per item and one column per draw; NaN where a reply has none."""
-    named = rows.assign(item=rows["item"].astype(object))
-    # numbered within each item: batches of items may come from runs of their own
-    cells = named.assign(number=named.groupby("item", sort=False).cumcount()).set_index(["item", "number"])
-    draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
-    return draws.reindex(pd.unique(rows["item"].astype(object)))
-
-
-def _owners(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
+def _groups_of_items(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that knows it of all of them; None if nothing."""
     if groups is None:
         return None
@@ -137,370 +130,12 @@ def _owners(tables: Sequence[pd.DataFrame | None], groups: str | None, items: pd
     return None
 
 
-def point_scores(
-    ratings: pd.DataFrame,
-    human: pd.DataFrame,
-    *,
-    methods: Sequence[str] = ("pearson", "spearman", "kendall", "gamma", "pairs"),
-    rng: np.random.Generator | int | None = None,
-) -> Results:
-    """Mean, median, mode or a single draw: which number of a score distribution agrees with people.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        Sampled draws, or token probabilities.
-    human : DataFrame
-        Human scores of the same items, one rater (pool several first).
-    methods, rng
-        As for `calib.stats.point_scores`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature and `entropy`: the mean over items,
-        of draws with the correction of Miller and Madow.
-
-    Raises
-    ------
-    TableError
-        If there are neither draws nor probabilities, or `human` does not cover them.
-
-    Warns
-    -----
-    CalibWarning
-        If one rater's entropies are at several temperatures: how sharp a distribution is there says
-        how it was sampled, not how sure the judge is.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items, pool="rater")
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> result = calib.point_scores(ratings, human, methods=["spearman"], rng=1).one()
-    >>> result.value("mean", "spearman") > result.value("draw", "spearman")
-    True
-    """
-    people, source = ready(human, "human"), np.random.default_rng(rng)
-    labels, results = [], []
-    for label, rows in slices(_of(ratings, _EITHER)):
-        weights, levels = _weights(rows)
-        aim = _column(people, label, ("criterion",), "human").reindex(weights.index)
-        drawn = label["method"] == "sample"
-        scores, values = (_drawn(rows), None) if drawn else (weights, levels)
-        with warnings.catch_warnings():  # said once for all below
-            warnings.simplefilter("ignore", stats.CalibWarning)
-            ask = partial(stats.point_scores, scores, aim, levels=values, methods=methods, rng=source)
-            result = _asked(label, ask)
-        entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
-        labels.append(label | {"entropy": float(np.nanmean(entropy))})
-        results.append(result)
-    _unlike_entropies(labels)
-    if warned := [result for result in results if result.warnings]:
-        check.warn(f"{warned[0].warnings[0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
-    return Results(tuple(labels), tuple(results))
-
-
-def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
-    """How much a judge's draws vary within an item, against its expectations between items.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        Sampled draws, or token probabilities, which say exactly how draws would vary.
-    confidence_level : float
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.variance_components`, or `exact_components` for token probabilities; with `r`
-        `calib.stats.draws_needed` says how many draws are enough.
-
-    Raises
-    ------
-    TableError
-        If there are neither draws nor probabilities.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> found = calib.variance_components(ratings).one()
-    >>> found.method, calib.stats.draws_needed(found.r, 0.95) <= 5
-    ('logprob', True)
-    """
-    labels, results = [], []
-    for label, rows in slices(_of(ratings, _EITHER)):
-        if label["method"] == "sample":
-            ask = partial(stats.variance_components, _drawn(rows), confidence_level=confidence_level)
-        else:
-            weights, levels = _weights(rows)
-            moments = (read(weights, levels) for read in (stats.expectation, stats.variance))
-            ask = partial(stats.exact_components, *moments, confidence_level=confidence_level)
-        results.append(_asked(label, ask))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
-
-
-def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
-    """Variance between chains of reasoning and of the label after one: `calib.stats.chain_components` on tables.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        Token probabilities after several drawn chains per item (method "chain").
-    confidence_level : float
-
-    Returns
-    -------
-    Results
-        `calib.stats.chain_plan` takes their `between` and `within`, and what chains and labels cost.
-
-    Raises
-    ------
-    TableError
-        If there are no chains.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> prompt, judge = calib.geval_prompt("fluency", reasoning="think"), calib.Judge("offline", draws=4)
-    >>> found = calib.chain_components(calib.rate(items.head(50), prompt, judge, progress=False)).one()
-    >>> print(calib.stats.chain_plan(found.between, found.within, tokens_chain=200, tokens_label=3, budget=800))
-    3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
-    """
-    table = _of(ratings, {"chain": "chains of reasoning (method 'chain')"})
-    labels, results = [], []
-    for label, rows in slices(table):
-        weights, levels = _weights(rows, ["item", "run", "draw"])
-        moments = {"mean": stats.expectation(weights, levels), "var": stats.variance(weights, levels)}
-        chains = weights.index.to_frame(index=False)[["item"]].assign(**moments)
-        chains["number"] = chains.groupby("item", sort=False).cumcount()
-        tables = [chains.pivot_table(index="item", columns="number", values=name, sort=False) for name in moments]
-        results.append(_asked(label, partial(stats.chain_components, *tables, confidence_level=confidence_level)))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
-
-
-def distribution_fit(
-    sampled: pd.DataFrame,
-    exact: pd.DataFrame,
-    *,
-    n_resamples: int = 999,
-    rng: np.random.Generator | int | None = None,
-) -> Results:
-    """Whether sampled replies are distributed as the token probabilities say.
-
-    Parameters
-    ----------
-    sampled : DataFrame
-        Ratings with several draws per item (method "sample").
-    exact : DataFrame
-        Ratings of the same rater, criterion and prompt from token probabilities.
-    n_resamples, rng
-        As for `calib.stats.distribution_fit`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`.
-
-    Raises
-    ------
-    TableError
-        If there are no draws, or no token probabilities of the same prompt.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> sampled, exact = [calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline", method=m),
-    ...                              progress=False) for m in ("sample", "logprob")]
-    >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
-    True
-    """
-    drawn, told = _of(sampled, _SAMPLED, "sampled"), asked(exact, "exact")
-    told = told[told["method"] == "logprob"]
-    source = np.random.default_rng(rng)
-    labels, results = [], []
-    for label, rows in slices(drawn):
-        same = _rows_of(told, label, ("criterion", "rater", "prompt"))
-        if not len(same):
-            raise TableArgumentError(
-                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {seen(told)}"
-            )
-        (weights, levels), draws = _weights(same), _drawn(rows)
-        kept = draws[draws.index.isin(weights.index)]
-        ask = partial(stats.distribution_fit, kept, weights.reindex(kept.index), levels, n_resamples=n_resamples)
-        results.append(_asked(label, partial(ask, rng=source)))
-        labels.append(label | {"n_unmatched": len(draws) - len(kept)})
-    return Results(tuple(labels), tuple(results))
-
-
-def fit_temperature(
-    ratings: pd.DataFrame,
-    human: pd.DataFrame,
-    *,
-    groups: str | None = "group",
-    floor: float = 0.0,
-    confidence_level: float = 0.95,
-) -> Results:
-    """The temperature at which a judge's token probabilities fit people's labels best.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        Token probabilities (method "logprob").
-    human : DataFrame
-        Labels, each a level of the judge's scale; of several people each counts as one.
-    groups : str or None, default "group"
-        The column of `human` of what items share; several labels of one item are a group anyway.
-    floor, confidence_level
-        As for `calib.stats.fit_temperature`.
-
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of items
-        without probabilities).
-
-    Raises
-    ------
-    TableError
-        If there are no token probabilities, or no labels of their criterion.
-    ValueError
-        If a label is not a level: labels that were averaged are not labels any more.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> one = calib.summarize(people, items).query("rater == 'simulated-1'")
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> found = calib.fit_temperature(ratings, one).one()
-    >>> found.nll_after <= found.nll_before, found.n_groups
-    (True, 24)
-    """
-    people = ready(human, "human")
-    labels, results = [], []
-    for label, rows in slices(_of(ratings, _TOLD)):
-        weights, levels = _weights(rows)
-        theirs = _rows_of(people, label, ("criterion",))
-        theirs = theirs[theirs["score"].notna()]
-        if not len(theirs):
-            raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {seen(people)}")
-        known = theirs[theirs["item"].isin(weights.index)]
-        odd = known.loc[~known["score"].isin(levels), "score"]
-        if len(odd):
-            raise ValueError(
-                f"{words(label)}: `human` must hold labels of the scale, but got {odd.iloc[0]:g}: averages are none, "
-                "give the raters one by one."
-            )
-        names = known["item"].astype(object)
-        if groups not in (None, "group") and groups not in known:
-            raise TableArgumentError("groups", "must be a column of {0}", f"got {groups!r}", mentions=("human",))
-        owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
-        ask = partial(stats.fit_temperature, weights.reindex(names), known["score"], levels, groups=owner.tolist())
-        results.append(_asked(label, partial(ask, floor=floor, confidence_level=confidence_level)))
-        labels.append(label | {"n_unmatched": len(theirs) - len(known)})
-    return Results(tuple(labels), tuple(results))
-
-
-def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results:
-    """Mean expectation and mean entropy of token probabilities at other temperatures.
-
-    Parameters
-    ----------
-    ratings : DataFrame
-        Token probabilities (method "logprob").
-    taus : sequence of float
-        Temperatures; 1 is that of the probabilities.
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.temperature_curve`.
-
-    Raises
-    ------
-    TableError
-        If there are no token probabilities.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> curve = calib.temperature_curve(ratings, taus=[0.5, 1, 2]).one()
-    >>> curve.entropy[0] < curve.entropy[1] < curve.entropy[2]
-    True
-    """
-    labels, results = [], []
-    for label, rows in slices(_of(ratings, _TOLD)):
-        weights, levels = _weights(rows)
-        results.append(_asked(label, partial(stats.temperature_curve, weights, levels, taus=taus)))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
-
-
-_SAMPLED = {"sample": "ratings of method 'sample'"}
-_TOLD = {"logprob": "token probabilities (method 'logprob')"}
-_EITHER = dict.fromkeys(("sample", "logprob"), "draws (method 'sample') or probabilities ('logprob')")
-
-
-def _of(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> pd.DataFrame:
-    """Checked ratings of these methods, which are said in words where there are none."""
-    table = asked(ratings, argument)
-    table = table[table["method"].isin(list(wanted))]
-    if not len(table):
-        raise TableArgumentError(argument, f"must hold {next(iter(wanted.values()))}", "has none")
-    return table
-
-
-def _asked(label: dict[str, Any], ask: Callable[[], R]) -> R:
-    try:
-        return ask()
-    except ValueError as error:
-        said = (
-            str(error).replace("`y`", "`human`").replace("`samples`", "the draws").replace("`p`", "the probabilities")
-        )
-        raise ValueError(f"{words(label)}: {said}") from None
-
-
-def _weights(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tuple[pd.DataFrame, Any]:
-    """How much weight each item (or each of its chains) has on each level of the scale."""
-    named = rows.astype(dict.fromkeys(key, object))
-    good = named[(named["status"] == "ok") & named["score"].notna()]
-    wide = good.pivot_table(index=list(key), columns="score", values="weight", aggfunc="sum", fill_value=0.0)
-    there = named[list(key)].drop_duplicates()
-    wide = wide.reindex(pd.MultiIndex.from_frame(there) if len(key) > 1 else there[key[0]], fill_value=0.0)
-    return wide, wide.columns.to_numpy(dtype=float)
-
-
-def _unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
-    tempered: dict[tuple[Any, ...], set[float]] = {}
-    for label in labels:
-        if not math.isnan(label["temperature"]):
-            key = tuple(label[name] for name in ("criterion", "rater", "method"))
-            tempered.setdefault(key, set()).add(label["temperature"])
-    for key, found in tempered.items():
-        if len(found) > 1:
-            several = " and ".join(f"{value:g}" for value in sorted(found))
-            check.warn(
-                f"entropies at temperatures {several} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
-                f"near 0 nearly every draw is the mode, however unsure the judge is."
-            )
-
-
-def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
+def _reference_scores(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
-        return _column(exact, label, ("criterion", "rater"), "exact")
-    found = _column(exact, label, ("criterion", "rater", "prompt"), "exact")
-    trouble = _unlike(_rows_of(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
+        return scores_by_item(exact, label, ("criterion", "rater"), "exact")
+    found = scores_by_item(exact, label, ("criterion", "rater", "prompt"), "exact")
+    trouble = _why_unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
     if trouble:
         raise TableArgumentError(
             "exact", "must estimate what the samples do", f"{trouble}. `unlike=True` compares anyway"
@@ -508,7 +143,7 @@ def _reference(exact: pd.DataFrame, label: dict[str, Any], *, unlike: bool) -> p
     return found
 
 
-def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
+def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     """Why these scores of the same prompt have another target than samples at a temperature; empty if not."""
     known = not math.isnan(drawn_at)
     samples = f"the samples were drawn at temperature {drawn_at:g}"
@@ -522,28 +157,69 @@ def _unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     return ""
 
 
-def _kind(exact: pd.DataFrame, label: dict[str, Any]) -> str:
+def _reference_in_words(exact: pd.DataFrame, label: dict[str, Any]) -> str:
     """What a reference is, in words."""
-    rows = _rows_of(exact, label, ("criterion", "rater"))
-    return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(set(_told(rows))))
+    rows = rows_under(exact, label, ("criterion", "rater"))
+    kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
+    return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
 
 
-def _told(rows: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
-    return zip(rows["method"].astype(str), rows["prompt"].astype(str), rows["temperature"], strict=True)
+def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+    """How much a judge's draws vary within an item, against its expectations between items.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        Sampled draws; token probabilities, which say exactly how draws would vary; or token
+        probabilities after several drawn chains of reasoning per item (method "chain").
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are
+        enough; of chains `calib.stats.chain_plan` says how many, and how many labels after each.
+
+    Raises
+    ------
+    TableError
+        If there are neither draws nor probabilities.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
+    >>> found = calib.variance_components(ratings).one()
+    >>> found.estimator, calib.stats.draws_needed(found.r, 0.95) <= 5
+    ('logprob', True)
+    >>> prompt, judge = calib.geval_prompt("fluency", reasoning="think"), calib.Judge("offline", draws=4)
+    >>> found = calib.variance_components(calib.rate(items.head(50), prompt, judge, progress=False)).one()
+    >>> print(calib.stats.chain_plan(found, tokens_chain=200, tokens_label=3, budget=800))
+    3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
+    """
+
+    def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
+        with in_the_names_of(label, samples="ratings", variances="ratings"):
+            read = _draws_or_moments(rows, label["method"])
+            return {}, stats.variance_components(*read, confidence_level=confidence_level)
+
+    return each_slice(of_methods(ratings, _READ), components)
 
 
-def _rows_of(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
-    return scores[np.logical_and.reduce([scores[name] == label[name] for name in names])]
+def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
+    """Draws by item; or expectation and variance of each item's score, or of the label after each of its chains."""
+    if method == "sample":
+        return [draws_by_item(rows)]
+    weights, levels = weights_by_level(rows, ["item", "run", "draw"] if method == "chain" else ["item"])
+    moments = [read(weights, levels) for read in (stats.expectation, stats.variance)]
+    if method == "logprob":
+        return moments
+    items = weights.index.get_level_values("item")
+    return [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
 
 
-def _column(scores: pd.DataFrame, label: dict[str, Any], names: tuple[str, ...], argument: str) -> pd.Series:
-    """The scores under a label by item; one rater of them."""
-    rows = _rows_of(scores, label, names)
-    if not len(rows):
-        wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableArgumentError(argument, f"must have scores of {wanted}", f"has {seen(scores)}")
-    if rows["item"].duplicated().any():
-        raise TableArgumentError(
-            argument, f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-        )
-    return rows.set_index(rows["item"].astype(object))["score"]
+def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+    """The name of `variance_components` in the release before."""
+    check.warn("`chain_components` is `variance_components` now, and goes with the next release.", FutureWarning)
+    return variance_components(ratings, confidence_level=confidence_level)

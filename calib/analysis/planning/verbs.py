@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.means.verbs import ends_of, gold_pairs, groups_of, on_tables, parts_of, whole_column
 from calib.analysis.prompts.verbs import beside, cells_of_replies, over_prompts, with_gold
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError, has_replies
-from calib.tables.door import slices
-from calib.tables.pairs import DESIGN, asked, ready
+from calib.tables.door import in_the_names_of, ratings_in, scores_in
+from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.tables.pairs import DESIGN
 from calib.tables.results import Results, words
 
 
@@ -78,8 +78,9 @@ def choose_items(
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
     """
-    frame = ready(scores, "scores").reset_index(drop=True)
-    if len(known := list(slices(frame))) > 1:
+    table = scores_in(scores, "scores")
+    frame = table.frame
+    if len(known := list(table.slices())) > 1:
         names = "; ".join(words(label) for label, _ in known)
         raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
     design, source = check.was_called(method, design, name="design"), np.random.default_rng(rng)
@@ -269,7 +270,7 @@ def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str,
 
 
 def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results:
-    table, people = asked(ratings, "pilot"), ready(gold, "gold")
+    table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
     labels, results = [], []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
@@ -279,10 +280,10 @@ def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[s
         score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
         labelled, ends, unmatched = beside(rows, theirs, index, label)
         y = labelled.to_numpy(dtype=float)
-        facts = _of_slice(label, partial(_reply_components, label, x, variance)) | ends
-        facts |= {"n_items": int(np.isfinite(score).sum())}
-        facts |= _of_slice(label, partial(_labels_and_rho, y, score, ends))
-        planned = _of_slice(label, partial(stats.budget_plan, **facts, **options))
+        facts = ends | {"n_items": int(np.isfinite(score).sum())}
+        with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+            facts |= _reply_components(label, x, variance) | _labels_and_rho(y, score, ends)
+            planned = stats.budget_plan(**facts, **options)
         results.append(_with_group_warning(theirs, planned))
         labels.append(label | {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
     return Results(tuple(labels), tuple(results))
@@ -308,14 +309,14 @@ def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str,
     if x.shape[1] > 1:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
         parts = {part.name: part.estimate for part in study.components}
+        if parts["item"] <= 0:
+            rule = "the items' variance (less what prompts and draws add) must be above 0"
+            raise TableError(f"{words(label)}: {rule}, but got {parts['item']!r}.")
         noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
         return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
     if variance is None and x.shape[2] < 2:
         raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
-    if variance is not None:
-        one = stats.exact_components(x[:, 0], variance[:, 0])
-    else:
-        one = stats.variance_components(x[:, 0])
+    one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
     draws = _whole_draws(one.n_draws)
     return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
 
@@ -365,7 +366,7 @@ def transport_test(
     True
     """
     labels, results = [], []
-    for pair in gold_pairs(scores, gold, [by]):
+    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -377,7 +378,9 @@ def transport_test(
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 options = home | {"confidence_level": confidence_level}
-                results.append(_of_slice(label, partial(stats.transport_test, **_side_of_test(part), **options)))
+                with in_the_names_of(label, **NAMES):
+                    result = stats.transport_test(**_side_of_test(part), **options)
+                results.append(with_warnings(result, pair.warnings))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -397,12 +400,14 @@ def _each_part(
 ) -> Results:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     labels, results = [], []
-    for pair in gold_pairs(scores, gold, [by]):
+    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):
             label = pair.label | value
-            results.append(_with_group_warning(part, _of_slice(label, partial(answer, part, ends))))
+            with in_the_names_of(label, **NAMES):
+                found = answer(part, ends)
+            results.append(_with_group_warning(part, with_warnings(found, pair.warnings)))
             labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -414,16 +419,3 @@ def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:
         return result
     text = "repeated_groups: items that share a `group` are taken as independent here; it may be wider or narrower"
     return replace(result, warnings=(*result.warnings, text))
-
-
-def _of_slice(label: dict[str, Any], ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    except TableError:
-        raise
-    except ValueError as error:
-        said = on_tables(error).replace("`x`", "`pilot`").replace("`samples`", "`pilot`")
-        said = said.replace(
-            "`item` must be above 0", "the items' variance (less what prompts and draws add) must be above 0"
-        )
-        raise ValueError(f"{words(label)}: {said}") from None

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.means.verbs import ends_of, groups_of, on_tables, parts_of
 from calib.core.check import was_called
 from calib.core.numeric import row_means
-from calib.table import TableArgumentError, TableError, check_items
-from calib.tables.pairs import WHO, asked, ready, seen
+from calib.table import TableArgumentError, TableError
+from calib.tables.door import Checked, Who, checked, in_the_names_of, ratings_in, scores_in
+from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
 from calib.tables.results import Results, words
 
-_KEY = tuple(name for name in WHO if name != "prompt")
+_KEY = tuple(name for name in Who._fields if name != "prompt")
 
 
 def sensitivity(
@@ -71,7 +70,7 @@ def sensitivity(
     >>> [part.name for part in study.components], study.n_prompts
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
-    table = asked(ratings)
+    table = ratings_in(ratings).frame
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
         raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
@@ -79,7 +78,9 @@ def sensitivity(
         raise TableArgumentError(
             "groups", "is a column of the items", f"{groups!r} came without {{0}}", mentions=("items",)
         )
-    owners = None if items is None or groups is None else _groups_of_items(check_items(items), groups)
+    owners = (
+        None if items is None or groups is None else _groups_of_items(checked(items, "items", "items").frame, groups)
+    )
     options: dict[str, Any] = {
         "estimator": was_called(method, estimator, name="estimator"),
         "confidence_level": confidence_level,
@@ -89,8 +90,8 @@ def sensitivity(
         _several(label, rows, "ratings")
         index, x, variance = cells_of_replies(rows, judges=judges, exact=label["method"] == "logprob")
         group = None if owners is None else _group_of_each(owners, index)
-        studied = partial(stats.g_study, x, draw_variance=variance, groups=group, **options)
-        study: Any = _of_slice(label, studied, "ratings")
+        with in_the_names_of(label, x="ratings"):
+            study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
         results.append(study if study.n_dropped else replace(study, n_unread=_unread(rows)))
         labels.append(label)
@@ -201,14 +202,9 @@ def prompt_mean(
             whole = label | value
             wide = wide_of(part)
             group = shared_groups(part, groups, wide.index)
-            results.append(
-                _of_slice(
-                    whole,
-                    partial(
-                        stats.prompt_mean, wide, groups=group, names=wide.columns, confidence_level=confidence_level
-                    ),
-                )
-            )
+            options = {"groups": group, "names": wide.columns, "confidence_level": confidence_level}
+            with in_the_names_of(whole, x="scores"):
+                results.append(stats.prompt_mean(wide, **options))
             labels.append(whole)
     return Results(tuple(labels), tuple(results))
 
@@ -251,12 +247,9 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         counts = {"n_unmatched": max(map(len, sides)) - len(shared)}
         counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
         whole = label | {"system": f"{a} - {b}"} | counts
-        results.append(
-            _of_slice(
-                whole,
-                partial(stats.prompt_difference, first, second, names=first.columns, confidence_level=confidence_level),
-            )
-        )
+        options = {"names": first.columns, "confidence_level": confidence_level}
+        with in_the_names_of(whole, x="scores"):
+            results.append(stats.prompt_difference(first, second, **options))
         labels.append(whole)
     return Results(tuple(labels), tuple(results))
 
@@ -303,7 +296,7 @@ def averaging(
     >>> len(calib.averaging(calib.summarize(ratings, items), gold).one().alone)
     4
     """
-    people = ready(gold, "gold")
+    people = scores_in(gold, "gold")
     labels, results = [], []
     for label, rows, theirs in with_gold(_judged(scores), people):
         _several(label, rows)
@@ -315,19 +308,20 @@ def averaging(
             "confidence_level": confidence_level,
         }
         label |= {"n_unmatched": unmatched}
-        results.append(_of_slice(label, partial(stats.averaging, y, wide, names=wide.columns, **options)))
+        with in_the_names_of(label, x="scores", **NAMES):
+            results.append(stats.averaging(y, wide, names=wide.columns, **options))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
 def with_gold(
-    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: pd.DataFrame
+    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: Checked
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
     """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
-    known = [(label, rows, people[people["criterion"] == label["criterion"]]) for label, rows in judged]
+    known = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
     if not any(len(theirs) for _, _, theirs in known):
         wanted = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in known))
-        raise TableArgumentError("gold", f"must have scores of {wanted}", f"has {seen(people)}")
+        raise TableArgumentError("gold", f"must have scores of {wanted}", f"has {people.holds}")
     for label, rows, theirs in known:
         if theirs["item"].duplicated().any():
             raise TableArgumentError(
@@ -383,13 +377,14 @@ def rank_stability(scores: pd.DataFrame) -> Results:
             index = index.union(table.index, sort=False)
         columns = pd.unique(rows["prompt"].astype(object))
         x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
-        results.append(_of_slice(label, partial(stats.rank_stability, x, names=names)))
+        with in_the_names_of(label, x="scores"):
+            results.append(stats.rank_stability(x, names=names))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
 def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    frame = ready(scores, "scores")
+    frame = scores_in(scores, "scores").frame
     yield from over_prompts(frame[frame["method"] != "human"], "scores")
 
 
@@ -433,10 +428,3 @@ def _need_systems(rows: pd.DataFrame) -> None:
         if column not in rows or rows[column].isna().any():
             raise TableError(f"systems are compared by `group` and `system`, but the scores have no whole `{column}`: "
                              f"give the items to `summarize`.")  # fmt: skip
-
-
-def _of_slice(label: dict[str, Any], ask: Callable[[], stats.Result], given: str = "scores") -> stats.Result:
-    try:
-        return ask()
-    except ValueError as error:
-        raise ValueError(f"{words(label)}: {on_tables(error).replace('`x`', f'`{given}`')}") from None

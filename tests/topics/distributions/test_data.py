@@ -41,12 +41,16 @@ def test_llm_rubric_is_too_sure_of_itself_and_knows_less_than_base_rates(part, n
         result = fit_temperature(p, labels["score"].to_numpy(), LEVELS, groups=labels["item"].tolist())
     assert (result.n, result.n_groups, result.n_missing, result.n_impossible) == (n, 223, 0, 0)
     assert result.tau == pytest.approx(tau, abs=5e-4)
-    assert (result.nll_before, result.nll_after) == pytest.approx(nll, abs=6e-5)
-    assert (result.rps_before, result.rps_after, result.rps_climatology) == pytest.approx(rps, abs=6e-5)
+    assert (result.forecasts[0].nll, result.forecasts[1].nll) == pytest.approx(nll, abs=6e-5)
+    assert (result.forecasts[0].rps, result.forecasts[1].rps, result.forecasts[2].rps) == pytest.approx(rps, abs=6e-5)
     assert 1 < result.interval.low < tau < result.interval.high < 6
-    assert result.skill_before < result.skill_after < 0
+    assert result.forecasts[0].skill < result.forecasts[1].skill < 0
     # the judge's mean is .46 and .66 points above people's; a temperature moves it most of the way
-    assert result.mean_before - result.mean_human > 2.5 * (result.mean_after - result.mean_human) > 0
+    assert (
+        result.forecasts[0].mean - result.forecasts[2].mean
+        > 2.5 * (result.forecasts[1].mean - result.forecasts[2].mean)
+        > 0
+    )
 
 
 @needs_data
@@ -54,8 +58,12 @@ def test_temperature_moves_the_aggregate():
     judge, _ = rubric("real")
     result = temperature_curve(judge.to_numpy(), LEVELS, taus=(0.5, 0.7, 1, 1.3, 2))
     # an independent computation from the same file
-    assert result.expectation == pytest.approx([3.441273, 3.370589, 3.282864, 3.209942, 3.077441], abs=6e-7)
-    assert result.entropy == pytest.approx([0.756875, 0.871545, 0.984651, 1.063115, 1.179331], abs=6e-7)
+    assert [one.mean for one in result.forecasts] == pytest.approx(
+        [3.441273, 3.370589, 3.282864, 3.209942, 3.077441], abs=6e-7
+    )
+    assert [one.entropy for one in result.forecasts] == pytest.approx(
+        [0.756875, 0.871545, 0.984651, 1.063115, 1.179331], abs=6e-7
+    )
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from calib.stats import (
     expectation,
     fit_temperature,
     ranked_probability_score,
-    retemper,
     temper,
     temperature_curve,
 )
@@ -86,9 +85,11 @@ def test_tau_of_two_levels_in_closed_form():
     y = np.repeat([1, 0], [m, n - m])
     result = fit_temperature(p, y, [0, 1])  # the same for every item: after tempering, the base rates
     assert result.tau == pytest.approx(np.log(q / (1 - q)) / np.log(m / (n - m)), rel=1e-9)
-    assert result.nll_before == pytest.approx(-(m * np.log(q) + (n - m) * np.log(1 - q)) / n)
-    assert result.nll_after == pytest.approx(result.nll_climatology)
-    assert (result.mean_before, result.mean_after, result.mean_human) == pytest.approx((0.9, 0.75, 0.75))
+    assert result.forecasts[0].nll == pytest.approx(-(m * np.log(q) + (n - m) * np.log(1 - q)) / n)
+    assert result.forecasts[1].nll == pytest.approx(result.forecasts[2].nll)
+    assert (result.forecasts[0].mean, result.forecasts[1].mean, result.forecasts[2].mean) == pytest.approx(
+        (0.9, 0.75, 0.75)
+    )
 
 
 @pytest.mark.parametrize("tau", [0.4, 1.0, 3.0])
@@ -101,7 +102,7 @@ def test_tau_maximises_the_likelihood(tau):
     best = optimize.minimize_scalar(nll, bounds=(-3, 4), method="bounded", options={"xatol": 1e-10})
     result = fit_temperature(p, y, LEVELS)
     assert result.tau == pytest.approx(np.exp(best.x), rel=1e-6)
-    assert (result.nll_before, result.nll_after) == pytest.approx((nll(0.0), best.fun))
+    assert (result.forecasts[0].nll, result.forecasts[1].nll) == pytest.approx((nll(0.0), best.fun))
 
 
 def test_two_levels_equal_logistic_regression_through_the_origin():
@@ -112,7 +113,7 @@ def test_two_levels_equal_logistic_regression_through_the_origin():
     robust = sm.Logit(y - 1, logit[:, None]).fit(disp=0, cov_type="HC1").bse[0]
     result = fit_temperature(p, y, [1, 2])
     assert result.tau == pytest.approx(1 / wanted.params[0], rel=1e-8)
-    assert result.nll_after == pytest.approx(-wanted.llf / 300)
+    assert result.forecasts[1].nll == pytest.approx(-wanted.llf / 300)
     # by the delta method; ours leaves each label out in turn, which differs by the order of 1 / n
     assert result.std_error == pytest.approx(robust / wanted.params[0] ** 2, rel=0.02)
 
@@ -133,7 +134,7 @@ def test_copies_of_a_label_in_one_group_add_nothing():
     copied = fit_temperature(np.repeat(p, 4, axis=0), np.repeat(y, 4), LEVELS, groups=np.repeat(range(60), 4))
     assert copied.tau == pytest.approx(once.tau)
     assert copied.interval == pytest.approx(once.interval)
-    assert (copied.n, copied.n_groups, copied.method) == (240, 60, "likelihood-ratio, clustered")
+    assert (copied.n, copied.n_groups, copied.estimator) == (240, 60, "likelihood-ratio, clustered")
     naive = fit_temperature(np.repeat(p, 4, axis=0), np.repeat(y, 4), LEVELS)
     assert np.diff(naive.interval)[0] < 0.6 * np.diff(once.interval)[0]
 
@@ -192,7 +193,7 @@ def test_labels_at_the_mode_alone_have_no_lower_end():
     y = p.argmax(axis=1) + 1
     with pytest.warns(CalibWarning, match="all_at_mode: every label is the judge's mode"):
         result = fit_temperature(p, y, LEVELS)
-    assert (result.tau, result.interval.low, result.nll_after, result.rps_after) == (0, 0, 0, 0)
+    assert (result.tau, result.interval.low, result.forecasts[1].nll, result.forecasts[1].rps) == (0, 0, 0, 0)
     assert np.isnan(result.std_error)
     with pytest.warns(CalibWarning, match="all_at_mode"):  # copies of the labels add nothing here either
         copied = fit_temperature(np.repeat(p, 4, axis=0), np.repeat(y, 4), LEVELS, groups=np.repeat(range(30), 4))
@@ -208,7 +209,7 @@ def test_labels_where_the_judge_does_not_expect_them_have_no_temperature():
         result = fit_temperature(p, p.argmin(axis=1) + 1, LEVELS)
     assert (result.tau, result.interval.high) == (np.inf, np.inf)
     assert result.interval.low > 5
-    assert result.nll_after == pytest.approx(np.log(4))
+    assert result.forecasts[1].nll == pytest.approx(np.log(4))
     assert [str(w.message).partition(":")[0] for w in caught] == ["uninformative"]
 
 
@@ -219,8 +220,12 @@ def test_impossible_labels_are_counted_and_left_out_or_given_a_floor():
         result = fit_temperature(p, y, LEVELS)
     rest = fit_temperature(p[3:], y[3:], LEVELS)
     assert (result.n, result.n_impossible) == (60, 3)
-    assert (result.tau, result.nll_before, result.nll_after) == (rest.tau, rest.nll_before, rest.nll_after)
-    assert result.rps_after > rest.rps_after  # where they do count
+    assert (result.tau, result.forecasts[0].nll, result.forecasts[1].nll) == (
+        rest.tau,
+        rest.forecasts[0].nll,
+        rest.forecasts[1].nll,
+    )
+    assert result.forecasts[1].rps > rest.forecasts[1].rps  # where they do count
     floored = fit_temperature(5 * p, y, LEVELS, floor=0.01)  # weights are probabilities before the floor
     assert (floored.n_impossible, floored.floor, floored.warnings) == (0, 0.01, ())
     by_hand = fit_temperature(p / p.sum(axis=1, keepdims=True) + 0.01, y, LEVELS)
@@ -232,14 +237,14 @@ def test_base_rates_and_skill():
     p, y = judged(300, 1.0, 16)
     result = fit_temperature(p, y, LEVELS)
     base = np.bincount(y - 1) / 300
-    assert result.nll_climatology == pytest.approx(entropy(base))
-    assert result.rps_climatology == pytest.approx(
+    assert result.forecasts[2].nll == pytest.approx(entropy(base))
+    assert result.forecasts[2].rps == pytest.approx(
         np.mean(ranked_probability_score(np.tile(base, (300, 1)), y, LEVELS))
     )
-    assert result.skill_after == pytest.approx(1 - result.rps_after / result.rps_climatology)
-    assert result.mean_human == pytest.approx(y.mean())
-    assert result.mean_before == pytest.approx(expectation(p, LEVELS).mean())
-    assert result.mean_after == pytest.approx(expectation(temper(p, result.tau), LEVELS).mean())
+    assert result.forecasts[1].skill == pytest.approx(1 - result.forecasts[1].rps / result.forecasts[2].rps)
+    assert result.forecasts[2].mean == pytest.approx(y.mean())
+    assert result.forecasts[0].mean == pytest.approx(expectation(p, LEVELS).mean())
+    assert result.forecasts[1].mean == pytest.approx(expectation(temper(p, result.tau), LEVELS).mean())
     assert result.warnings == ()
 
 
@@ -247,20 +252,22 @@ def test_fit_follows_the_levels_not_their_order():
     p, y = judged(80, 1.3, 17)
     order = [3, 1, 0, 2]
     turned, straight = fit_temperature(p[:, order], y, np.array(LEVELS)[order]), fit_temperature(p, y, LEVELS)
-    for name in ("tau", "interval", "nll_after", "rps_before", "rps_after", "mean_after"):
+    for name in ("tau", "interval"):
         assert getattr(turned, name) == pytest.approx(getattr(straight, name), rel=1e-12)
+    for one, other in zip(turned.forecasts, straight.forecasts, strict=True):
+        assert one == pytest.approx(other, rel=1e-12, nan_ok=True)
 
 
 def test_no_skill_is_measured_against_the_base_rates_of_the_other_labels():
     p, y = judged(60, 2.0, 8)
     result = fit_temperature(p, y, LEVELS)  # does not warn, although below the base rates with the label itself in
     others = [ranked_probability_score(np.bincount(np.delete(y, i) - 1), y[i], LEVELS) for i in range(60)]
-    assert result.rps_climatology < result.rps_after < np.mean(others)
+    assert result.forecasts[2].rps < result.forecasts[1].rps < np.mean(others)
     y = np.where(np.arange(60) < 20, p.argmax(axis=1) + 1, 3)  # the judge knows something, base rates more
     others = [ranked_probability_score(np.bincount(np.delete(y, i) - 1), y[i], LEVELS) for i in range(60)]
     with pytest.warns(CalibWarning, match=f"no_skill: .* base rates of the other labels, {np.mean(others):.4f}"):
         result = fit_temperature(p, y, LEVELS)
-    assert result.rps_after > np.mean(others)
+    assert result.forecasts[1].rps > np.mean(others)
 
 
 def test_few_groups_warn():
@@ -276,7 +283,7 @@ def test_words_of_the_fit():
     assert "|n:120|missing:0|groups:60|" in result.signature
     frame = pytest.importorskip("pandas") and result.to_frame()
     assert list(frame["forecast"]) == ["before", "after", "climatology"]
-    assert frame.loc[1, "rps"] == result.rps_after
+    assert frame.loc[1, "rps"] == result.forecasts[1].rps
 
 
 # --- curve and conversion ---------------------------------------------------------------------------------------
@@ -288,31 +295,31 @@ def test_curve_is_the_mean_at_each_temperature():
     result = temperature_curve(p, LEVELS, taus=[0, 0.5, 1, 2, np.inf])
     rest = np.delete(p, 3, axis=0)
     assert result.n == 49
-    assert result.expectation[0] == pytest.approx(1 + rest.argmax(axis=1).mean())
-    assert result.expectation[1] == pytest.approx((rest**2 @ LEVELS / (rest**2).sum(axis=1)).mean())
-    assert result.expectation[2] == pytest.approx((rest @ LEVELS).mean())
-    assert (result.expectation[4], result.entropy[4]) == pytest.approx((2.5, np.log(4)))
-    assert result.entropy[0] == 0
-    assert (np.diff(result.entropy) > 0).all()
+    assert result.forecasts[0].mean == pytest.approx(1 + rest.argmax(axis=1).mean())
+    assert result.forecasts[1].mean == pytest.approx((rest**2 @ LEVELS / (rest**2).sum(axis=1)).mean())
+    assert result.forecasts[2].mean == pytest.approx((rest @ LEVELS).mean())
+    assert (result.forecasts[4].mean, result.forecasts[4].entropy) == pytest.approx((2.5, np.log(4)))
+    assert result.forecasts[0].entropy == 0
+    assert (np.diff([one.entropy for one in result.forecasts]) > 0).all()
 
 
-def test_retemper_of_many_draws_gives_the_probabilities_at_the_other_temperature():
+def test_temper_of_many_draws_gives_the_probabilities_at_the_other_temperature():
     rng = np.random.default_rng(21)
     truth = np.array([[0.02, 0.18, 0.5, 0.3], [0.25, 0.25, 0.4, 0.1]])
     counts = rng.multinomial(200_000, temper(truth, 0.7))
-    assert_allclose(retemper(counts, source=0.7, target=1), truth, atol=0.005)
-    assert_allclose(retemper(counts, source=0.7, target=2), temper(truth, 2), atol=0.005)
-    assert_allclose(retemper(counts, source=0.7, target=0), temper(truth, 0))
+    assert_allclose(temper(counts, 1, source=0.7, pseudocount=0.1), truth, atol=0.005)
+    assert_allclose(temper(counts, 2, source=0.7, pseudocount=0.1), temper(truth, 2), atol=0.005)
+    assert_allclose(temper(counts, 0, source=0.7, pseudocount=0.1), temper(truth, 0))
 
 
-def test_retemper_adds_the_pseudocount_first():
+def test_temper_adds_the_pseudocount_first():
     # (1.1, .1, 3.1) to the power of 2, by hand
     squares = np.array([1.21, 0.01, 9.61])
-    assert_allclose(retemper([1, 0, 3], source=1, target=0.5), squares / 10.83)
-    assert_allclose(retemper([1, 0, 3], source=2, target=1, pseudocount=1), np.array([4, 1, 16]) / 21)
-    unsmoothed = retemper([1, 0, 3], source=1, target=100, pseudocount=0)
+    assert_allclose(temper([1, 0, 3], 0.5, source=1, pseudocount=0.1), squares / 10.83)
+    assert_allclose(temper([1, 0, 3], 1, source=2, pseudocount=1), np.array([4, 1, 16]) / 21)
+    unsmoothed = temper([1, 0, 3], 100, source=1)
     assert unsmoothed[1] == 0  # however high the temperature
-    assert np.isnan(retemper([0, 0], source=1, target=1)).all()
+    assert np.isnan(temper([0, 0], 1, pseudocount=0.1)).all()
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
@@ -365,11 +372,9 @@ def test_other_messages():
     )
     assert message(temperature_curve, [[0, 0]], [1, 2]) == "`p` must have mass for some item."
     assert message(temperature_curve, [[1, 0]], [1, 2], taus=[-1]) == "`tau` must not be negative, but got -1."
-    assert message(retemper, [1, 2], source=0, target=1) == "`source` must be above 0 and finite, but got 0."
-    assert message(retemper, [1, 2], source=1, target=-1) == "`target` must not be negative, but got -1."
-    assert message(retemper, [1, 2], source=1, target=1, pseudocount=-1) == (
-        "`pseudocount` must not be negative, but got -1."
-    )
-    assert message(retemper, [1, -2], source=1, target=1) == (
-        "`counts` must hold numbers of draws that are not negative, but got [1, -2]."
+    assert message(temper, [1, 2], 1, source=0) == "`source` must be above 0 and finite, but got 0."
+    assert message(temper, [1, 2], -1) == "`tau` must not be negative, but got -1."
+    assert message(temper, [1, 2], 1, pseudocount=-1) == ("`pseudocount` must not be negative, but got -1.")
+    assert message(temper, [1, -2], 1) == (
+        "`p` must hold weights of one level or more that are not negative, but got [1, -2]."
     )

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import CalibWarning, chain_components, chain_plan, variance_components
+from calib.stats import CalibWarning, chain_plan, variance_components
 
 NAN = math.nan
 COSTS = {"tokens_chain": 300.0, "tokens_label": 7.0}
@@ -39,25 +39,27 @@ def reasoning(rng, n=400, c=6, between=0.3, labels=1):
 def test_chains_add_up_to_the_variance_of_a_draw():
     rng = np.random.default_rng(50)
     p, variance, labels = reasoning(rng, n=20000)
-    result = chain_components(p, variance)
+    result = variance_components(p, variance)
     drawn = variance_components(labels[0])
-    assert_allclose(result.between + result.within, drawn.within, rtol=0.01)
-    assert_allclose(result.item, drawn.between, rtol=0.1)
+    assert_allclose(result.within + result.label, drawn.within, rtol=0.01)
+    assert_allclose(result.between, drawn.between, rtol=0.1)
     assert_allclose(result.r_label, drawn.r, rtol=0.1)
-    assert_allclose(result.share, result.within / drawn.within, rtol=0.01)
-    assert_allclose(result.r, result.between / result.item, rtol=1e-12)
+    assert_allclose(result.share, result.label / drawn.within, rtol=0.01)
+    assert_allclose(result.r, result.within / result.between, rtol=1e-12)
+    assert np.isnan([drawn.label, drawn.share, *drawn.share_interval, drawn.r_label]).all()
 
 
 def test_chains_are_the_draws_of_the_items():
     rng = np.random.default_rng(51)
     p, variance, _ = reasoning(rng, n=30)
     p[2], variance[3, 1:], p[4, 0] = NAN, NAN, NAN
-    result = chain_components(p, variance)
+    result = variance_components(p, variance)
     other = variance_components(np.where(np.isnan(variance), NAN, p))
-    assert (result.between, result.item, result.n_chains) == (other.within, other.between, other.n_draws)
+    for name in ("within", "between", "r", "interval", "icc", "icc_interval", "df", "n_draws", "n_unread", "estimator"):
+        assert getattr(result, name) == getattr(other, name)
     assert (result.n, result.n_dropped, result.n_groups) == (29, 1, 29)
     read = np.isfinite(p) & np.isfinite(variance)
-    assert_allclose(result.within, variance[read].mean(), rtol=1e-12)
+    assert_allclose(result.label, variance[read].mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -71,26 +73,27 @@ def test_the_interval_of_the_share(grouped):
         return math.log(p[keep].var(axis=1, ddof=1).mean() / variance[keep].mean())
 
     low, high = by_hand(log_ratio(unit >= 0), [log_ratio(unit != u) for u in np.unique(unit)])
-    result = chain_components(p, variance, groups=groups if grouped else None)
+    result = variance_components(p, variance, groups=groups if grouped else None)
     assert_allclose(result.share_interval, [1 / (1 + math.exp(end)) for end in (high, low)], rtol=1e-9)
     assert result.share_interval.low < result.share < result.share_interval.high
 
 
 def test_chains_that_say_the_same_leave_all_to_the_label():
-    result = chain_components([[0.5, 0.5], [0.7, 0.7]], [[0.25, 0.25], [0.21, 0.21]])
-    assert (result.between, result.share, result.r) == (0, 1, 0)
+    result = variance_components([[0.5, 0.5], [0.7, 0.7]], [[0.25, 0.25], [0.21, 0.21]])
+    assert (result.within, result.share, result.r) == (0, 1, 0)
     assert_allclose(result.r_label, 0.23 / 0.02)
 
 
 def test_chains_that_decide_leave_nothing_to_the_label():
-    assert chain_components([[1, 2], [5, 5], [3, 4]], np.zeros((3, 2))).share == 0
+    assert variance_components([[1, 2], [5, 5], [3, 4]], np.zeros((3, 2))).share == 0
 
 
 def test_items_may_not_differ_over_chains():
-    with pytest.warns(CalibWarning, match="`item` was set to 0"):
-        result = chain_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2))
-    assert (result.item, result.r, result.r_label, result.clipped) == (0, math.inf, math.inf, True)
+    with pytest.warns(CalibWarning, match="`between` was set to 0"):
+        result = variance_components([[0.2, 0.8], [0.9, 0.3], [0.4, 0.6]], np.full((3, 2), 0.2), groups=[0, 0, 1])
+    assert (result.between, result.r, result.r_label, result.clipped) == (0, math.inf, math.inf, True)
     assert result.warnings[0].startswith("clipped: ")
+    assert "|chains:2|clipped|groups:2|" in result.signature
 
 
 @pytest.mark.slow
@@ -135,10 +138,10 @@ def test_a_whole_number_of_chains_is_not_rounded_up():
 
 
 def test_messages_of_chains():
-    shape = "`variances` must have the shape of `means` (2, 2), but got (2, 1)."
-    assert message(chain_components, np.ones((2, 2)), np.ones((2, 1))) == shape
+    shape = "`variances` must have the shape of `samples` (2, 2), but got (2, 1)."
+    assert message(variance_components, np.ones((2, 2)), np.ones((2, 1))) == shape
     negative = "`variances` must not be negative, but got -1."
-    assert message(chain_components, np.ones((2, 2)), -np.ones((2, 2))) == negative
+    assert message(variance_components, np.ones((2, 2)), -np.ones((2, 2))) == negative
     both = "`std_error` or `budget` must be given, and not both."
     assert message(chain_plan, 1, 1, **COSTS) == message(chain_plan, 1, 1, **COSTS, std_error=1, budget=1) == both
     assert message(chain_plan, -1, 1, **COSTS, budget=9) == "`between` must be a variance, 0 or more, but got -1."
@@ -149,9 +152,18 @@ def test_messages_of_chains():
     assert many == "the target must not take more than 1000000 chains, but may take 200000001."
 
 
+def test_a_plan_takes_the_components():
+    chains = variance_components([[1, 2], [3, 3], [5, 4]], np.full((3, 2), 0.2))
+    assert chain_plan(chains, **COSTS, budget=1000) == chain_plan(chains.within, chains.label, **COSTS, budget=1000)
+    drawn = variance_components([[1, 2], [3, 3], [5, 4]])
+    assert message(chain_plan, drawn, **COSTS, budget=1000) == "`within` must be a variance, 0 or more, but got nan."
+
+
 def test_chains_print_and_tabulate():
-    chains = chain_components([[1, 2], [3, 3], [5, 4]], np.full((3, 2), 0.2))
-    assert [row["quantity"] for row in chains._rows()] == ["item", "between", "within", "share", "r", "r_label"]
+    chains = variance_components([[1, 2], [3, 3], [5, 4]], np.full((3, 2), 0.2))
+    assert [row["quantity"] for row in chains._rows()] == [
+        *("within", "between", "r", "icc", "label", "share", "r_label")
+    ]
     assert str(chains).startswith("token probabilities after a chain remove 37.5 % of the variance of a draw, 95 % CI")
     assert chains.signature.startswith("chain-components|ci:jackknife|cl:0.95|n:3|dropped:0|chains:2")
     plan = chain_plan(0.1, 0.9, **COSTS, budget=1000)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import CalibWarning, exact_components, icc, variance_components
+from calib.stats import CalibWarning, icc, variance_components
 
 NAN = math.nan
 # `Dyestuff` and `Dyestuff2` of the R package lme4: six batches, five samples of each, from Davies and Goldsmith (1972),
@@ -66,10 +66,10 @@ def n_zero(x):
 # --- the components against other programs ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["moments", "reml"])
-def test_dyestuff_as_lme4_has_it(method):
+@pytest.mark.parametrize("estimator", ["moments", "reml"])
+def test_dyestuff_as_lme4_has_it(estimator):
     # lmer(Yield ~ 1 + (1 | Batch), Dyestuff): Batch 1764, Residual 2451 (Bates et al. 2015, and ?Dyestuff)
-    result = variance_components(DYESTUFF, method=method)
+    result = variance_components(DYESTUFF, estimator=estimator)
     assert_allclose([result.between, result.within], [1764.05, 2451.25], atol=0.005)
     assert result.clipped is False
     assert result.warnings == ()
@@ -78,7 +78,7 @@ def test_dyestuff_as_lme4_has_it(method):
 def test_dyestuff_2_has_no_batches():
     # lmer(Yield ~ 1 + (1 | Batch), Dyestuff2): Batch 0, Residual 13.81: the variance of all thirty values
     with pytest.warns(CalibWarning, match="`between` was set to 0"):
-        likely = variance_components(DYESTUFF_2, method="reml")
+        likely = variance_components(DYESTUFF_2, estimator="reml")
     assert (likely.between, likely.r, likely.icc) == (0, math.inf, 0)
     assert_allclose(likely.within, 13.81, atol=0.005)
     with pytest.warns(CalibWarning):
@@ -111,7 +111,7 @@ def test_reml_as_statsmodels_has_it(seed):
     x, _ = unbalanced(seed, n=40)
     long = pd.DataFrame({"y": x.ravel(), "item": np.repeat(np.arange(40), 7)}).dropna()
     other = smf.mixedlm("y ~ 1", long, groups=long["item"]).fit(reml=True, gtol=1e-8)
-    result = variance_components(x, method="reml")
+    result = variance_components(x, estimator="reml")
     assert_allclose(result.within, other.scale, rtol=1e-5)
     assert_allclose(result.between, other.cov_re.iloc[0, 0], rtol=1e-4)
 
@@ -129,7 +129,7 @@ def test_reml_is_where_the_likelihood_is_highest():
         squares = (y - mean) @ inverse @ (y - mean)
         return -(np.linalg.slogdet(v)[1] + math.log(one @ inverse @ one) + squares) / 2
 
-    result = variance_components(x, method="reml")
+    result = variance_components(x, estimator="reml")
     best = likelihood(result.within, result.between)
     for a, b in itertools.product([0.98, 1, 1.02], repeat=2):
         if (a, b) != (1, 1):
@@ -138,18 +138,18 @@ def test_reml_is_where_the_likelihood_is_highest():
 
 def test_both_methods_agree_where_counts_are_equal():
     x = normal(np.random.default_rng(5), 25, 4, 2.0)
-    first, second = variance_components(x), variance_components(x, method="reml")
+    first, second = variance_components(x), variance_components(x, estimator="reml")
     assert_allclose([first.r, *first.interval, first.df], [second.r, *second.interval, second.df], rtol=1e-9)
-    assert (first.method, second.method) == ("moments", "reml")
+    assert (first.estimator, second.estimator) == ("moments", "reml")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["moments", "reml"])
-def test_components_are_unbiased_with_unread_draws(method):
+@pytest.mark.parametrize("estimator", ["moments", "reml"])
+def test_components_are_unbiased_with_unread_draws(estimator):
     rng = np.random.default_rng(11)
     found = []
     for _ in range(150):
-        result = variance_components(2 * normal(rng, 60, 5, 0.7, unread=0.4), method=method)
+        result = variance_components(2 * normal(rng, 60, 5, 0.7, unread=0.4), estimator=estimator)
         found.append((result.within, result.between))
     error = np.std(found, axis=0, ddof=1) / math.sqrt(150)
     assert (np.abs(np.mean(found, axis=0) - [2.8, 4.0]) < 3.5 * error).all()
@@ -216,9 +216,9 @@ def test_the_interval_leaves_out_one_unit_at_a_time(grouped):
 def test_reml_is_fitted_anew_without_each_item():
     x, _ = unbalanced(6, n=14, r=0.4)
     x = x[np.isfinite(x).any(axis=1)]
-    result = variance_components(x, method="reml")
+    result = variance_components(x, estimator="reml")
     parts = [np.delete(x, i, axis=0) for i in range(len(x))]
-    values = [math.log(1 + n_zero(part) / variance_components(part, method="reml").r) for part in parts]
+    values = [math.log(1 + n_zero(part) / variance_components(part, estimator="reml").r) for part in parts]
     low, high = by_hand(math.log(1 + n_zero(x) / result.r), values)
     assert_allclose(result.interval, [n_zero(x) / math.expm1(end) for end in (high, low)], rtol=1e-7)
 
@@ -317,21 +317,34 @@ def test_messages_of_components():
     assert message(variance_components, [[1], [2]]) == few
     assert message(variance_components, [[1, 2], [NAN, NAN]]) == few
     x = [[1, 2], [3, 4]]
-    assert message(variance_components, x, method="ml") == "`method` must be one of 'moments', 'reml', but got 'ml'."
+    assert (
+        message(variance_components, x, estimator="ml") == "`estimator` must be one of 'moments', 'reml', but got 'ml'."
+    )
     assert message(variance_components, x, groups="a") == "`groups` must have one label per item (2), but got 1."
     assert message(variance_components, x, confidence_level=95) == (
         "`confidence_level` must be between 0 and 1, but got 95."
     )
-    assert message(exact_components, [1, 2], [1]) == "`variance` must have the length of `expectation` (2), but got 1."
-    assert message(exact_components, [1, 2], [1, -1]) == "`variance` must not be negative, but got -1."
-    assert message(exact_components, [1, 2], [1, NAN]) == (
-        "`expectation` and `variance` must be known for two items at least, but got 1."
+    assert (
+        message(variance_components, [1, 2], [1]) == "`variances` must have the shape of `samples` (2,), but got (1,)."
+    )
+    assert message(variance_components, [1, 2], [1, -1]) == "`variances` must not be negative, but got -1."
+    assert message(variance_components, [1, 2], [1, NAN]) == (
+        "`samples` and `variances` must be known for two items at least, but got 1."
+    )
+
+
+def test_distributions_have_one_estimator():
+    assert message(variance_components, [1, 2], [1, 1], estimator="reml") == (
+        "`estimator` must be one of 'moments', but got 'reml'."
+    )
+    assert message(variance_components, np.ones((2, 2, 2)), np.ones((2, 2, 2))) == (
+        "`samples` must have 2 dimensions, but got shape (2, 2, 2)."
     )
 
 
 def test_one_group_says_nothing_of_others():
     assert variance_components(DYESTUFF, groups=[1] * 6).interval == (0, math.inf)
-    assert exact_components([1, 2, 4], [1, 1, 2], groups=[1] * 3).interval == (0, math.inf)
+    assert variance_components([1, 2, 4], [1, 1, 2], groups=[1] * 3).interval == (0, math.inf)
 
 
 # --- exact distributions ----------------------------------------------------------------------------------------
@@ -343,9 +356,9 @@ def test_exact_components_are_what_draws_estimate():
     levels = np.arange(1, 6)
     mean = p @ levels
     variance = p @ levels**2 - mean**2
-    exact = exact_components(mean, variance)
+    exact = variance_components(mean, variance)
     assert_allclose([exact.within, exact.between], [variance.mean(), np.var(mean, ddof=1)])
-    assert (exact.method, exact.n_draws, exact.n_unread) == ("logprob", math.inf, 0)
+    assert (exact.estimator, exact.n_draws, exact.n_unread) == ("logprob", math.inf, 0)
     x = (rng.random((300, 500))[:, :, None] > p.cumsum(axis=1)[:, None, :4]).sum(axis=2) + 1.0
     drawn = variance_components(x)
     assert_allclose([drawn.r, *drawn.interval], [exact.r, *exact.interval], rtol=0.03)
@@ -359,17 +372,17 @@ def test_the_interval_of_exact_components(grouped):
     keep = [unit != u for u in np.unique(unit)]
     values = [math.log(variance[k].mean() / np.var(mean[k], ddof=1)) for k in keep]
     ends = by_hand(math.log(variance.mean() / np.var(mean, ddof=1)), values)
-    result = exact_components([*mean, NAN], [*variance, 1], groups=[*groups, 0] if grouped else None)
+    result = variance_components([*mean, NAN], [*variance, 1], groups=[*groups, 0] if grouped else None)
     assert_allclose(result.interval, np.exp(ends), rtol=1e-9)
     assert (result.n, result.n_dropped) == (40, 1)
 
 
 def test_a_variance_may_be_rounded_below_zero():
-    assert exact_components([1, 2, 4], [1, -1e-15, 2]).within == 1
+    assert variance_components([1, 2, 4], [1, -1e-15, 2]).within == 1
 
 
 def test_equal_expectations_have_an_infinite_r():
-    result = exact_components([0.1 + 0.2, 0.3 + 5e-17, 0.1 + 0.2], [1, 2, 3])
+    result = variance_components([0.1 + 0.2, 0.3 + 5e-17, 0.1 + 0.2], [1, 2, 3])
     assert (result.between, result.r, result.clipped) == (0, math.inf, False)
 
 
@@ -387,5 +400,5 @@ def test_results_print_and_tabulate():
     assert {len(row) for row in result._rows()} == {5}
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.r = 0
-    exact = exact_components([1, 2, 4], [1, 1, 2])
+    exact = variance_components([1, 2, 4], [1, 1, 2])
     assert str(exact).endswith("(3 items, exact distributions)")

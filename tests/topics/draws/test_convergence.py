@@ -307,6 +307,18 @@ def test_every_option_changes_the_answer():
     assert base.n_subsets == 200
 
 
+def test_the_coefficient_has_two_names():
+    truth, draws = ratings(14)
+    one = convergence(draws, human=truth, coefficient="kendall", rng=0)
+    assert (one.coefficient, one.method) == ("kendall", "kendall")
+    assert same(convergence(draws, human=truth, method="kendall", rng=0), one)
+    assert same(convergence(draws, human=truth, method="kendall", coefficient="kendall", rng=0), one)
+    assert message(draws, method="kendall", coefficient="spearman") == (
+        "`method` must be `coefficient` where both are given, but got 'kendall'."
+    )
+    assert message(draws, coefficient="tau").startswith("`coefficient` must be one of 'spearman'")
+
+
 def test_the_draws_are_left_as_they_were():
     _, draws = ratings(15)
     before = draws.copy()

@@ -7,7 +7,7 @@ import pytest
 
 import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import exact_components, precision_gain, variance_components
+from calib.stats import precision_gain, variance_components
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def rubric():
     items, ratings = calib.load_llm_rubric()
     judge = calib.summarize(ratings[ratings["method"] == "logprob"], items)
     return {
-        name: exact_components(rows["score"], rows["sd"] ** 2)
+        name: variance_components(rows["score"], rows["sd"] ** 2)
         for name, rows in judge.groupby("criterion", observed=True)
     }
 
@@ -88,6 +88,6 @@ def test_a_few_draws_foretell_twenty(chat):
 @needs_data
 def test_unread_replies_are_no_reason_to_drop_an_item(chat):
     for x, _ in chat:
-        moments, reml = variance_components(x), variance_components(x, method="reml")
+        moments, reml = variance_components(x), variance_components(x, estimator="reml")
         assert moments.n_unread + np.isfinite(x).sum() + 20 * moments.n_dropped == x.size
         assert moments.icc == pytest.approx(reml.icc, abs=0.003)

@@ -10,7 +10,7 @@ from scipy.stats import rankdata, spearmanr, t
 import calib
 from calib import datasets
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import convergence, exact_components, expectation, g_study, variance, variance_components
+from calib.stats import convergence, expectation, g_study, variance, variance_components
 
 pytestmark = pytest.mark.slow
 
@@ -273,7 +273,7 @@ def test_llm_rubric_within_over_between(rubric, question, r):
     mean = p @ levels / p.sum(axis=1)
     spread = p @ levels**2 / p.sum(axis=1) - mean**2
     assert spread.mean() / mean.var(ddof=1) == pytest.approx(r, abs=6e-3)
-    parts = exact_components(expectation(p, levels), variance(p, levels))
+    parts = variance_components(expectation(p, levels), variance(p, levels))
     assert parts.r == pytest.approx(spread.mean() / mean.var(ddof=1), rel=1e-9)
 
 

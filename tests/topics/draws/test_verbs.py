@@ -81,7 +81,7 @@ def test_components_of_draws_and_of_probabilities():
     assert [label["method"] for label in results.labels] == ["sample", "logprob"]
     same(results[0], stats.variance_components(X))
     mean = P @ LEVELS
-    close(results[1], stats.exact_components(mean, P @ LEVELS**2 - mean**2))
+    close(results[1], stats.variance_components(mean, P @ LEVELS**2 - mean**2))
     assert results[0].n_draws == pytest.approx(6)
     same(
         calib.variance_components(sampled(), confidence_level=0.8).one(),
@@ -178,8 +178,12 @@ def test_what_reading_refuses():
     assert "one score per item of 'fluency'; pool or select the raters" in said(
         TableError, calib.point_scores, sampled(), two
     )
-    for verb in (calib.variance_components, lambda table: calib.point_scores(table, people())):
-        assert "must hold draws (method 'sample') or probabilities ('logprob')" in said(TableError, verb, people())
+    for verb, probabilities in (
+        (calib.variance_components, "'logprob', 'chain'"),
+        (lambda table: calib.point_scores(table, people()), "'logprob'"),
+    ):
+        wanted = f"must hold draws (method 'sample') or probabilities ({probabilities})"
+        assert wanted in said(TableError, verb, people())
         text = said(ValueError, verb, sampled(np.full((4, 2), NAN)))
         assert text.startswith("fluency, judge, p, sample: ")
 
@@ -187,7 +191,6 @@ def test_what_reading_refuses():
 @pytest.mark.parametrize("verb", [
     calib.variance_components,
     calib.temperature_curve,
-    calib.chain_components,
     lambda scores: calib.point_scores(scores, people()),
     lambda scores: calib.fit_temperature(scores, people()),
     lambda scores: calib.distribution_fit(sampled(), scores),
@@ -295,26 +298,39 @@ def chains(kind=str):
 @pytest.mark.parametrize("kind", [str, int])
 def test_chain_components_are_those_of_the_matrices(kind):
     frame, mean, variance = chains(kind)
-    wanted = stats.chain_components(mean, variance)
-    close(calib.chain_components(frame).one(), wanted)
-    close(calib.chain_components(frame.sample(frac=1, random_state=6)).one(), wanted)
+    wanted = stats.variance_components(mean, variance)
+    close(calib.variance_components(frame).one(), wanted)
+    close(calib.variance_components(frame.sample(frac=1, random_state=6)).one(), wanted)
     # chains of two runs are chains all the same
     runs = frame.assign(run=np.where(frame["draw"] == 0, "x", "y"), draw=np.where(frame["draw"] == 2, 1, 0))
-    close(calib.chain_components(runs).one(), wanted)
+    close(calib.variance_components(runs).one(), wanted)
 
 
 def test_chains_of_hostile_items_are_told_apart():
     frame, mean, variance = chains()
     names = {str(k): f"{k}\n,\x1f|<b>{'0' * k}" for k in range(12)}
     close(
-        calib.chain_components(frame.assign(item=frame["item"].map(names))).one(),
-        stats.chain_components(mean, variance),
+        calib.variance_components(frame.assign(item=frame["item"].map(names))).one(),
+        stats.variance_components(mean, variance),
     )
 
 
-def test_chain_components_need_chains():
-    for table in (sampled(), told(), people()):
-        assert "must hold chains of reasoning (method 'chain')" in said(TableError, calib.chain_components, table)
+def test_draws_probabilities_and_chains_are_results_side_by_side():
+    frame, mean, variance = chains()
+    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="human")]))
+    assert [label["method"] for label in results.labels] == ["sample", "logprob", "chain"]
+    close(results[2], stats.variance_components(mean, variance))
+    assert [np.isnan(result.label) for result in results] == [True, True, False]
+    alone = frame[frame["draw"] == 0]
+    assert "two for one of them" in said(ValueError, calib.variance_components, alone)
+
+
+def test_chains_without_a_reading_are_counted():
+    frame, _, _ = chains()
+    lost = frame["item"] == "3"
+    frame = frame.assign(score=frame["score"].mask(lost), status=np.where(lost, "unread", "ok"))
+    found = calib.variance_components(frame).one()
+    assert (found.n, found.n_dropped) == (11, 1)
 
 
 # --- how they look ----------------------------------------------------------------------------------------------
@@ -332,7 +348,7 @@ def test_every_result_can_be_shown_and_reported(tmp_path):
         calib.fit_temperature(exact, people()),
         calib.distribution_fit(draws, exact, rng=1, n_resamples=99),
         calib.convergence(draws, rng=1, n_subsets=20),
-        calib.chain_components(chains()[0].assign(**bad)),
+        calib.variance_components(chains()[0].assign(**bad)),
     ]
     plan = stats.chain_plan(0.2, 0.3, tokens_chain=200, tokens_label=3, budget=900)
     for results in answers:

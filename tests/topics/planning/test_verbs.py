@@ -770,7 +770,7 @@ def test_a_plan_from_token_probabilities(prompts):
     frame = frame.assign(score=levels[level], weight=0.9 * p.ravel())
     y = np.round(mean.mean(axis=1) + rng.normal(0, 0.7, 40)).clip(1, 5)
     if prompts == 1:
-        one = stats.exact_components(mean[:, 0], variance[:, 0])
+        one = stats.variance_components(mean[:, 0], variance[:, 0])
         known = {"item": one.between, "draw": one.within, "item_prompt": None}
     else:
         known = parts_of_study(stats.g_study(mean, draw_variance=variance))

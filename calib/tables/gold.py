@@ -1,0 +1,93 @@
+"""A judge's scores beside the labels of people on some of the same items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from calib.core.result import Result
+from calib.table import TableArgumentError, TableError, parse_scale
+from calib.tables.door import Checked, slices
+from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.results import words
+
+R = TypeVar("R", bound=Result)
+# what the arrays call the columns of these tables
+NAMES = {
+    "y": "gold",
+    "f": "scores",
+    "f_unlabeled": "scores",
+    "y_a": "gold",
+    "y_b": "gold",
+    "f_a": "scores",
+    "f_b": "scores",
+}
+
+
+def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+    """Each judge beside the one rater of `gold` on the same criterion; `columns` of the scores ride along."""
+    for criterion, rows in gold.frame.groupby("criterion", observed=True):
+        raters = [label["rater"] for label, _ in slices(rows)]
+        if len(raters) > 1:
+            known = ", ".join(map(repr, raters))
+            raise TableArgumentError(
+                gold.argument, "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
+            )
+    yield from pairs_of(scores, gold, [name for name in columns if name is not None])
+
+
+def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
+    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known."""
+    columns = [judged[name] for name in ("scale", "scale_y") if name in judged]
+    texts = {str(text) for column in columns for text in column.dropna().unique()}
+    known = [scale for text in sorted(texts) if (scale := parse_scale(text))]
+    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
+    if len(named) > 1:
+        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
+    if not known:
+        return {}
+    values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
+    return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
+
+
+def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The rows of each value of a column, with that as label; all of them where no column is named."""
+    if by is None:
+        yield {}, frame
+        return
+    whole_column(frame, by, "by")
+    for value, rows in frame.groupby(by, sort=False, observed=True):
+        yield {by: value}, rows
+
+
+def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
+    """A column of the scores that an argument names, which has no gaps."""
+    if name not in frame:
+        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
+        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}")
+    if frame[name].isna().any():
+        gaps = int(frame[name].isna().sum())
+        raise TableArgumentError(argument, "must be a column without gaps", f"{name!r} has {gaps}")
+    return frame[name].to_numpy()
+
+
+def groups_of(part: pd.DataFrame, groups: str) -> Any:
+    """What the items share; None where nothing is known of that."""
+    if groups != "group":
+        return whole_column(part, groups, "groups")
+    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
+        raise TableError(
+            "some scores have a `group` and some have none: give the items to `summarize` (--items) on both sides."
+        )
+    return labels_in(part, "group")
+
+
+def with_warnings(result: R, said: Sequence[str]) -> R:
+    """The result, with what was found before it was computed in front of its own warnings."""
+    if not said or not hasattr(result, "warnings"):
+        return result
+    return replace(result, warnings=(*said, *result.warnings))  # type: ignore[type-var]
