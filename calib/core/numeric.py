@@ -25,6 +25,26 @@ def row_means(table: Floats) -> Floats:
     return ratio(np.nansum(table, axis=-1), np.isfinite(table).sum(axis=-1))
 
 
+def jackknife_variance(without: Floats, copies: Floats | None = None) -> tuple[Floats, Floats]:
+    """Of the estimates without one unit each, shape (k, ...): their variance, and how many units they stand for.
+
+    A unit without which there is no estimate is passed over; `copies`, shape (k,), is how
+    many units each estimate stands for.
+
+    Examples
+    --------
+    >>> variance, n = jackknife_variance(np.array([2.5, 2.0, 1.5, np.nan]))
+    >>> round(float(variance), 4), int(n)
+    (0.3333, 3)
+    """
+    there = np.isfinite(without)
+    weight, values = there * (1.0 if copies is None else copies), np.where(there, without, 0.0)
+    n = weight.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = np.square(values - (weight * values).sum(axis=0) / n)
+        return np.where(n > 1, (n - 1) / n * (weight * squares).sum(axis=0), np.nan), n
+
+
 def matrix_product(a: Any, b: Any) -> Any:
     """``a @ b`` in pieces that BLAS works out with one thread; of two vectors, without it.
 

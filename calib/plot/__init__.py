@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.analysis.draws.plots import components, convergence, d_study, gain, plan, prompt_means
 from calib.analysis.means.mean import WORDS
 from calib.core.check import ArgumentError, Floats
@@ -364,7 +364,9 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     _rows_look(drawn, pitch * len(shown))
     drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
-    drawn.set_xlabel(f"{METHODS[found.method]} inside each group{_without_one(found, len(inside) - len(shown))}")
+    drawn.set_xlabel(
+        f"{COEFFICIENTS[found.coefficient]} inside each group{_without_one(found, len(inside) - len(shown))}"
+    )
     _say_above(drawn, label, found)
     drawn.legend(frameon=False, fontsize="small", loc="best")
     return drawn if ax is not None else fit(drawn)
@@ -616,7 +618,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     for mark in marks:
         offset = 0.6 * (list(styles).index(mark.series) - (len(styles) - 1) / 2)
         draw_interval(drawn, rows[mark.place] + offset, mark.result, styles[mark.series])
-    heads = "; ".join(dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for _, r in ceilings))
+    heads = "; ".join(dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for _, r in ceilings))
     level = level_words([mark.result for mark in marks])
     drawn.set_xlabel(f"{heads}, with the mean of the other people{level}\nn = {_counts([r for _, r in ceilings])}")
     _legend_above(drawn, list(styles.values()), False, title_of(facts, names))
@@ -627,7 +629,7 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
 
 
 def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
-    heads = dict.fromkeys(f"{METHODS[r.method]} {_WHERE[r.level]}" for r in results)
+    heads = dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for r in results)
     return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
 
 
@@ -641,7 +643,7 @@ def _counts(results: Sequence[Any]) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    return {"coefficient": METHODS[result.method], "level": _WHERE[result.level]}
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": _WHERE[result.level]}
 
 
 def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -777,7 +779,7 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def _covers_zero(result: Agreement) -> bool:
-    return result.method not in SHARES and result.interval.low <= 0 <= result.interval.high
+    return result.coefficient not in SHARES and result.interval.low <= 0 <= result.interval.high
 
 
 def _cells(ax: Axes, table: Floats, cells: Mapping[tuple[int, int], Agreement]) -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from calib import plot
 from calib._version import __version__
-from calib.analysis.agreement.agreement import METHODS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.analysis.means.mean import WORDS
 from calib.core.check import ArgumentError
 from calib.core.result import bracket, short
@@ -382,12 +382,12 @@ def assumptions(results: Results) -> list[str]:
 
 def _highest(names: Sequence[str], results: Sequence[Agreement]) -> str:
     """Of one coefficient only: the highest of unlike ones means nothing."""
-    kinds = [(result.method, result.level) for result in results]
+    kinds = [(result.coefficient, result.level) for result in results]
     known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
     if not known:
         return "No coefficient could be computed, so nothing can be concluded."
     best = max(known, key=lambda i: results[i].estimate)
-    words = f"{METHODS[results[best].method]} = {short(results[best].estimate)}, {_claim(results[best])}"
+    words = f"{COEFFICIENTS[results[best].coefficient]} = {short(results[best].estimate)}, {_claim(results[best])}"
     if len(known) == 1:
         return f"{names[best]}{': ' * bool(names[best])}{words}."
     return f"The highest of {len(known)} ({names[best]}): {words}; the highest of several looks better than it is."
@@ -400,7 +400,7 @@ def _claim(result: Agreement) -> str:
     if math.isnan(low):
         return f"{words}: it says nothing beyond these data"
     about = f"{words}, which speaks about {result.generalises_to}"
-    if result.method in SHARES:
+    if result.coefficient in SHARES:
         return f"{about}; chance alone gives a share above 0, too"
     return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
 

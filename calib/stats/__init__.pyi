@@ -15,18 +15,22 @@ from calib.analysis.agreement.annotator import (
     AltTest as AltTest,
     alternative_annotator_test as alternative_annotator_test,
 )
+from calib.analysis.agreement.ceiling import (
+    Ceiling as Ceiling,
+    Disattenuated as Disattenuated,
+    disattenuated as disattenuated,
+    human_ceiling as human_ceiling,
+)
 from calib.analysis.agreement.compare import (
     Comparison as Comparison,
-    Ranking as Ranking,
     compare as compare,
+)
+from calib.analysis.agreement.rank import (
+    Ranking as Ranking,
     rank_judges as rank_judges,
 )
 from calib.analysis.agreement.reliability import (
-    Ceiling as Ceiling,
-    Disattenuated as Disattenuated,
     Reliability as Reliability,
-    disattenuated as disattenuated,
-    human_ceiling as human_ceiling,
     reliability as reliability,
 )
 from calib.analysis.agreement.ties import (

@@ -332,7 +332,7 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
         (known(low=-0.1), "[-0.1, 0.6], which speaks about new groups and new systems, and does not exclude 0."),
         (known(low=0.0), "and does not exclude 0."),
         (known(NAN, NAN), "Spearman rho = 0.4, no interval: it says nothing beyond these data."),
-        (known(method="pairs"), "new systems; chance alone gives a share above 0, too."),
+        (known(coefficient="pairs"), "new systems; chance alone gives a share above 0, too."),
         (known(estimate=NAN), "No coefficient could be computed, so nothing can be concluded."),
     ],
 )
@@ -350,7 +350,7 @@ def test_the_highest_of_several_agreements_is_said_to_be_flattered():
 
 
 def test_unlike_coefficients_are_not_set_against_each_other():
-    results = (known(), known(estimate=0.9, method="pearson"), known(estimate=0.9, level="system"))
+    results = (known(), known(estimate=0.9, coefficient="pearson"), known(estimate=0.9, level="system"))
     labels = tuple({"criterion": name} for name in "abc")
     assert conclusions(Results(labels, results))[0].startswith("a: Spearman rho = 0.4")
 

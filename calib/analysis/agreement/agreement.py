@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
-from calib.analysis.agreement.coefficients import PAIR_SUMS, levels_of, weighted_correlation
+from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
+    COEFFICIENTS,
+    PAIR_SUMS,
+    WithCoefficient,
+    levels_of,
+    named_coefficient,
+)
 from calib.analysis.agreement.levels import (
     Design,
-    LeftOut,
     average,
     condensed,
     design_of,
@@ -22,54 +27,36 @@ from calib.analysis.agreement.levels import (
     system_means,
     within,
 )
+from calib.analysis.agreement.spread import (
+    BOOTSTRAPS,
+    NO_SPREAD,
+    Spread,
+    has_several_units,
+    jackknife_spread,
+    no_correlation_test,
+    percentile_spread,
+    warnings_of_bootstrap,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import matrix_product, ratio
+from calib.core.numeric import ratio
 from calib.core.result import Interval, Result, bracket, short
 
-METHODS = {
-    "spearman": "Spearman rho",
-    "pearson": "Pearson r",
-    "kendall": "Kendall tau-b",
-    "kendall_a": "Kendall tau-a",
-    "kendall_c": "Kendall tau-c",
-    "gamma": "Goodman-Kruskal gamma",
-    "pairs": "pairwise accuracy",
-    "kappa": "quadratic weighted kappa",
-    "exact": "exact agreement",
-    "adjacent": "agreement within 1",
-    "spa": "soft pairwise accuracy",
-}
-PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
-SHARES = ("pairs", "exact", "adjacent", "spa")  # from 0 to 1; nothing in them is "no correlation"
-NOT_OF_MEANS = ("exact", "adjacent")
+LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
 _FEW_SYSTEMS = 10  # in simulations the interval of ranks covers 97 % and more below it
-BOOTSTRAPS = {
-    "boot-both": (("groups", "systems"), "new groups and new systems"),
-    "boot-groups": (("groups",), "new groups, these systems"),
-    "boot-systems": (("systems",), "new systems, these groups"),
-    "boot-items": (("items",), "new items, each independent of the others"),
-}
+
+
+def _convention(level: str, missing: str, *coefficients: str) -> tuple[dict[str, str], ...]:
+    return tuple({"level": level, "coefficient": c, "constant": "skip", "missing": missing} for c in coefficients)
+
 
 # whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
 CONVENTIONS: dict[str, tuple[dict[str, str], ...]] = {
-    "geval": tuple(
-        {"level": "group", "method": method, "constant": "skip", "missing": "zero"}
-        for method in ("pearson", "spearman", "kendall")
-    ),
-    "unieval": tuple(
-        {"level": "item", "method": method, "constant": "skip", "missing": "drop"}
-        for method in ("pearson", "spearman", "kendall")
-    ),
-    "bartscore": tuple(
-        {"level": "group", "method": method, "constant": "skip", "missing": "drop"}
-        for method in ("spearman", "kendall")
-    ),
-    "summeval": ({"level": "system", "method": "kendall", "constant": "skip", "missing": "drop"},),
-    "chiang-lee": (
-        {"level": "item", "method": "pearson", "constant": "skip", "missing": "drop"},
-        {"level": "group", "method": "kendall", "constant": "skip", "missing": "drop"},
-    ),
+    "geval": _convention("group", "zero", "pearson", "spearman", "kendall"),
+    "unieval": _convention("item", "drop", "pearson", "spearman", "kendall"),
+    "bartscore": _convention("group", "drop", "spearman", "kendall"),
+    "summeval": _convention("system", "drop", "kendall"),
+    "chiang-lee": (*_convention("item", "drop", "pearson"), *_convention("group", "drop", "kendall")),
 }
 
 
@@ -85,8 +72,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement(Result):
-    """Agreement of two raters.
+class AgreementResult(WithCoefficient, Result):
+    """What an agreement and the difference of two have in common.
 
     Attributes
     ----------
@@ -94,40 +81,26 @@ class Agreement(Result):
     interval : Interval
         NaN ends where the design does not give one, or its units do not differ at all.
     p_value : float
-        Two-sided, of "no correlation": scipy's where the pairs are independent, the t
-        test that goes with the interval where groups or systems repeat; else NaN.
+        Two-sided, of "no correlation" or "no difference".
     confidence_level : float
-    level, method, interval_method : str
+    level, coefficient, interval_method : str
     generalises_to : str
         What the interval speaks about: new groups, new systems, both, new items.
     df : float
         Degrees of freedom of the t quantile; infinite for a normal one, NaN without one.
     n, n_missing : int
-        Pairs used; pairs in which a score was missing.
+        Items used; items in which a score was missing.
     missing : str
         What was done with a judge's missing score: "drop" or "zero".
     n_groups, n_systems : int
         Used; 0 where none were given.
-    n_constant_x, n_constant_y : int
-        Groups in which x (the judge), y (the human) had a single value or a single item.
     n_skipped : int
-        Groups without a coefficient: constant in x or in y.
+        Groups without a coefficient: a rater gives a single value there.
     constant : str
         What was done with them: "skip" or "zero".
-    estimate_other : float
-        The estimate under the other of the two rules.
-    estimate_other_missing : float
-        The estimate under the other rule for a judge's missing scores.
-    ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the
-        system means, as the level is.
-    levels_x, levels_y : int
-        Distinct scores.
     warnings : tuple of str
         What to know before trusting the number: few groups with a coefficient, ranks of few
-        systems, resamples that are not what they seem.
-    sample : Sample
-        The pairs themselves.
+        systems, resamples that are not what they seem, judges with unlike ties.
     """
 
     estimate: float
@@ -136,7 +109,7 @@ class Agreement(Result):
     p_value: float
     confidence_level: float
     level: str
-    method: str
+    coefficient: str
     interval_method: str
     generalises_to: str
     df: float
@@ -145,40 +118,72 @@ class Agreement(Result):
     missing: str
     n_groups: int
     n_systems: int
-    n_constant_x: int
-    n_constant_y: int
     n_skipped: int
     constant: str
+    warnings: tuple[str, ...]
+
+    @property
+    def _estimated(self) -> dict[str, Any]:
+        row: dict[str, Any] = {"estimate": self.estimate, "std_error": self.std_error}
+        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
+        row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
+        return row | {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
+
+    @property
+    def _counted(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"ci": self.interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
+        return terms | {"missing": self.n_missing}
+
+    @property
+    def _factors(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"groups": self.n_groups or None, "systems": self.n_systems or None}
+        return terms | ({"constant": self.constant, "skipped": self.n_skipped} if self.level == "group" else {})
+
+    @property
+    def _rule(self) -> dict[str, Any]:
+        return {"rule": "missing-as-zero"} if self.missing == "zero" else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement(AgreementResult):
+    """Agreement of two raters.
+
+    Attributes
+    ----------
+    estimate, std_error, interval, p_value, ...
+        Those of `AgreementResult`. The test is scipy's where the pairs are independent, the
+        t test that goes with the interval where groups or systems repeat; else NaN.
+    estimate_other : float
+        The estimate under the other of the two rules for constant groups.
+    estimate_other_missing : float
+        The estimate under the other rule for a judge's missing scores.
+    ties_x, ties_y : float
+        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the
+        system means, as the level is.
+    levels_x, levels_y : int
+        Distinct scores.
+    sample : Sample
+        The pairs themselves.
+    """
+
     estimate_other: float
     estimate_other_missing: float
     ties_x: float
     ties_y: float
     levels_x: int
     levels_y: int
-    warnings: tuple[str, ...]
     sample: Sample = field(repr=False, compare=False)
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"level": self.level, "coefficient": self.method, "estimate": self.estimate}
-        row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
-        row |= {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
+        row: dict[str, Any] = {"level": self.level, "coefficient": self.coefficient, **self._estimated}
         row |= {"estimate_other": self.estimate_other, "estimate_other_missing": self.estimate_other_missing}
         row |= {"ties_x": self.ties_x, "ties_y": self.ties_y, "levels_x": self.levels_x, "levels_y": self.levels_y}
         return [row | {"interval_method": self.interval_method, "generalises_to": self.generalises_to}]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {self.method: True, "level": self.level, "ci": self.interval_method.replace(" ", "-")}
-        terms |= {"cl": self.confidence_level, "n": self.n, "missing": self.n_missing}
-        if self.missing == "zero":
-            terms["rule"] = "missing-as-zero"
-        terms |= {"groups": self.n_groups or None, "systems": self.n_systems or None}
-        if self.level == "group":
-            terms |= {"constant": self.constant, "skipped": self.n_skipped}
-        return terms
+        return {self.coefficient: True, "level": self.level, **self._counted, **self._rule, **self._factors}
 
     def __str__(self) -> str:
-        where = {"item": "over items", "group": "within groups", "system": "over systems"}[self.level]
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
         skipped = (
             f", {self.n_skipped} group{'s' * (self.n_skipped != 1)} without a correlation left out"
@@ -186,7 +191,7 @@ class Agreement(Result):
             else ""
         )
         return (
-            f"{METHODS[self.method]} {where} = {short(self.estimate)}, "
+            f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]} = {short(self.estimate)}, "
             f"{bracket(self.interval, self.confidence_level)} (n = {unit}{skipped})"
         )
 
@@ -205,6 +210,7 @@ def agreement(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: np.random.Generator | int | None = None,
+    coefficient: str | None = None,
 ) -> Agreement:
     r"""Agreement of a judge with a human (or of any two raters) at one of three levels.
 
@@ -259,6 +265,8 @@ def agreement(
     n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstraps.
+    coefficient : str, optional
+        The same as `method` under its own name; wins.
 
     Returns
     -------
@@ -287,62 +295,61 @@ def agreement(
     >>> two.estimate, two.n_groups
     (0.75, 2)
     """
-    check.choice(method, "method", tuple(METHODS))
+    named = named_coefficient(method, coefficient)
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
-    check.choice(constant, "constant", ("skip", "zero"))
-    check.choice(missing, "missing", ("drop", "zero"))
-    level_wanted = check.probability(confidence_level, "confidence_level")
-    check.whole(n_resamples, "n_resamples", least=1)
-    rules = {"level": level, "method": method, "constant": constant}
-    whole, keep = design_of(x, y, groups=groups, systems=systems, missing=missing, **rules)
+    confidence = checked_options(constant, missing, confidence_level, n_resamples)
+    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
+    given = rules | {"groups": groups, "systems": systems}
+    whole, keep = design_of(x, y, missing=missing, **given)
     design = condensed(whole)
-    check_method(design)
+    check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
     found = average(correlations, constant) if level == "group" else estimate(design)
     used = informative(design, correlations)
-    spread, warned = _spread(used, found, interval, n_resamples, rng)
-    ends = spread.interval(found, level_wanted)
-    warned += _cautions(design, correlations, jackknifed=spread.draws is None and bool(np.isfinite(ends.low)))
-    other = _average_other(correlations, constant) if level == "group" else found
+    spread, warned = _agreement_spread(used, found, interval, n_resamples, rng)
+    ends = spread.interval(found, confidence)
+    warned += _cautions(design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(ends.low)))
+    other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
     ties_x, ties_y, levels_x, levels_y = tie_rates(design)
     return Agreement(
         estimate=found,
         std_error=spread.std_error,
         interval=ends,
-        p_value=_p_value(used, found, spread),
-        confidence_level=level_wanted,
-        level=level,
-        method=method,
-        interval_method=spread.name,
+        p_value=no_correlation_test(used, found, spread),
+        confidence_level=confidence,
         generalises_to=spread.speaks_of,
-        df=spread.df,
-        n=design.n,
-        n_missing=_n_missing(x, y),
+        n_missing=int(np.isnan(check.array(x, "x") + check.array(y, "y")).sum()),
         missing=missing,
-        n_groups=used.n_groups,
-        n_systems=design.n_systems,
-        n_constant_x=_constant_groups(design.x, design) if level == "group" else 0,
-        n_constant_y=_constant_groups(design.y, design) if level == "group" else 0,
         n_skipped=int(np.isnan(correlations).sum()),
-        constant=constant,
         estimate_other=other,
-        estimate_other_missing=_under_other_missing(x, y, groups, systems, rules, missing, found),
+        estimate_other_missing=_under_other_missing(x, y, given, missing, found),
         ties_x=ties_x,
         ties_y=ties_y,
         levels_x=levels_x,
         levels_y=levels_y,
         warnings=warned,
-        sample=_sample(whole, groups, systems, keep, correlations),
+        sample=_sample_shown(whole, groups, systems, keep, correlations),
+        **rules,
+        **spread.made_over(design) | {"n_groups": used.n_groups},
     )
 
 
-def check_method(design: Design) -> None:
-    """Refuse a method at a level where it has no meaning."""
-    if design.method == "spa" and (design.level != "system" or design.group is None):
+def checked_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:
+    """The confidence level, after the rules that agreement and comparison share."""
+    check.choice(constant, "constant", ("skip", "zero"))
+    check.choice(missing, "missing", ("drop", "zero"))
+    check.whole(n_resamples, "n_resamples", least=1)
+    return check.probability(confidence_level, "confidence_level")
+
+
+def check_level(design: Design, argument: str) -> None:
+    """Refuse a coefficient at a level where it has no meaning."""
+    if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ArgumentError("method", "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
-    if design.method in NOT_OF_MEANS and design.level == "system":
-        raise ArgumentError("method", f"{design.method!r} compares single scores", "got level 'system', that of means")
+        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
+    if design.coefficient in AGREED_WITHIN and design.level == "system":
+        given = "got level 'system', that of means"
+        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
 
 
 def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
@@ -354,7 +361,7 @@ def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tupl
             f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
             f"the human in {human}",
         )
-    ranks = design.method in ("spearman", *PAIR_SUMS)
+    ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if jackknifed and design.level == "system" and ranks and design.n_systems < _FEW_SYSTEMS:
         return (
             f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
@@ -370,27 +377,11 @@ def informative(design: Design, correlations: Floats) -> Design:
     return design.only(np.isfinite(correlations)[design.group])
 
 
-def _average_other(correlations: Floats, constant: str) -> float:
-    return average(correlations, "zero" if constant == "skip" else "skip")
-
-
-def _n_missing(x: ArrayLike, y: ArrayLike) -> int:
-    return int((np.isnan(check.array(x, "x")) | np.isnan(check.array(y, "y"))).sum())
-
-
-def _under_other_missing(
-    x: ArrayLike,
-    y: ArrayLike,
-    groups: Labels | None,
-    systems: Labels | None,
-    rules: dict[str, str],
-    missing: str,
-    found: float,
-) -> float:
+def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], missing: str, found: float) -> float:
     if not np.isnan(check.array(x, "x")).any():
         return found
     other = "drop" if missing == "zero" else "zero"
-    return estimate(condensed(design_of(x, y, groups=groups, systems=systems, missing=other, **rules)[0]))
+    return estimate(condensed(design_of(x, y, missing=other, **given)[0]))
 
 
 def _constant_groups(values: Floats, design: Design) -> int:
@@ -418,7 +409,7 @@ def _tie_rate(codes: Codes, blocks: Codes | None, count: Floats | None) -> float
     return float(ratio(tied, every))
 
 
-def _sample(
+def _sample_shown(
     design: Design, groups: Labels | None, systems: Labels | None, keep: NDArray[np.bool_], correlations: Floats
 ) -> Sample:
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
@@ -429,195 +420,29 @@ def _sample(
 # --- the interval -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """What an interval is made of: a standard error with its scale, or the quantiles of resamples."""
-
-    name: str
-    std_error: float
-    df: float = float("nan")
-    speaks_of: str = ""
-    fisher: bool = False
-    bounds: tuple[float, float] = (-1.0, 1.0)
-    draws: Floats | None = None
-
-    def interval(self, estimate: float, confidence_level: float) -> Interval:
-        """The interval around an estimate; NaN where no spread among the units says anything about others."""
-        nothing = Interval(float("nan"), float("nan"))
-        if self.draws is not None:
-            if not len(self.draws):
-                return nothing
-            tail = (1 - confidence_level) / 2
-            return Interval(*(float(end) for end in np.quantile(self.draws, [tail, 1 - tail])))
-        if not self.df >= 1 or self.std_error < 1e-12 or (self.fisher and abs(estimate) == 1):
-            return nothing
-        return self.ends(estimate, float(stats.t.ppf((1 + confidence_level) / 2, self.df)))
-
-    def ends(self, estimate: float, t: float) -> Interval:
-        """The estimate less and plus t standard errors, on its scale."""
-        half = t * self.std_error
-        if self.fisher:
-            # d atanh(r) = dr / (1 - r^2)
-            centre, half = np.arctanh(estimate), half / (1 - estimate**2)
-            return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
-        low, high = self.bounds
-        return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
-
-    def p_value(self, estimate: float) -> float:
-        """Of the test of 0 that the interval is made of."""
-        nothing = not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
-        if self.draws is not None or nothing:
-            return float("nan")
-        distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
-        return float(2 * stats.t.sf(abs(distance) / self.std_error, self.df))
-
-
-NO_SPREAD = Spread("none", float("nan"))
-
-
-def _spread(
+def _agreement_spread(
     design: Design, found: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
 ) -> tuple[Spread, tuple[str, ...]]:
     if interval == "none" or not np.isfinite(found):
         return NO_SPREAD, ()
     if interval in BOOTSTRAPS:
-        return _bootstrapped(design, interval, n_resamples, np.random.default_rng(rng))
-    if design.method == "pearson" and not design.repeats:
+        return _bootstrap_spread(design, interval, n_resamples, np.random.default_rng(rng))
+    if design.coefficient == "pearson" and not design.repeats:
         error = (1 - found**2) / np.sqrt(design.n - 3) if design.n > 3 else float("nan")
         spread = Spread("Fisher z", float(error), np.inf, "new items, each independent of the others", fisher=True)
     else:
-        spread = jackknifed(design, left_out(design))
+        spread = jackknife_spread(design, left_out(design))
     return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
 
 
-def _bootstrapped(
+def _bootstrap_spread(
     design: Design, interval: str, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Spread, tuple[str, ...]]:
     warned = warnings_of_bootstrap(design, interval, "interval")
-    if not several(design, interval):
+    if not has_several_units(design, interval):
         return NO_SPREAD, warned
     spread, undefined = percentile_spread(resampled(design, BOOTSTRAPS[interval][0], n_resamples, rng), interval)
     warned += undefined
     for text in warned:
         check.warn(text)
     return spread, warned
-
-
-def several(design: Design, interval: str) -> bool:
-    """Whether a bootstrap has units to draw from: one group says nothing about others."""
-    units = {"groups": design.n_groups, "systems": design.n_systems, "items": design.n}
-    return all(units[factor] > 1 for factor in BOOTSTRAPS[interval][0])
-
-
-def percentile_spread(draws: Floats, interval: str) -> tuple[Spread, tuple[str, ...]]:
-    """The spread of resampled estimates, and a warning where some of them are not defined."""
-    defined = draws[np.isfinite(draws)]
-    lost = len(draws) - len(defined)
-    warned = (f"{lost} of {len(draws)} resamples had no coefficient and were left out",) if lost else ()
-    error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
-    return Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], draws=defined), warned
-
-
-def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
-    """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
-    for name, codes in (("groups", design.group), ("systems", design.system)):
-        if name in BOOTSTRAPS[interval][0] and codes is None:
-            raise ArgumentError(name, f"must be given for {interval!r}", "got None")
-    if interval != "boot-items":
-        return ()
-    if design.level != "item":
-        raise ArgumentError(argument, "'boot-items' must go with level 'item'", f"got {design.level!r}")
-    repeated = [
-        name
-        for name, codes, k in (("groups", design.group, design.n_groups), ("systems", design.system, design.n_systems))
-        if codes is not None and k < len(codes)
-    ]
-    if not repeated:
-        return ()
-    return (f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short",)
-
-
-def jackknifed(design: Design, left: LeftOut) -> Spread:
-    """The jackknife that goes with the design, from the estimates without each unit."""
-    bounds = (0.0, 1.0) if design.method in SHARES else (-1.0, 1.0)
-    fisher = design.method in PRODUCT_MOMENTS
-    variance, df, name, speaks_of = jackknife_variance(design, left)
-    # over groups alone the estimate is a mean of independent correlations, which t fits as it is
-    plain = design.level == "group" and name == "group jackknife"
-    return Spread(name, float(np.sqrt(variance)), df, speaks_of, fisher and not plain, bounds)
-
-
-def jackknife_variance(design: Design, left: LeftOut) -> tuple[float, float, str, str]:
-    """Variance, degrees of freedom, name, and what it generalises to."""
-    if left.cell is not None and left.system is not None and left.group is not None:
-        (rows, m), (columns, n), (cells, _) = (_one_way(v) for v in (left.system, left.group, left.cell))
-        least = rows if design.level == "system" else min(rows, columns)
-        variance = max(rows + columns - cells, least)
-        return variance, min(m, n) - 1, "two-way jackknife", "new groups and new systems"
-    for values, name, speaks_of in (
-        (left.group, "group jackknife", "new groups"),
-        (left.system, "system jackknife", "new systems"),
-    ):
-        if values is not None:
-            variance, k = _one_way(values)
-            return variance, k - 1, name, speaks_of
-    assert left.item is not None
-    variance, k = _one_way(left.item, left.copies)
-    return variance, k - 1, "item jackknife", "new items, each independent of the others"
-
-
-def _one_way(deleted: Floats, copies: Floats | None = None) -> tuple[float, int]:
-    """Jackknife variance of the estimates without one unit each, and their number."""
-    used = np.isfinite(deleted)
-    weights = used.astype(float) if copies is None else used * copies
-    k = int(weights.sum())
-    if k < 2:
-        return float("nan"), k
-    values = np.where(used, deleted, 0.0)
-    mean = matrix_product(weights, values) / k
-    return float((k - 1) / k * matrix_product(weights, np.square(values - mean))), k
-
-
-# --- the test of no correlation ---------------------------------------------------------------------------------
-
-
-def _p_value(design: Design, found: float, spread: Spread) -> float:
-    if design.method in SHARES or not np.isfinite(found):
-        return float("nan")
-    if design.repeats or design.method in ("gamma", "kappa", "kendall_a"):
-        return spread.p_value(found)
-    if design.n < 3:
-        return float("nan")
-    return _independent_test(design, found)
-
-
-def _independent_test(design: Design, found: float) -> float:
-    if not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
-        return float("nan")
-    if design.method == "spearman" or (design.method == "pearson" and design.count is not None):
-        return _t_test(found, design.n)
-    if design.method == "pearson":
-        return float(stats.pearsonr(design.x, design.y).pvalue)
-    if design.count is not None:
-        return _kendall_test(design.x, design.y, design.count)
-    return float(stats.kendalltau(design.x, design.y).pvalue)
-
-
-def _t_test(r: float, n: int) -> float:
-    if abs(r) >= 1:
-        return 0.0
-    return float(2 * stats.t.sf(abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2))
-
-
-def _kendall_test(x: Floats, y: Floats, count: Floats) -> float:
-    """The normal test of tau with ties (Kendall 1970, chapter 4), from a contingency table."""
-    n = float(count.sum())
-    balance = weighted_correlation(x, y, count[None], "kendall_a")[0] * n * (n - 1) / 2
-    sums = []
-    for values in (x, y):
-        t = np.bincount(levels_of(values), count)
-        sums.append([float(v.sum()) for v in (t * (t - 1), t * (t - 1) * (t - 2), t * (t - 1) * (2 * t + 5))])
-    (pairs_x, triples_x, fives_x), (pairs_y, triples_y, fives_y) = sums
-    variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
-    variance += pairs_x * pairs_y / (2 * n * (n - 1)) + triples_x * triples_y / (9 * n * (n - 1) * (n - 2))
-    return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,22 +10,58 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
-from calib.analysis.agreement.levels import multiplicities
+from calib.analysis.agreement.coefficients import cuts
+from calib.analysis.agreement.levels import multiplicities, resamples_at_once
+from calib.analysis.agreement.spread import NO_INTERVAL, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import matrix_product, recoded
+from calib.core.numeric import jackknife_variance, matrix_product, recoded
 from calib.core.result import Interval, Result, bracket, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
-NO_INTERVAL = Interval(float("nan"), float("nan"))
 Totals = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatersResult(Result):
+    """What every number about several raters has.
+
+    Attributes
+    ----------
+    confidence_level : float
+    n, n_dropped : int
+        Items in use; items left out, for a rating that is missing.
+    n_raters : int
+    """
+
+    confidence_level: float
+    n: int
+    n_dropped: int
+    n_raters: int
+
+    def _row(self, quantity: str, estimate: float, interval: Interval, interval_method: str) -> dict[str, Any]:
+        row: dict[str, Any] = {"quantity": quantity, "estimate": estimate}
+        row |= {"conf_low": interval.low, "conf_high": interval.high, "n": self.n, "interval_method": interval_method}
+        return row | {"n_dropped": self.n_dropped, "n_raters": self.n_raters}
+
+    def _counted(self, interval_method: str) -> dict[str, Any]:
+        terms: dict[str, Any] = {"ci": interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
+        return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
+
+
+def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
+    table = check.array(ratings, "ratings", ndim=2)
+    if table.shape[1] < 2:
+        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
+    check.same_length(ratings=table, **others)
+    return table
 
 
 # --- Krippendorff's alpha ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alpha(Result):
+class Alpha(RatersResult):
     """Krippendorff's alpha of several raters.
 
     Attributes
@@ -34,11 +70,10 @@ class Alpha(Result):
         1 is perfect agreement, 0 what chance gives; NaN where all ratings are equal.
     interval : Interval
         NaN ends with fewer than two units, or where they do not differ.
-    confidence_level : float
     metric, interval_method : str
-    n, n_dropped : int
-        Items with two or more ratings; items left out because they have fewer.
-    n_ratings, n_raters, n_groups : int
+    n, n_dropped, ...
+        Those of `RatersResult`: items with two or more ratings, items with fewer.
+    n_ratings, n_groups : int
     n_resamples, n_undefined : int
         Resamples (0 for the jackknife), and how many of them had no alpha because all
         ratings were equal.
@@ -46,24 +81,18 @@ class Alpha(Result):
 
     estimate: float
     interval: Interval
-    confidence_level: float
     metric: str
     interval_method: str
-    n: int
-    n_dropped: int
     n_ratings: int
-    n_raters: int
     n_groups: int
     n_resamples: int
     n_undefined: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        made = {"interval_method": self.interval_method, "n_dropped": self.n_dropped, "n_raters": self.n_raters}
-        return [quantity_row(f"alpha ({self.metric})", self.estimate, self.interval, self.n) | made]
+        return [self._row(f"alpha ({self.metric})", self.estimate, self.interval, self.interval_method)]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"alpha": True, "metric": self.metric, "ci": self.interval_method.replace(" ", "-")}
-        terms |= {"cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped, "raters": self.n_raters}
+        terms = {"alpha": True, "metric": self.metric, **self._counted(self.interval_method)}
         return terms | {"groups": self.n_groups or None, "resamples": self.n_resamples or None}
 
     def __str__(self) -> str:
@@ -145,7 +174,7 @@ def krippendorff_alpha(
     table = rating_table(ratings, groups=groups)
     check.choice(metric, "metric", METRICS)
     check.choice(interval, "interval", ("jackknife", "bootstrap"))
-    level = check.probability(confidence_level, "confidence_level")
+    confidence = check.probability(confidence_level, "confidence_level")
     if metric == "ratio" and (table < 0).any():
         raise ArgumentError("ratings", "must not be negative for metric 'ratio'", f"got {np.nanmin(table):g}")
     check.whole(n_resamples, "n_resamples", least=1)
@@ -155,12 +184,16 @@ def krippendorff_alpha(
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums if group is None else _sum_within(sums, group)
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
-    drawn = interval == "bootstrap"
-    resampled = _resampled(units, alpha_of, n_resamples, np.random.default_rng(rng)) if drawn else np.empty(0)
+    resampled = np.empty(0)
+    if interval == "bootstrap":
+        resampled = _resampled_alphas(units, alpha_of, n_resamples, np.random.default_rng(rng))
+        spread = _alpha_percentiles(resampled)
+    else:
+        spread = _alpha_jackknife(units, alpha_of)
     return Alpha(
         estimate=estimate,
-        interval=_percentiles(resampled, level) if drawn else _jackknifed(units, alpha_of, estimate, level),
-        confidence_level=level,
+        interval=spread.interval(estimate, confidence),
+        confidence_level=confidence,
         metric=metric,
         interval_method=f"{'item' if group is None else 'group'} {interval}",
         n=len(used),
@@ -176,12 +209,12 @@ def krippendorff_alpha(
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
     if metric == "interval":
-        return _moments(used)
-    values, counts = _counts(used)
+        return _interval_metric(used)
+    values, counts = _value_counts(used)
     if metric == "ordinal":
-        return _coincidences(used, values, counts)
+        return _ordinal_metric(used, values, counts)
     distance = _distances(values, metric)
-    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (_per_item(used) - 1)
+    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (_ratings_per_item(used) - 1)
 
     def alpha_of(totals: Floats) -> Floats:
         of_value = totals[:, 1:]
@@ -199,9 +232,9 @@ def _distances(values: Floats, metric: str) -> Floats:
     return np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
 
 
-def _moments(used: Floats) -> tuple[sparse.csr_array, Totals]:
+def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
     """The interval metric, from sums and sums of squares alone."""
-    rated, m = np.isfinite(used), _per_item(used)
+    rated, m = np.isfinite(used), _ratings_per_item(used)
     # one of the values, not the mean: differences of whole numbers stay whole
     shifted = (
         np.where(rated, used - np.sort(used[rated])[rated.sum() // 2], 0.0) if rated.any() else np.zeros_like(used)
@@ -217,9 +250,9 @@ def _moments(used: Floats) -> tuple[sparse.csr_array, Totals]:
     return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of
 
 
-def _coincidences(used: Floats, values: Floats, counts: sparse.csr_array) -> tuple[sparse.csr_array, Totals]:
+def _ordinal_metric(used: Floats, values: Floats, counts: sparse.csr_array) -> tuple[sparse.csr_array, Totals]:
     """The ordinal metric: midranks change with the resample, so each pair of values keeps its own sum."""
-    m, first, second = _per_item(used), *np.triu_indices(used.shape[1], 1)
+    m, first, second = _ratings_per_item(used), *np.triu_indices(used.shape[1], 1)
     a, b = np.minimum(used[:, first], used[:, second]), np.maximum(used[:, first], used[:, second])
     item, pair = np.nonzero(a < b)
     low, high = np.searchsorted(values, a[item, pair]), np.searchsorted(values, b[item, pair])
@@ -243,13 +276,13 @@ def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> F
         return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))
 
 
-def _counts(used: Floats) -> tuple[Floats, sparse.csr_array]:
+def _value_counts(used: Floats) -> tuple[Floats, sparse.csr_array]:
     item, rater = np.nonzero(np.isfinite(used))
     values, code = np.unique(used[item, rater], return_inverse=True)
     return values, sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
 
 
-def _per_item(used: Floats) -> Floats:
+def _ratings_per_item(used: Floats) -> Floats:
     return np.asarray(np.isfinite(used).sum(axis=1), dtype=np.float64)
 
 
@@ -258,49 +291,33 @@ def _sum_within(sums: sparse.csr_array, unit: Codes) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape) @ sums
 
 
-def _jackknifed(units: sparse.csr_array, statistic: Totals, estimate: float, confidence_level: float) -> Interval:
-    k, columns = units.shape
+def _alpha_jackknife(units: sparse.csr_array, statistic: Totals) -> Spread:
     total = np.asarray(units.sum(axis=0)).reshape(1, -1)
-    step = max(1, 2_000_000 // max(columns, 1))
-    without = [statistic(total - units[i : i + step].toarray()) for i in range(0, k, step)]
-    values = np.concatenate(without) if without else np.empty(0)
-    values = values[np.isfinite(values)]
-    if len(values) < 2 or np.ptp(values) < 1e-12:
-        return NO_INTERVAL
-    error = np.sqrt((len(values) - 1) * np.mean((values - values.mean()) ** 2))
-    half = stats.t.ppf((1 + confidence_level) / 2, len(values) - 1) * error
-    return Interval(float(estimate - half), float(min(estimate + half, 1.0)))
+    without = [statistic(total - units[cut].toarray()) for cut in cuts(*units.shape)]
+    variance, k = jackknife_variance(np.concatenate([np.empty(0), *without]))
+    return Spread("jackknife", float(np.sqrt(variance)), int(k) - 1, bounds=(-np.inf, 1.0))
 
 
-def _resampled(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng: np.random.Generator) -> Floats:
+def _resampled_alphas(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng: np.random.Generator) -> Floats:
     k, columns = units.shape
     if k < 2:
         return np.full(n_resamples, np.nan)
     totals_of = sparse.csr_array(units.T)
-    chunk = max(1, 2_000_000 // max(k, columns))  # resamples at a time, so that memory stays small
-    sizes = [min(chunk, n_resamples - start) for start in range(0, n_resamples, chunk)]
-    return np.concatenate([statistic((totals_of @ w.T).T) for w in _multiplicities(sizes, k, rng)])
+    weights = (multiplicities(k, size, rng) for size in resamples_at_once(n_resamples, max(k, columns)))
+    return np.concatenate([statistic((totals_of @ w.T).T) for w in weights])
 
 
-def _multiplicities(sizes: list[int], k: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """How often each of k units is drawn, shape (size, k), with replacement."""
-    for size in sizes:
-        yield multiplicities(k, size, rng)
-
-
-def _percentiles(resampled: Floats, confidence_level: float) -> Interval:
+def _alpha_percentiles(resampled: Floats) -> Spread:
     defined = resampled[np.isfinite(resampled)]
-    if not len(defined) or np.ptp(defined) < 1e-12:
-        return NO_INTERVAL  # no spread among the units says nothing about others
-    low, high = np.quantile(defined, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
-    return Interval(float(low), float(high))
+    varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
+    return Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
 
 
 # --- intraclass correlations ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ICC(Result):
+class ICC(RatersResult):
     """Intraclass correlations of several raters.
 
     Attributes
@@ -308,32 +325,18 @@ class ICC(Result):
     estimates : dict of str to float
         By name: "ICC(1)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`.
     intervals : dict of str to Interval
-    confidence_level : float
-    ms_items, ms_raters, ms_error, ms_within : float
-        Mean squares of the two-way table, and within items of the one-way one.
-    n, n_dropped : int
-        Items that every rater rated; items left out because a rating is missing.
-    n_raters : int
+    n, n_dropped, ...
+        Those of `RatersResult`: items that every rater rated, items with a rating missing.
     """
 
     estimates: dict[str, float]
     intervals: dict[str, Interval]
-    confidence_level: float
-    ms_items: float
-    ms_raters: float
-    ms_error: float
-    ms_within: float
-    n: int
-    n_dropped: int
-    n_raters: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        made = {"interval_method": "F", "n_dropped": self.n_dropped, "n_raters": self.n_raters}
-        return [quantity_row(name, rho, self.intervals[name], self.n) | made for name, rho in self.estimates.items()]
+        return [self._row(name, rho, self.intervals[name], "F") for name, rho in self.estimates.items()]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"icc": True, "ci": "F", "cl": self.confidence_level, "n": self.n}
-        return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
+        return {"icc": True, **self._counted("F")}
 
     def __str__(self) -> str:
         one, mean = self.estimates["ICC(C,1)"], self.estimates["ICC(C,k)"]
@@ -389,7 +392,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     {'ICC(1)': 0.17, 'ICC(C,1)': 0.71, 'ICC(C,k)': 0.91, 'ICC(A,1)': 0.29, 'ICC(A,k)': 0.62}
     """
     table = rating_table(ratings)
-    level = check.probability(confidence_level, "confidence_level")
+    confidence = check.probability(confidence_level, "confidence_level")
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
     squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
@@ -397,9 +400,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
         single = {
-            "1": (_divided(r - w, r + (k - 1) * w), _f_limits(r, w, n - 1, n * (k - 1), k, level)),
-            "C": (_divided(r - e, r + (k - 1) * e), _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, level)),
-            "A": (rho_a, _absolute_limits(r, c, e, rho_a, n, k, level)),
+            "1": (_divided(r - w, r + (k - 1) * w), _f_limits(r, w, n - 1, n * (k - 1), k, confidence)),
+            "C": (_divided(r - e, r + (k - 1) * e), _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, confidence)),
+            "A": (rho_a, _absolute_limits(r, c, e, rho_a, n, k, confidence)),
         }
     estimates, intervals = {"ICC(1)": single["1"][0]}, {"ICC(1)": single["1"][1]}
     for kind in ("C", "A"):
@@ -409,11 +412,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     return ICC(
         estimates=estimates,
         intervals=intervals,
-        confidence_level=level,
-        ms_items=r,
-        ms_raters=c,
-        ms_error=e,
-        ms_within=w,
+        confidence_level=confidence,
         n=n,
         n_dropped=len(table) - n,
         n_raters=k,
@@ -447,35 +446,20 @@ def _stepped_up(rho: float, k: int) -> float:
     return _divided(k * rho, 1 + (k - 1) * rho)
 
 
-def _f_limits(above: float, below: float, df1: float, df2: float, k: int, level: float) -> Interval:
+def _f_limits(above: float, below: float, df1: float, df2: float, k: int, confidence: float) -> Interval:
     if not (below > 0 and df1 >= 1):
         return NO_INTERVAL
-    tail, f = (1 + level) / 2, above / below
+    tail, f = (1 + confidence) / 2, above / below
     ends = (f / stats.f.ppf(tail, df1, df2), f * stats.f.ppf(tail, df2, df1))
     return Interval(*(float((end - 1) / (end + k - 1)) for end in ends))
 
 
-def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, level: float) -> Interval:
+def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, confidence: float) -> Interval:
     if not (e > 0 and n > 1 and rho < 1):
         return NO_INTERVAL
     a = k * rho / (n * (1 - rho))
     b = 1 + a * (n - 1)
     df = (a * c + b * e) ** 2 / ((a * c) ** 2 / (k - 1) + (b * e) ** 2 / ((n - 1) * (k - 1)))
-    tail, rest = (1 + level) / 2, k * c + (k * n - k - n) * e
+    tail, rest = (1 + confidence) / 2, k * c + (k * n - k - n) * e
     low, high = stats.f.ppf(tail, n - 1, df), stats.f.ppf(tail, df, n - 1)
     return Interval(float(n * (r - low * e) / (low * rest + n * r)), float(n * (high * r - e) / (rest + n * high * r)))
-
-
-# --- shared with the judge's side ----------------------------------------------------------------------------------
-
-
-def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
-    table = check.array(ratings, "ratings", ndim=2)
-    if table.shape[1] < 2:
-        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
-    check.same_length(ratings=table, **others)
-    return table
-
-
-def quantity_row(quantity: str, estimate: float, interval: Interval, n: int) -> dict[str, Any]:
-    return {"quantity": quantity, "estimate": estimate, "conf_low": interval.low, "conf_high": interval.high, "n": n}

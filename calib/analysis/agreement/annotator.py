@@ -16,7 +16,7 @@ from calib.core.result import Result, short
 
 SCORES = ("auto", "accuracy", "rmse")
 
-_FEW = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
+_FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
 
 
 class ExcludedAnnotator(NamedTuple):
@@ -181,11 +181,12 @@ def alternative_annotator_test(
     group = None if groups is None else check.codes(groups, "groups")
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     table, group = table[keep], None if group is None else group[keep]
-    benches = [_bench(table, j, kind) for j in range(table.shape[1])]
+    benches = [_bench_of(table, j, kind) for j in range(table.shape[1])]
     how: dict[str, Any] = {"epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    found = _outcome(scores[keep], benches, **how)
+    found = _standing(scores[keep], benches, **how)
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
+    rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
     return AltTest(
         winning_rate=found.winning_rate,
         passes=found.winning_rate >= 0.5,
@@ -193,9 +194,9 @@ def alternative_annotator_test(
         constant=said,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
-        rank_agreement=float("nan") if names else _rank_agreement(scores[keep], table),
+        rank_agreement=rank,
         verdict=_verdict(found, constant, said),
-        warnings=tuple(_warnings(found.annotators)),
+        warnings=_few_items_warnings(found.annotators),
         annotators=found.annotators,
         epsilon=float(epsilon),
         q=float(q),
@@ -243,13 +244,13 @@ class _Bench(NamedTuple):
     score: str
 
 
-class _Outcome(NamedTuple):
+class _Standing(NamedTuple):
     winning_rate: float
     advantage: float
     annotators: tuple[ExcludedAnnotator, ...]
 
 
-def _bench(table: Floats, j: int, score: str) -> _Bench:
+def _bench_of(table: Floats, j: int, score: str) -> _Bench:
     place = np.flatnonzero(np.isfinite(table[:, j]))
     others = np.delete(table[place], j, axis=1)
     dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(place) else 0.0
@@ -263,21 +264,21 @@ def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
     return np.asarray(-np.nansum((others - labels[:, None]) ** 2, axis=1))
 
 
-def _outcome(judge: Floats, benches: list[_Bench], *, epsilon: float, q: float, group: Codes | None) -> _Outcome:
+def _standing(judge: Floats, benches: list[_Bench], *, epsilon: float, q: float, group: Codes | None) -> _Standing:
     rows = []
     for j, bench in enumerate(benches):
         lead = _closeness(judge[bench.place], bench.others, bench.score) - bench.own
         judge_wins, annotator_wins = lead >= -bench.dust, lead <= bench.dust
         own = None if group is None else group[bench.place]
-        p = _p_value(annotator_wins.astype(float) - judge_wins, epsilon, own, j)
+        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own, j)
         rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
     tested = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
     wins = [annotator.judge_wins for annotator in tested]
-    return _Outcome(float(np.mean([annotator.rejected for annotator in tested])), float(np.mean(wins)), tested)
+    return _Standing(float(np.mean([annotator.rejected for annotator in tested])), float(np.mean(wins)), tested)
 
 
-def _p_value(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
+def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
     """One-sided: how likely so small a mean loss is if the true one is epsilon."""
     mean = loss.mean() if len(loss) else 0.0
     parts = loss - mean if group is None else np.bincount(np.unique(group, return_inverse=True)[1], loss - mean)
@@ -291,9 +292,9 @@ def _p_value(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float
     return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
 
 
-def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) -> tuple[float, _Outcome]:
+def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) -> tuple[float, _Standing]:
     labels = np.unique(table[np.isfinite(table)]).tolist()
-    outcomes = {label: _outcome(np.full(len(table), label), benches, **how) for label in labels}
+    outcomes = {label: _standing(np.full(len(table), label), benches, **how) for label in labels}
     best = max(labels, key=lambda label: outcomes[label].advantage)
     return best, outcomes[best]
 
@@ -301,12 +302,8 @@ def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) ->
 # --- beside it --------------------------------------------------------------------------------------------------
 
 
-def _rank_agreement(judge: Floats, table: Floats) -> float:
-    return agreement(judge, np.nanmean(table, axis=1), method="spearman", interval="none").estimate
-
-
-def _verdict(found: _Outcome, constant: _Outcome, label: float | str) -> str:
-    def numbers(outcome: _Outcome) -> str:
+def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:
+    def numbers(outcome: _Standing) -> str:
         return f"(winning rate {short(outcome.winning_rate)}, advantage {short(outcome.advantage)})"
 
     passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
@@ -324,9 +321,9 @@ def _verdict(found: _Outcome, constant: _Outcome, label: float | str) -> str:
     )
 
 
-def _warnings(annotators: tuple[ExcludedAnnotator, ...]) -> list[str]:
-    few = [annotator for annotator in annotators if annotator.n < _FEW]
-    return [
-        f"annotator {one.annotator} has {one.n} items to compare, below {_FEW}: the t test is not to be trusted"
-        for one in few
-    ]
+def _few_items_warnings(annotators: tuple[ExcludedAnnotator, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"annotator {one.annotator} has {one.n} items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
+        for one in annotators
+        if one.n < _FEW_ITEMS
+    )

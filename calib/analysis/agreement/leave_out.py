@@ -7,38 +7,27 @@ from typing import Any
 import numpy as np
 
 from calib.analysis.agreement.coefficients import (
-    CHUNK,
     PAIR_SUMS,
     PRODUCTS,
     Sums,
-    coefficient,
+    cuts,
     from_pairs,
     levels_of,
     midranks,
     pair_rows,
+    sample_correlation,
     weighted_correlation,
 )
 from calib.core.check import Codes, Floats
 from calib.core.numeric import matrix_product, ratio
 
 
-def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
-    """The coefficient over all items without each unit in turn.
+def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
+    """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
     Pair sums are additive over pairs: without the unit D they are the whole less twice the
     sums of its members' rows, plus the pairs inside D. Items one by one are the case where
     there are no pairs inside. For midranks one item less moves each rank by half a sign.
-
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-    units : ndarray of int, shape (n,)
-        0..k-1, as `calib.core.check.codes` gives them.
-    method : str
-
-    Returns
-    -------
-    ndarray, shape (k,)
 
     Examples
     --------
@@ -46,27 +35,27 @@ def leave_out(x: Floats, y: Floats, units: Codes, method: str) -> Floats:
     array([1. , 1. , 0.5])
     """
     k = int(units.max()) + 1
-    if method in PAIR_SUMS:
-        return _leave_out_pairs(x, y, units, k, method)
-    if method == "pearson":
+    if coefficient in PAIR_SUMS:
+        return _leave_out_pairs(x, y, units, k, coefficient)
+    if coefficient == "pearson":
         return _without_values(x, y, units, k)
-    if k == len(x) and method == "spearman":
+    if k == len(x) and coefficient == "spearman":
         return _without_each_rank(x, y)[np.argsort(units)]
-    step = max(1, CHUNK // len(x))
-    rows = [np.arange(start, min(start + step, k))[:, None] for start in range(0, k, step)]
-    return np.concatenate([weighted_correlation(x, y, (units != row).astype(float), method) for row in rows])
+    rows = [np.arange(cut.start, cut.stop)[:, None] for cut in cuts(k, len(x))]
+    return np.concatenate([weighted_correlation(x, y, (units != row).astype(float), coefficient) for row in rows])
 
 
-def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, method: str) -> Floats:
+def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: str) -> Floats:
     first, second = levels_of(x), levels_of(y)
     rows = pair_rows(first, second)
-    inside = _inside(first, second, units, k)
+    inside = _sums_inside(first, second, units, k)
     sums = {
-        name: rows[name].sum() - 2.0 * np.bincount(units, rows[name], k) + inside[name] for name in PAIR_SUMS[method]
+        name: rows[name].sum() - 2.0 * np.bincount(units, rows[name], k) + inside[name]
+        for name in PAIR_SUMS[coefficient]
     }
     n = len(x) - np.bincount(units, minlength=k).astype(float)
     distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
-    return from_pairs(method, sums, n, distinct)
+    return from_pairs(coefficient, sums, n, distinct)
 
 
 def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
@@ -77,7 +66,7 @@ def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
     return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
 
 
-def _inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
+def _sums_inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
     """Pair sums among the members of each unit alone."""
     out = {name: np.zeros(k) for name in PRODUCTS}
     if k == len(first):
@@ -126,5 +115,5 @@ def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
     whole_a, whole_b = (1e-4 * matrix_product(v, v) for v in (a, b))
     for unit in np.flatnonzero(~((square_a > whole_a) & (square_b > whole_b))):
         keep = units != unit
-        out[unit] = coefficient(x[keep], y[keep], "pearson")
+        out[unit] = sample_correlation(x[keep], y[keep], "pearson")
     return np.asarray(out)

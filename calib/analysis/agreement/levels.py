@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.coefficients import (
-    CHUNK,
     cells_of,
-    coefficient,
-    column_correlation,
-    exchanged_pairs,
+    cuts,
     levels_of,
-    replaced_correlation,
-    row_correlation,
+    sample_correlation,
     settled,
     weighted_correlation,
 )
 from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.agreement.many_samples import (
+    column_correlation,
+    exchanged_pairs,
+    replaced_correlation,
+    row_correlation,
+)
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
 LEVELS = ("item", "group", "system")
-_FEW = 2000  # cells of a contingency table that stand for the items
-_WIDE = 256  # systems up to which all groups are taken together
+_FEW_CELLS = 2000  # cells of a contingency table that stand for the items
+_MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Design:
     group: Codes | None
     system: Codes | None
     level: str
-    method: str
+    coefficient: str
     constant: str
     count: Floats | None = None
 
@@ -83,7 +85,7 @@ def design_of(
     groups: Labels | None,
     systems: Labels | None,
     level: str,
-    method: str,
+    coefficient: str,
     constant: str,
     missing: str = "drop",
 ) -> tuple[Design, NDArray[np.bool_]]:
@@ -99,17 +101,17 @@ def design_of(
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
-    design = Design(first, second, group, system, level, method, constant)
+    design = Design(first, second, group, system, level, coefficient, constant)
     return design if keep.all() else design.only(keep), keep
 
 
 def condensed(design: Design) -> Design:
     """Independent pairs on few levels as the cells of their contingency table: work no longer grows with n."""
-    if design.level != "item" or design.group is not None or design.system is not None or design.n <= _FEW:
+    if design.level != "item" or design.group is not None or design.system is not None or design.n <= _FEW_CELLS:
         return design
     first, second = levels_of(design.x), levels_of(design.y)
     width = int(second.max()) + 1
-    if (int(first.max()) + 1) * width > _FEW:
+    if (int(first.max()) + 1) * width > _FEW_CELLS:
         return design
     table = np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width)
     seen = np.flatnonzero(table)
@@ -126,10 +128,10 @@ def estimate(design: Design) -> float:
     if design.level == "group":
         return average(within(design), design.constant)
     if design.level == "system":
-        return float(_of_means(_Means.of(design))[0])
+        return float(_of_means(_SystemMeans.of(design))[0])
     if design.count is None:
-        return coefficient(design.x, design.y, design.method)
-    return float(weighted_correlation(design.x, design.y, design.count[None], design.method)[0])
+        return sample_correlation(design.x, design.y, design.coefficient)
+    return float(weighted_correlation(design.x, design.y, design.count[None], design.coefficient)[0])
 
 
 def average(correlations: Floats, constant: str) -> float:
@@ -143,14 +145,14 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     table = table_of(design)
     if table is not None:
         w = np.ones((1, len(table[0]))) if weights is None else weights
-        found = column_correlation(*table, w, design.method)
+        found = column_correlation(*table, w, design.coefficient)
         return found[0] if weights is None else found
     w = np.ones((1, max(design.n_systems, 1))) if weights is None else weights
     system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
     found = np.full((len(w), design.n_groups), np.nan)
     for g, members in enumerate(members_of(design.group)):
         items = w[:, system[members]]
-        found[:, g] = weighted_correlation(design.x[members], design.y[members], items, design.method)
+        found[:, g] = weighted_correlation(design.x[members], design.y[members], items, design.coefficient)
     return found[0] if weights is None else found
 
 
@@ -169,7 +171,7 @@ def table_of(design: Design) -> tuple[Floats, Floats] | None:
     assert design.group is not None
     row = _order_within(design.group) if design.system is None else design.system
     shape = int(row.max(initial=-1)) + 1, design.n_groups
-    if shape[0] > _WIDE or len(np.unique(row * shape[1] + design.group)) < len(row):
+    if shape[0] > _MANY_SYSTEMS or len(np.unique(row * shape[1] + design.group)) < len(row):
         return None
     tables = np.full((2, *shape), np.nan)
     tables[:, row, design.group] = design.x, design.y
@@ -184,7 +186,7 @@ def _order_within(codes: Codes) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Means:
+class _SystemMeans:
     """What the means of systems are made of: sums and counts by system and group, each (systems, groups)."""
 
     design: Design
@@ -194,13 +196,14 @@ class _Means:
     scale: tuple[float, float]
 
     @classmethod
-    def of(cls, design: Design) -> _Means:
+    def of(cls, design: Design) -> _SystemMeans:
         assert design.system is not None
         group = np.zeros_like(design.system) if design.group is None else design.group
         shape = design.n_systems, max(design.n_groups, 1)
         cell, size = design.system * shape[1] + group, shape[0] * shape[1]
         # less a mean, so that a large common offset does not eat the digits of the means; kappa compares the two
-        zero = [v.mean() if len(v) else 0.0 for v in (design.x, design.x if design.method == "kappa" else design.y)]
+        sides = design.x, design.x if design.coefficient == "kappa" else design.y
+        zero = [v.mean() if len(v) else 0.0 for v in sides]
         x, y = design.x - zero[0], design.y - zero[1]
         sums = [np.bincount(cell, v, size).reshape(shape).astype(float) for v in (x, y, np.ones_like(x))]
         # the rounding of scores far from 0 is that of their distance from it
@@ -223,22 +226,22 @@ class _Means:
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
         if there.all() and weights is None:
-            return row_correlation(*means, self.design.method)
+            return row_correlation(*means, self.design.coefficient)
         w = there.astype(float) if weights is None else there * weights
-        return row_correlation(*means, self.design.method, w)
+        return row_correlation(*means, self.design.coefficient, w)
 
 
 def system_means(design: Design) -> tuple[Floats, Floats]:
     """The mean scores of the systems, up to a common shift of each rater."""
-    means = _Means.of(design)
+    means = _SystemMeans.of(design)
     count = means.count.sum(axis=1)
     return means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
 
 
-def _of_means(means: _Means, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
+def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
     """The correlation of the means under weights of the groups (B, groups) and of the systems (B, systems)."""
-    w = np.ones((1, means.x.shape[1])) if weights is None else weights
-    if means.design.method == "spa":
+    w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
+    if means.design.coefficient == "spa":
         every = [None] * len(w) if systems is None else list(systems)
         return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
     x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
@@ -248,8 +251,7 @@ def _of_means(means: _Means, weights: Floats | None = None, systems: Floats | No
 # --- without each unit ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """Estimates without each system, each group and each cell in turn, or, without either factor, each item.
 
     `copies` says how many items each of the last stands for, where equal pairs were put together.
@@ -280,23 +282,24 @@ def _items_left_out(design: Design) -> LeftOut:
         units = np.arange(len(design.x))
         return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
     if design.count is None:
-        return LeftOut(item=leave_out(design.x, design.y, np.arange(len(design.x)), design.method))
+        return LeftOut(item=leave_out(design.x, design.y, np.arange(len(design.x)), design.coefficient))
     weights = design.count - np.eye(len(design.count))
-    return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.method), copies=design.count)
+    return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.coefficient), copies=design.count)
 
 
-Parts = tuple[Floats | None, Floats | None, Floats | None]
+# without each system, each group, each cell
+ByFactor = tuple[Floats | None, Floats | None, Floats | None]
 
 
-def _from_items(design: Design) -> Parts:
+def _from_items(design: Design) -> ByFactor:
     units: list[Codes | None] = [*reversed(design.units), None]
     if units[0] is not None and units[1] is not None:
         units[2] = cells_of(units[0], units[1])
-    system, group, cell = (None if u is None else leave_out(design.x, design.y, u, design.method) for u in units)
+    system, group, cell = (None if u is None else leave_out(design.x, design.y, u, design.coefficient) for u in units)
     return system, group, cell
 
 
-def _from_groups(design: Design) -> Parts:
+def _from_groups(design: Design) -> ByFactor:
     """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
     whole = within(design)
     m, g = max(design.n_systems, 1), design.n_groups
@@ -307,11 +310,10 @@ def _from_groups(design: Design) -> Parts:
         return None, by_group, None
     assert design.group is not None
     table = within(design, 1 - np.eye(m))
-    cells = np.unique(design.system * g + design.group)
-    count = np.bincount(cells // g * g + cells % g, minlength=m * g).reshape(m, g)
+    count = _SystemMeans.of(design).count
     if design.constant == "zero":
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
-    system, group = cells // g, cells % g
+    system, group = np.nonzero(count)
     return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
 
 
@@ -321,14 +323,14 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
     return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
 
 
-def _from_systems(design: Design) -> Parts:
-    means = _Means.of(design)
-    if design.method == "spa":
+def _from_systems(design: Design) -> ByFactor:
+    means = _SystemMeans.of(design)
+    if design.coefficient == "spa":
         return soft_leave_out(*means.cells)
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
-    m, g = means.count.shape
-    by_system = _of_means(means, np.ones((m, g)), 1 - np.eye(m)) if m > 1 else None
+    m = design.n_systems
+    by_system = _of_means(means, None, 1 - np.eye(m)) if m > 1 else None
     less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
     by_group = means.correlation(less_x, less_y, count)
     system, group = np.nonzero(means.count)
@@ -342,24 +344,23 @@ def _from_systems(design: Design) -> Parts:
         every = [np.append(t / total[2], v) for t, v in zip(total, left, strict=False)]
     x, y = means.settled(every[0], every[1])
     new = x[m:], y[m:]
-    return by_system, by_group, replaced_correlation(x[:m], y[:m], system, new, design.method)
+    return by_system, by_group, replaced_correlation(x[:m], y[:m], system, new, design.coefficient)
 
 
 # --- resamples --------------------------------------------------------------------------------------------------
-
-Multiplicities = tuple[Floats | None, Floats | None]
 
 
 def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
     """Estimates of bootstrap resamples of "groups", "systems", both, or "items"."""
     if "items" in factors:
         return _resampled_items(design, n_resamples, rng)
-    return np.concatenate([under(design, *drawn) for drawn in draws(design, factors, n_resamples, rng)])
+    weights = factor_weights(design, factors, n_resamples, rng)
+    return np.concatenate([under(design, *part) for part in weights])
 
 
-def draws(
+def factor_weights(
     design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator
-) -> Iterator[Multiplicities]:
+) -> Iterator[tuple[Floats | None, Floats | None]]:
     """Multiplicities of the groups (B, groups) and of the systems (B, systems), so many at a time as memory allows.
 
     Each factor has its own stream, so that the size of the parts changes no number.
@@ -367,11 +368,14 @@ def draws(
     streams = dict(zip(("groups", "systems"), rng.spawn(2), strict=True))
     sizes = {"groups": design.n_groups, "systems": design.n_systems}
     width = {"item": len(design.x), "group": design.n_groups, "system": design.n_systems}[design.level]
-    step = max(1, CHUNK // max(width, 1))
-    for start in range(0, n_resamples, step):
-        b = min(step, n_resamples - start)
-        groups, systems = (multiplicities(sizes[name], b, streams[name]) if name in factors else None for name in sizes)
+    for size in resamples_at_once(n_resamples, width):
+        groups, systems = (multiplicities(k, size, streams[f]) if f in factors else None for f, k in sizes.items())
         yield groups, systems
+
+
+def resamples_at_once(n_resamples: int, width: int) -> list[int]:
+    """In how many parts, and how large ones, resamples of `width` numbers are drawn."""
+    return [cut.stop - cut.start for cut in cuts(n_resamples, width)]
 
 
 def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
@@ -391,14 +395,18 @@ def _items_under(design: Design, groups: Floats | None, systems: Floats | None) 
     for weights, codes in ((groups, design.group), (systems, design.system)):
         if weights is not None:
             w = w * weights.T[codes]  # one row per item
-    return weighted_correlation(design.x, design.y, w.T, design.method)
+    return weighted_correlation(design.x, design.y, w.T, design.coefficient)
 
 
 def _groups_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
     table = within(design)[None] if systems is None else within(design, systems)
     there = np.isfinite(table)
     if design.constant == "zero":
-        there = np.ones_like(table, dtype=bool) if systems is None else _inhabited(design, systems)
+        there = (
+            np.ones_like(table, dtype=bool)
+            if systems is None
+            else matrix_product(systems, _SystemMeans.of(design).count) > 0
+        )
     table = np.where(there, np.nan_to_num(table), 0.0)
     if groups is None:
         return ratio(table.sum(axis=1), there.sum(axis=1))
@@ -407,31 +415,17 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
     return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
 
 
-def _inhabited(design: Design, systems: Floats) -> NDArray[np.bool_]:
-    assert design.system is not None
-    assert design.group is not None
-    count = np.zeros((design.n_systems, design.n_groups))
-    np.add.at(count, (design.system, design.group), 1)
-    return np.asarray(matrix_product(systems, count) > 0)
-
-
 def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
-    means = _Means.of(design)
-    if groups is None:
-        assert systems is not None
-        groups = np.ones((len(systems), means.x.shape[1]))
-    return _of_means(means, groups, systems)
+    return _of_means(_SystemMeans.of(design), groups, systems)
 
 
 def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Whole items, each for itself; equal pairs are drawn together."""
     if design.count is not None:
-        drawn = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
-        return weighted_correlation(design.x, design.y, drawn, design.method)
-    step = max(1, CHUNK // len(design.x))
-    sizes = [min(step, n_resamples - start) for start in range(0, n_resamples, step)]
-    parts = (multiplicities(len(design.x), size, rng) for size in sizes)
-    return np.concatenate([weighted_correlation(design.x, design.y, w, design.method) for w in parts])
+        weights = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
+        return weighted_correlation(design.x, design.y, weights, design.coefficient)
+    parts = (multiplicities(len(design.x), size, rng) for size in resamples_at_once(n_resamples, len(design.x)))
+    return np.concatenate([weighted_correlation(design.x, design.y, w, design.coefficient) for w in parts])
 
 
 # --- scores exchanged -------------------------------------------------------------------------------------------
@@ -444,25 +438,24 @@ def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats
     second rater with the first's scores.
     """
     at_level = {"item": _exchanged_items, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]
-    step = max(1, CHUNK // max(len(first.x), 1))
-    return np.concatenate([at_level(first, second, masks[i : i + step]) for i in range(0, len(masks), step)])
+    return np.concatenate([at_level(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))])
 
 
 def _exchanged_items(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     """An exchange is a choice among twice the pairs: weights 0 and 1."""
     x, y = np.concatenate([first.x, second.x]), np.concatenate([first.y, second.y])
-    return weighted_correlation(x, y, np.hstack([~masks, masks]).astype(float), first.method)
+    return weighted_correlation(x, y, np.hstack([~masks, masks]).astype(float), first.coefficient)
 
 
 def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     found = np.full((len(masks), first.n_groups), np.nan)
     for g, members in enumerate(members_of(first.group)):
         x1, x2, y = first.x[members], second.x[members], first.y[members]
-        if first.method in ("kendall", "kendall_a", "gamma", "pairs"):
-            found[:, g] = exchanged_pairs(x1, x2, y, masks[:, members], first.method)
+        if first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
+            found[:, g] = exchanged_pairs(x1, x2, y, masks[:, members], first.coefficient)
         else:
             weights = np.hstack([~masks[:, members], masks[:, members]]).astype(float)
-            found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.method)
+            found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.coefficient)
     if first.constant == "zero":
         return np.asarray(np.nan_to_num(found).mean(axis=1))
     return ratio(np.nansum(found, axis=1), np.isfinite(found).sum(axis=1))
@@ -470,10 +463,10 @@ def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -
 
 def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     assert first.system is not None
-    means = _Means.of(first)
+    means = _SystemMeans.of(first)
     count = np.bincount(first.system).astype(float)
     member = np.zeros((len(first.x), first.n_systems))
     member[np.arange(len(first.x)), first.system] = second.x - first.x
     total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
-    return row_correlation(*means.settled(total / count, y), first.method)
+    return row_correlation(*means.settled(total / count, y), first.coefficient)

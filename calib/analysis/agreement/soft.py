@@ -18,22 +18,13 @@ from calib.core.check import Floats
 from calib.core.numeric import matrix_product, ratio
 
 _FLIPS = 1000
-_ALL = 10  # groups up to which all signs are gone through
+_MOST_GROUPS = 10  # groups up to which all signs are gone through
 
 
 def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: Floats | None = None) -> float:
-    """Soft pairwise accuracy of mean scores by system and group, NaN where there are none.
+    """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (systems, groups)
-    groups, systems : ndarray, optional
-        Multiplicities, shapes (groups,) and (systems,).
-
-    Returns
-    -------
-    float
-        NaN with fewer than two systems.
+    `groups` and `systems` are multiplicities; NaN with fewer than two systems.
 
     Examples
     --------
@@ -44,7 +35,7 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     if groups is not None:
         columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
         x, y = x[:, columns], y[:, columns]
-    apart = np.abs(_p_values(x) - _p_values(y))
+    apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
     weight = _pair_weights(np.ones(len(x)) if systems is None else systems)
     n = len(x) if systems is None else systems.sum()
     return float(1 - ratio(matrix_product(weight, apart), n * (n - 1) / 2))
@@ -55,25 +46,27 @@ def _pair_weights(systems: Floats) -> Floats:
     return np.asarray(systems[first] * systems[second], dtype=float)
 
 
-def _differences(values: Floats) -> Floats:
+def _system_differences(values: Floats) -> Floats:
     """Of each pair of systems in each group, shape (pairs, groups); 0 where one of them has no score."""
     first, second = np.triu_indices(len(values), 1)
     return np.nan_to_num(values[first] - values[second])
 
 
-def _signs(n_groups: int) -> Floats:
+def _sign_flips(n_groups: int) -> Floats:
     """All signs of few groups; of many, always the same thousand, so that the statistic is one number."""
-    if n_groups <= _ALL:
+    if n_groups <= _MOST_GROUPS:
         return np.array(list(product((1.0, -1.0), repeat=n_groups)))
     return np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
 
 
-def _p_values(values: Floats) -> Floats:
-    apart = _differences(values)
-    return _shares(matrix_product(_signs(values.shape[1]), apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1))
+def _permutation_p_values(values: Floats) -> Floats:
+    apart = _system_differences(values)
+    return _share_above(
+        matrix_product(_sign_flips(values.shape[1]), apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    )
 
 
-def _shares(flipped: Floats, seen: Floats, size: Floats) -> Floats:
+def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
     """Share of the flipped sums above the one seen, equal ones by half; last digits do not count."""
     dust = 1e-9 * size
     return np.asarray((flipped > seen + dust).mean(axis=0) + (flipped >= seen - dust).mean(axis=0)) / 2
@@ -82,18 +75,18 @@ def _shares(flipped: Floats, seen: Floats, size: Floats) -> Floats:
 def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Soft pairwise accuracy without each system, each group, and each cell that has scores."""
     m = len(x)
-    apart = np.abs(_p_values(x) - _p_values(y))
-    less = np.abs(_p_values_less(x) - _p_values_less(y))  # (groups, pairs)
+    apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
+    less = np.abs(_p_values_without_groups(x) - _p_values_without_groups(y))  # (groups, pairs)
     member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
     by_system = 1 - ratio(matrix_product(1 - member, apart), (1 - member).sum(axis=1))
     by_cell = 1 - (apart.sum() + matrix_product(member, (less - apart).T)) / len(apart)
     return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]
 
 
-def _p_values_less(values: Floats) -> Floats:
+def _p_values_without_groups(values: Floats) -> Floats:
     """P-values without each group, shape (groups, pairs)."""
-    apart, signs = _differences(values), _signs(values.shape[1])
+    apart, signs = _system_differences(values), _sign_flips(values.shape[1])
     flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     return np.array(
-        [_shares(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
+        [_share_above(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
     )

@@ -13,7 +13,7 @@ from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import ratio
 from calib.core.result import Result, short
 
-_MOST = 20_000_000  # pairs
+_MOST_PAIRS = 20_000_000  # pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +103,13 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
     >>> result.epsilon, result.accuracy, result.accuracy_uncalibrated
     (0.5, 0.7, 0.6)
     """
-    rules = {"level": "item" if groups is None else "group", "method": "pairs", "constant": "skip"}
+    rules = {"level": "item" if groups is None else "group", "coefficient": "pairs", "constant": "skip"}
     design, keep = design_of(x, y, groups=groups, systems=None, **rules)
     _check_size(design)
-    distance, tied, concordant, weight, share = _pairs(design)
+    distance, tied, concordant, weight, share = _weighted_pairs(design)
     if not len(distance):
         raise ArgumentError("x", "must hold two scored items in some group", f"has no pair among {design.n} items")
-    epsilons, accuracies = _accuracies(distance, tied * weight, concordant * weight)
+    epsilons, accuracies = _accuracy_by_epsilon(distance, tied * weight, concordant * weight)
     # what differs by rounding alone is the same accuracy, and the smallest epsilon is taken
     best = int(np.flatnonzero(accuracies >= accuracies.max() - 1e-12)[0])
     return TieCalibration(
@@ -129,24 +129,24 @@ def tie_calibration(x: ArrayLike, y: ArrayLike, *, groups: Labels | None = None)
 def _check_size(design: Design) -> None:
     sizes = np.array([design.n]) if design.group is None else np.bincount(design.group)
     pairs = int((sizes * (sizes - 1)).sum()) // 2
-    if pairs > _MOST:
+    if pairs > _MOST_PAIRS:
         raise ArgumentError(
-            "x", f"must have at most {_MOST:,} pairs (within {{0}})", f"has {pairs:,}", mentions=("groups",)
+            "x", f"must have at most {_MOST_PAIRS:,} pairs (within {{0}})", f"has {pairs:,}", mentions=("groups",)
         )
 
 
-def _pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
+def _weighted_pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
     """Of every pair within a group: the judge's distance, whether the human ties, whether both agree, the weight.
 
     Last, the weight of a group, which its pairs share.
     """
-    parts = [_pairs_of(x, y) for x, y in _blocks(design)]
+    parts = [_pairs_of_columns(x, y) for x, y in _tables_of_groups(design)]
     distance, tied, concordant, share = (np.concatenate(part) for part in zip(*parts, strict=True))
     of_group = 1 / max(round(share.sum()), 1)
     return distance, tied, concordant, share * of_group, of_group
 
 
-def _blocks(design: Design) -> list[tuple[Floats, Floats]]:
+def _tables_of_groups(design: Design) -> list[tuple[Floats, Floats]]:
     """Scores as items x groups: all groups at once where they fit into one table, else one by one."""
     if design.group is None:
         return [(design.x[:, None], design.y[:, None])]
@@ -156,7 +156,7 @@ def _blocks(design: Design) -> list[tuple[Floats, Floats]]:
     return [(design.x[i][:, None], design.y[i][:, None]) for i in members_of(design.group)]
 
 
-def _pairs_of(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _pairs_of_columns(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """The pairs of each column; the weights of a column's pairs add up to 1."""
     first, second = np.triu_indices(len(x), 1)
     apart, human = x[first] - x[second], y[first] - y[second]
@@ -166,7 +166,7 @@ def _pairs_of(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     return np.abs(apart), (human == 0).astype(float), (apart * human > 0).astype(float), share
 
 
-def _accuracies(distance: Floats, tied: Floats, concordant: Floats) -> tuple[Floats, Floats]:
+def _accuracy_by_epsilon(distance: Floats, tied: Floats, concordant: Floats) -> tuple[Floats, Floats]:
     """Each candidate epsilon with its accuracy: a pair that becomes a tie wins where the human ties, else may lose."""
     order = np.argsort(distance)
     ranked = distance[order]

@@ -12,8 +12,9 @@ import pandas as pd
 from calib import stats
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError, TableError
-from calib.tables.door import slices
-from calib.tables.pairs import WHO, Pair, labels_in, pairs_of, ready, seen
+from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
+from calib.tables.gold import with_warnings
+from calib.tables.pairs import Pair, labels_in, pairs_of
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -32,6 +33,7 @@ def agreement(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """Agreement of every rater in `scores` with every rater in `human`, per criterion.
 
@@ -41,7 +43,7 @@ def agreement(
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself.
     level : {"item", "group", "system"}
-    method, interval, constant : str
+    method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
     rng : Generator or int, optional
@@ -79,22 +81,23 @@ def agreement(
     >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
     [0.63]
     """
-    rules = {"level": level, "method": method, "constant": constant, "missing": missing}
+    rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
+    rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for pair in pairs_of(scores, human):
+    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         for rule in _of_convention(convention, rules):
-            results.append(_agreement(pair, rule, options))
+            results.append(_agreement_of_pair(pair, rule, options))
             name = {} if convention is None else {"convention": convention}
             labels.append(pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)})
     return Results(tuple(labels), tuple(results))
 
 
-_DEFAULTS = {"level": "item", "method": "spearman", "constant": "skip", "missing": "drop"}
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 
 
-def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[str, str], ...]:
+def _of_convention(convention: str | None, rules: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     if convention is None:
         return (rules,)
     if convention not in stats.CONVENTIONS:
@@ -108,16 +111,18 @@ def _of_convention(convention: str | None, rules: dict[str, str]) -> tuple[dict[
     return stats.CONVENTIONS[convention]
 
 
-def _agreement(pair: Pair, rules: dict[str, str], options: dict[str, Any]) -> stats.Agreement:
+def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
     both = pair.both
-    design = _design(both, rules["level"])
+    design = _factors_at(both, rules["level"])
     if rules["missing"] not in ("drop", "zero"):
         raise ArgumentError("missing", "must be one of 'drop', 'zero'", f"got {rules['missing']!r}")
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
-    found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    with in_the_names_of(pair.label, x="scores", y="human"):
+        found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    found = with_warnings(found, pair.warnings)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
         return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
@@ -134,7 +139,7 @@ def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
     return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
 
 
-def _design(frame: pd.DataFrame, level: str) -> dict[str, Any]:
+def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
@@ -160,6 +165,7 @@ def compare(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
@@ -170,7 +176,7 @@ def compare(
         compared one with one.
     human : DataFrame
         Human scores of the same items.
-    level, method, test, constant, confidence_level, n_resamples, rng
+    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`.
 
     Returns
@@ -194,15 +200,16 @@ def compare(
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
     """
-    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
-    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for judges, name, against, frame in _judges(scores_a, scores_b, human):
+    for judges, name, against, frame in _pairs_of_judges(*_three(scores_a, scores_b, human)):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
-        result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_design(both, level), **options)
-        results.append(result)
         who = {key: value for key, value in name.items() if key != "against"}
+        with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
+            result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
+        results.append(result)
         labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
     return Results(tuple(labels), tuple(results))
 
@@ -219,6 +226,7 @@ def rank_judges(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
+    coefficient: str | None = None,
 ) -> Results:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
@@ -228,7 +236,7 @@ def rank_judges(
         Scores (or ratings) of two judges or more.
     human : DataFrame
         Human scores of the same items.
-    level, method, test, correction, constant, confidence_level, n_resamples, rng
+    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
         As for `calib.stats.rank_judges`.
 
     Returns
@@ -253,11 +261,12 @@ def rank_judges(
     >>> sorted(result.names)
     ['simulated-1', 'simulated-2']
     """
-    options: dict[str, Any] = {"level": level, "method": method, "test": test, "constant": constant}
-    options |= {"correction": correction, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {"constant": constant, "correction": correction}
+    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     found: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs_of(scores, human):
+    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     labels, results = [], []
     for (criterion, against), pairs in found.items():
@@ -265,36 +274,38 @@ def rank_judges(
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
-        results.append(stats.rank_judges(judges, frame["y"], **_design(frame, level), **options))
-        labels.append({"criterion": criterion, "against": against})
+        label = {"criterion": criterion, "against": against}
+        with in_the_names_of(label, judges="scores", y="human"):
+            results.append(stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options))
+        labels.append(label)
     return Results(tuple(labels), tuple(results))
 
 
-def _judges(
-    scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame
+def _pairs_of_judges(
+    scores_a: Checked, scores_b: Checked, human: Checked
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
     """Each judge of the one table with each of the other, on one human's items."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
-    names = _names([pair.label for pair in (*first, *second)])
+    names = _names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
     for a in first:
         for b in second:
             same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
-            if not same or str(a.label) == str(b.label):
+            if not same or Who.of(a.label) == Who.of(b.label):
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
             frame = _all_known([a.frame, b.frame]).join(one).join(two)
             there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
-            yield (names[str(a.label)], names[str(b.label)]), a.label, a.label["against"], frame.assign(**there)
+            both = names[_identity(a.label)], names[_identity(b.label)]
+            yield both, a.label, a.label["against"], frame.assign(**there)
     if not matched:
-        held = [seen(ready(table, name)) for table, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))]
-        raise TableArgumentError(
-            "scores_a",
-            "and {0} must hold two judges of one criterion",
-            f"have {held[0]} and {held[1]}",
-            mentions=("scores_b",),
-        )
+        rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
+        raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
+
+
+def _three(scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame) -> tuple[Checked, Checked, Checked]:
+    return scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
 
 
 def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -307,11 +318,16 @@ def _scored(pair: Pair) -> pd.Series:
     return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
 
 
-def _names(labels: list[dict[str, Any]]) -> dict[str, str]:
+def _identity(label: dict[str, Any]) -> tuple[Who, str]:
+    """Who was compared with whom: labels themselves differ where a temperature is missing."""
+    return Who.of(label), label["against"]
+
+
+def _names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[Who, str], str]:
     """A name for each label, which tells it from all others of its criterion."""
-    names: dict[str, str] = {}
+    names: dict[tuple[Who, str], str] = {}
     for key in {(label["criterion"], label["against"]) for label in labels}:
-        those = {str(label): label for label in labels if (label["criterion"], label["against"]) == key}
+        those = {_identity(label): label for label in labels if (label["criterion"], label["against"]) == key}
         names |= dict(zip(those, _short_names(list(those.values())), strict=True))
     return names
 
@@ -339,6 +355,7 @@ def reliability(
     method: str = "spearman",
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
+    coefficient: str | None = None,
 ) -> Results:
     """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
 
@@ -348,7 +365,7 @@ def reliability(
         Scores (or ratings) of two people or more, one by one: not pooled.
     scores : DataFrame, optional
         Judges, each set beside the people.
-    metric, level, method, min_reliability, confidence_level
+    metric, level, method, coefficient, min_reliability, confidence_level
         As for `calib.stats.reliability`.
 
     Returns
@@ -369,8 +386,8 @@ def reliability(
     >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
     0.73
     """
-    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "min_reliability": min_reliability}
-    options["confidence_level"] = confidence_level
+    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
+    options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
     labels, results = [], []
     for label, people, design, judge in _panels(human, scores, level, least=2):
         results.append(stats.reliability(people, judge, **design, **options))
@@ -435,10 +452,10 @@ def _panels(
     human: pd.DataFrame, scores: pd.DataFrame | None, level: str, *, least: int
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None]]:
     """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
-    people = ready(human, "human")
-    judges = None if scores is None else ready(scores, "scores")
+    people = scores_in(human, "human")
+    judges = None if scores is None else scores_in(scores, "scores")
     found = False
-    for criterion, rows in people.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
         table, names = _raters(rows)
         if len(names) < least:
             raise TableArgumentError(
@@ -447,34 +464,39 @@ def _panels(
         label = {"criterion": criterion, "n_raters": len(names)}
         if judges is None:
             found = True
-            yield label | {"n_unmatched": 0}, table.to_numpy(), _design(_factors(rows, table.index), level), None
+            yield (
+                label | {"n_unmatched": 0},
+                table.to_numpy(),
+                _factors_at(_factors_of(rows, table.index), level),
+                None,
+            )
             continue
-        for who, mine in slices(judges[judges["criterion"] == criterion]):
+        for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             found = True
             yield (
                 who | label | {"n_unmatched": len(table) - len(items)},
                 table.loc[items].to_numpy(),
-                _design(_factors(pd.concat([rows, mine]), items), level),
+                _factors_at(_factors_of(pd.concat([rows, mine]), items), level),
                 judge.reindex(items).to_numpy(),
             )
     if not found:
-        held = "nothing" if judges is None else seen(judges)
+        held = "nothing" if judges is None else judges.holds
         raise TableArgumentError(
-            "human", "and {0} must share a criterion", f"have {seen(people)} and {held}", mentions=("scores",)
+            "human", "and {0} must share a criterion", f"have {people.holds} and {held}", mentions=("scores",)
         )
 
 
 def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The scores of one criterion as items x raters; one rater under two prompts is two."""
     plain = rows.astype({"item": object})
-    who = plain.groupby(list(WHO), observed=True, dropna=False, sort=False).ngroup()
+    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
 
 
-def _factors(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+def _factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     """Group and system of the items, from whichever row has them."""
     names = [name for name in ("group", "system") if name in rows]
     plain = rows[["item", *names]].astype(object)

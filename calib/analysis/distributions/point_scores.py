@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.coefficients import METHODS, coefficient, levels_of, settled
+from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, levels_of, sample_correlation, settled
 from calib.analysis.agreement.levels import average
 from calib.analysis.distributions.counts import tallied
 from calib.analysis.distributions.distribution import expectation, median, temper
@@ -134,7 +134,7 @@ def point_scores(
     table, people = check.array(scores, "scores", ndim=2), check.array(human, "human", ndim=1)
     check.same_length(scores=table, human=people)
     for method in methods:
-        check.choice(method, "methods", METHODS)
+        check.choice(method, "methods", OF_ONE_SAMPLE)
     if not len(methods):
         raise ArgumentError("methods", "must name one coefficient at least")
     values, weights = _levels_and_weights(table, levels)
@@ -195,7 +195,7 @@ def _single_draws(weights: Floats, values: Floats, rng: np.random.Generator) -> 
 def _reading(name: str, columns: Floats, people: Floats, methods: Sequence[str]) -> Reading:
     """Mean share of ties and mean coefficients, of the columns where they are defined."""
     there = [(column[ok], people[ok]) for column in columns.T if (ok := np.isfinite(column)).sum() > 1]
-    estimates = [[coefficient(x, y, method) for x, y in there] for method in methods]
+    estimates = [[sample_correlation(x, y, method) for x, y in there] for method in methods]
     ties, *means = (average(np.array(row), "skip") for row in ([_share_of_ties(x) for x, _ in there], *estimates))
     return Reading(name, ties, tuple(means))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.coefficients import METHODS as COEFFICIENTS, settled
+from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE as COEFFICIENTS, settled
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.agreement.agreement import METHODS
+from calib.analysis.agreement.coefficients import COEFFICIENTS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import (
     BudgetPlan,
@@ -156,7 +156,7 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
     else:
-        ax.set_ylabel(f"{' or '.join(dict.fromkeys(METHODS[r.coefficient] for r in results))} with people")
+        ax.set_ylabel(f"{' or '.join(dict.fromkeys(COEFFICIENTS[r.coefficient] for r in results))} with people")
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#E4E4E4", linewidth=0.6)
     _draws_legend(ax, results, reference, show)

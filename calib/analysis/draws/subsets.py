@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.analysis.agreement.agreement import PRODUCT_MOMENTS
-from calib.analysis.agreement.coefficients import CHUNK, coefficient, settled, weighted_correlation
+from calib.analysis.agreement.coefficients import (
+    CHUNK,
+    PRODUCT_MOMENTS,
+    sample_correlation,
+    settled,
+    weighted_correlation,
+)
 from calib.analysis.agreement.leave_out import leave_out
 from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
@@ -127,7 +132,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used_places(pairs)
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
-        return np.array([coefficient(levels[row[row >= 0]], y[known][row >= 0], kind) for row in mine])
+        return np.array([sample_correlation(levels[row[row >= 0]], y[known][row >= 0], kind) for row in mine])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
@@ -151,7 +156,7 @@ def _influences(levels: Floats, codes: Codes, people: Floats, kind: str) -> Floa
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], people[used]
         without = leave_out(x, y, np.arange(len(used)), kind)
-        row[used] = (1 - 1 / len(used)) * (coefficient(x, y, kind) - without)
+        row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)
     return out
 
 

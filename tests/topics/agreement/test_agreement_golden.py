@@ -328,7 +328,7 @@ def test_multiplicities_of_both_factors_are_repeated_rows_and_columns(method, co
     systems, groups = (
         np.array([[d.count(k) for k in range(3)] for d in side], float) for side in zip(*both, strict=True)
     )
-    options = {"level": level, "method": method, "constant": constant}
+    options = {"level": level, "coefficient": method, "constant": constant}
     design, _ = design_of(x.ravel(), y.ravel(), **LABELS, **options)
     close(under(design, groups, systems), wanted, 1e-11)
 
@@ -358,7 +358,7 @@ def test_leaving_out_each_system_group_and_cell(method, level, constant, levels)
         return estimate(x[~gone], y[~gone], groups[~gone], systems[~gone], level, DEFINED[method], constant)
 
     labels = {"groups": groups, "systems": systems}
-    design, _ = design_of(x, y, **labels, level=level, method=method, constant=constant)
+    design, _ = design_of(x, y, **labels, level=level, coefficient=method, constant=constant)
     found = left_out(design)
     close(found.system, [without(systems == s) for s in range(4)], 1e-11)
     close(found.group, [without(groups == g) for g in range(5)], 1e-11)
@@ -375,7 +375,7 @@ def test_leaving_out_each_item(method, n, levels):
     y = rng.integers(1, 6, n).astype(float)
     x = y + rng.normal(0, 1, n)
     x = np.round(x) if levels else x
-    design, _ = design_of(x, y, groups=None, systems=None, level="item", method=method, constant="skip")
+    design, _ = design_of(x, y, groups=None, systems=None, level="item", coefficient=method, constant="skip")
     found = left_out(design).item
     for k in rng.permutation(n)[:7]:
         close(found[k], DEFINED[method](np.delete(x, k).tolist(), np.delete(y, k).tolist()), 1e-11)
@@ -387,7 +387,7 @@ def test_a_table_of_equal_pairs_stands_for_the_items(method):
     rng = np.random.default_rng(9)
     y = rng.integers(1, 4, 2100).astype(float)
     x = np.clip(y + rng.integers(-1, 2, len(y)), 1, 3)
-    design, _ = design_of(x, y, groups=None, systems=None, level="item", method=method, constant="skip")
+    design, _ = design_of(x, y, groups=None, systems=None, level="item", coefficient=method, constant="skip")
     found, single = left_out(condensed(design)), left_out(design)
     assert len(found.item) <= 9
     close(np.sort(np.repeat(found.item, found.copies.astype(int))), np.sort(single.item), 1e-11)
@@ -444,7 +444,7 @@ def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, con
     one, two, y = small(4, levels=levels)
     two[:, 1] = two[0, 1]
     wanted = [value(np.where(m, two, one), y, level, DEFINED[method], constant) for m in all_swaps("perm-cells")]
-    options = {"level": level, "method": method, "constant": constant}
+    options = {"level": level, "coefficient": method, "constant": constant}
     first, second = (design_of(x.ravel(), y.ravel(), **LABELS, **options)[0] for x in (one, two))
     masks = np.array(all_swaps("perm-cells")).reshape(-1, one.size)
     close(exchanged(first, second, masks), wanted, 1e-11)

@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.agreement.compare import CORRECTIONS, TESTS
+from calib.analysis.agreement.compare import TESTS
+from calib.analysis.agreement.rank import CORRECTIONS
 from calib.analysis.agreement.soft import soft_leave_out
 from calib.core.numeric import adjusted
 from calib.stats import CalibWarning, agreement, compare, rank_judges

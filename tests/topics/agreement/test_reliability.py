@@ -14,9 +14,11 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.analysis.agreement import alpha
-from calib.analysis.agreement.alpha import icc, krippendorff_alpha
+from calib.analysis.agreement.alpha import icc, krippendorff_alpha, mean_squares, rating_sums
 from calib.analysis.agreement.annotator import alternative_annotator_test
-from calib.analysis.agreement.reliability import disattenuated, human_ceiling, reliability
+from calib.analysis.agreement.ceiling import disattenuated, human_ceiling
+from calib.analysis.agreement.levels import multiplicities
+from calib.analysis.agreement.reliability import reliability
 from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
@@ -160,7 +162,7 @@ def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
     k = len(labels)
     draws = list(itertools.product(range(k), repeat=k))
     every = np.array([np.bincount(draw, minlength=k) for draw in draws], dtype=float)
-    monkeypatch.setattr(alpha, "_multiplicities", lambda sizes, k, rng: iter([every]))
+    monkeypatch.setattr(alpha, "multiplicities", lambda k, size, rng: every)
     result = bootstrapped(table, metric=metric, groups=groups if grouped else None, confidence_level=0.8)
     rows = [[i for u in draw for i, g in enumerate(groups) if g == labels[u]] for draw in draws]
     alphas = np.array([alpha_by_definition(table[row], metric) for row in rows])
@@ -170,7 +172,7 @@ def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
 
 
 def test_multiplicities_are_draws_with_replacement():
-    weights = np.concatenate(list(alpha._multiplicities([3000, 1000], 8, np.random.default_rng(3))))
+    weights = multiplicities(8, 4000, np.random.default_rng(3))
     assert weights.shape == (4000, 8)
     assert (weights.sum(axis=1) == 8).all()
     # multinomial: mean 1, variance 1 - 1/8, covariance -1/8; standard errors about .016, .025
@@ -316,8 +318,8 @@ def test_icc_of_shrout_and_fleiss():
     published = {"ICC(1)": 0.17, "ICC(A,1)": 0.29, "ICC(C,1)": 0.71, "ICC(A,k)": 0.62, "ICC(C,k)": 0.91}
     assert {name: round(value, 2) for name, value in result.estimates.items()} == published
     # table 3: between targets 11.24, within 6.26, between judges 32.49, residual 1.02
-    squares = (result.ms_items, result.ms_within, result.ms_raters, result.ms_error)
-    assert [round(value, 2) for value in squares] == [11.24, 6.26, 32.49, 1.02]
+    items, raters, error, within = mean_squares(rating_sums(np.array(FOUR_JUDGES, dtype=float)).sum(axis=0)[None], 4)
+    assert [round(float(value[0]), 2) for value in (items, within, raters, error)] == [11.24, 6.26, 32.49, 1.02]
     assert (result.n, result.n_dropped, result.n_raters) == (6, 0, 4)
 
 

@@ -186,13 +186,17 @@ def test_a_convention_is_its_parts(convention):
     for result, label, rule in zip(found.results, found.labels, rules, strict=True):
         assert label["convention"] == convention
         same(result, calib.agreement(judge, human(), **rule).one())
-        assert (result.level, result.method, result.missing) == (rule["level"], rule["method"], rule["missing"])
+        assert (result.level, result.coefficient, result.missing) == (
+            rule["level"],
+            rule["coefficient"],
+            rule["missing"],
+        )
 
 
 def test_what_conventions_are():
     """G-Eval: within documents, unread as 0. BARTScore: within documents. The others over items or systems."""
     seen = {
-        name: {(rule["level"], rule["method"], rule["missing"]) for rule in rules}
+        name: {(rule["level"], rule["coefficient"], rule["missing"]) for rule in rules}
         for name, rules in stats.CONVENTIONS.items()
     }
     three = ("pearson", "spearman", "kendall")
@@ -204,7 +208,8 @@ def test_what_conventions_are():
 
 
 @pytest.mark.parametrize(
-    "conflict", [{"level": "group"}, {"method": "pearson"}, {"constant": "zero"}, {"missing": "zero"}]
+    "conflict",
+    [{"level": "group"}, {"method": "pearson"}, {"coefficient": "pearson"}, {"constant": "zero"}, {"missing": "zero"}],
 )
 def test_a_convention_sets_its_own_rules(conflict):
     (name,) = conflict
@@ -216,6 +221,25 @@ def test_unknown_conventions_are_refused():
     said = message(ValueError, calib.agreement, table("judge", FINE), human(), convention="g-eval")
     assert said.startswith("`convention` must be one of 'geval'")
     assert "'g-eval'" in said
+
+
+CALLS = {
+    "agreement": lambda **how: calib.agreement(table("a", FINE), human(), **how),
+    "compare": lambda **how: calib.compare(table("a", FINE), table("b", COARSE), human(), **how),
+    "rank_judges": lambda **how: calib.rank_judges(
+        pd.concat([table("a", FINE), table("b", COARSE)], ignore_index=True), human(), **how
+    ),
+    "reliability": lambda **how: calib.reliability(panel(), table("a", FINE), **how),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_coefficient_has_two_names(call):
+    named, as_pandas = call(coefficient="pearson").one(), call(method="pearson").one()
+    assert named.signature == as_pandas.signature != call().one().signature
+    same(named, as_pandas)
+    said = message(ValueError, call, method="kendall", coefficient="pearson")
+    assert said == "`method` must be that of `coefficient` ('pearson'), but got 'kendall'."
 
 
 # --- one judge against another ----------------------------------------------------------------------------------

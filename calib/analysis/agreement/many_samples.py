@@ -1,0 +1,198 @@
+"""Coefficients of many samples at once: rows, columns, one pair replaced at a time, scores exchanged."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
+    CHUNK,
+    PAIR_SUMS,
+    PRODUCTS,
+    Sums,
+    cuts,
+    exact_type,
+    from_pairs,
+    moment_statistic,
+    pair_signs,
+    product_moment,
+)
+from calib.core.check import Codes, Floats
+from calib.core.numeric import matrix_product
+
+_CACHE = 16_000  # numbers that stay near the processor
+
+
+def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | None = None) -> Floats:
+    """Coefficient of each row of x with the same row of y, shape (B, m), and under multiplicities of the same shape.
+
+    NaN where a row is constant; x and y may be NaN only where the weight is 0.
+
+    Examples
+    --------
+    >>> row_correlation(np.array([[1.0, 2, 3], [1, 1, 1]]), np.array([[1.0, 3, 2], [1, 2, 3]]), "kendall")
+    array([0.33333333,        nan])
+    """
+    if not x.shape[1]:
+        return np.full(len(x), np.nan)
+    if weights is None:
+        weights = np.ones_like(x)
+    else:  # what has no weight takes a value that is there
+        spare = weights.argmax(axis=1)[:, None]
+        x, y = (np.where(weights > 0, v, np.take_along_axis(v, spare, axis=1)) for v in (x, y))
+    pieces = cuts(len(x), x.shape[1] ** 2, CHUNK // 2)
+    parts = [_row_statistic(x[cut], y[cut], weights[cut], coefficient) for cut in pieces]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _row_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    if coefficient != "spearman" and coefficient not in PAIR_SUMS:
+        return moment_statistic(x.T, y.T, weights.T, coefficient)
+    sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
+    if coefficient == "spearman":
+        a, b = ((weights[:, None, :] * s).sum(axis=2).T / 2 for s in (sx, sy))
+        return product_moment(a, b, weights.T)
+    both = weights[:, :, None] * weights[:, None, :]
+    sums = {name: np.einsum("bij,bij->b", both, PRODUCTS[name](sx, sy)) for name in PAIR_SUMS[coefficient]}
+    distinct = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
+    return from_pairs(coefficient, sums, weights.sum(axis=1), distinct)
+
+
+def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
+    """The coefficient of (x, y) with one pair replaced at a time, shape (B,).
+
+    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is
+    left out.
+
+    Examples
+    --------
+    >>> x, y = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
+    >>> replaced_correlation(x, y, np.array([1, 1]), (np.array([2.0, np.nan]), np.array([1.5, np.nan])), "kendall")
+    array([1., 1.])
+    """
+    pieces = cuts(len(place), len(x))
+    parts = [_replaced_statistic(x, y, place[cut], (new[0][cut], new[1][cut]), coefficient) for cut in pieces]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _replaced_statistic(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
+    row = np.arange(len(place))
+    gone = ~np.isfinite(new[0])
+    if gone.any() or coefficient in ("pearson", "kappa", "kendall_c", *AGREED_WITHIN):
+        rows = [np.tile(v, (len(place), 1)) for v in (x, y)]
+        for values, other in zip(rows, new, strict=True):
+            values[row, place] = other
+        return row_correlation(rows[0], rows[1], coefficient, np.isfinite(rows[0]).astype(float))
+    signs, fresh = [], []
+    for values, other in ((x, new[0]), (y, new[1])):
+        signs.append(pair_signs(values, float))
+        fresh.append(np.sign(other[:, None] - values))
+        fresh[-1][row, place] = 0
+    if coefficient == "spearman":
+        a, b = (_moved_ranks(s, f, place) for s, f in zip(signs, fresh, strict=True))
+        return product_moment(a, b, np.ones_like(a))
+    sums = {}
+    for name in PAIR_SUMS[coefficient]:
+        before, after = (PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
+        sums[name] = before.sum() - 2 * before[place] + 2 * after
+    return from_pairs(coefficient, sums, float(len(x)), None)
+
+
+def _moved_ranks(signs: Floats, fresh: Floats, place: Codes) -> Floats:
+    """Centred midranks, shape (m, B), with one item moved: the others lose its old sign and get its new one."""
+    ranks = (signs.sum(axis=1) + signs[place] - fresh) / 2
+    ranks[np.arange(len(place)), place] = fresh.sum(axis=1) / 2
+    return np.asarray(ranks.T)
+
+
+def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
+
+    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all
+    columns. The coefficients have shape (B, g).
+
+    Examples
+    --------
+    >>> x, y = np.array([[1.0, 1], [2, 2], [3, 3]]), np.array([[1.0, 3], [3, 2], [2, 1]])
+    >>> column_correlation(x, y, np.array([[1.0, 1, 1], [0, 1, 1]]), "kendall")
+    array([[ 0.33333333, -1.        ],
+           [-1.        , -1.        ]])
+    """
+    cost = len(x) * (len(x) if coefficient in PAIR_SUMS or coefficient == "spearman" else 1)
+    parts = [_column_statistic(x[:, cut], y[:, cut], weights, coefficient) for cut in cuts(x.shape[1], cost)]
+    return np.hstack(parts) if parts else np.empty((len(weights), 0))
+
+
+def _column_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    if coefficient in PAIR_SUMS:
+        return _column_pairs(x, y, weights, coefficient)
+    pieces = cuts(len(weights), x.size, CHUNK // 16)  # what stays in the cache of the processor
+    return np.concatenate([_column_moments(x, y, weights[cut], coefficient) for cut in pieces])
+
+
+def _column_moments(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    """Shapes (g, m, B): every column's deviations under every row of weights."""
+    if coefficient == "spearman":
+        dtype = exact_type(weights.sum(axis=1).max(initial=0) ** 3)
+        w = np.ascontiguousarray(weights.T, dtype=dtype)
+        return product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T
+    w = weights.T * np.isfinite(x).T[:, :, None]
+    first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
+    return moment_statistic(first, second, w, coefficient).T
+
+
+def _column_midranks(values: Floats, w: Floats) -> Floats:
+    """Half the sums of signs; 0 where there is no pair."""
+    signs = np.nan_to_num(np.sign(values.T[:, :, None] - values.T[:, None, :])).astype(w.dtype)
+    return np.asarray(matrix_product(signs.reshape(-1, len(w)), w)).reshape(*signs.shape[:2], -1) / 2
+
+
+def _column_pairs(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    """Quadratic forms as products of pair weights, shape (B, pairs), with pair signs, shape (pairs, g)."""
+    first, second = np.triu_indices(len(x), 1)
+    dtype = exact_type(weights.sum(axis=1).max(initial=0) ** 2)
+    sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
+    pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[coefficient]}
+    parts = []
+    # 64 rows or more at a time, so that products are products of matrices, and no more than the cache holds
+    for cut in cuts(len(weights), len(first), max(_CACHE, 64 * len(first))):
+        part = weights[cut].astype(dtype)
+        both = part[:, first] * part[:, second]
+        sums = {name: 2.0 * matrix_product(both, signs) for name, signs in pairs.items()}
+        distinct = np.minimum(*(_column_distinct(v, part) for v in (x, y))) if coefficient == "kendall_c" else None
+        n = matrix_product(part.astype(float), np.isfinite(x).astype(float))
+        parts.append(from_pairs(coefficient, sums, n, distinct))
+    return np.concatenate(parts)
+
+
+def _column_distinct(values: Floats, weights: Floats) -> Floats:
+    """Distinct values with a weight in each column: those that no earlier equal value stands for."""
+    order = np.argsort(values, axis=0, kind="stable")
+    ranked, w = np.take_along_axis(values, order, axis=0), weights[:, order] > 0
+    count = np.zeros((len(weights), values.shape[1]))
+    last = np.full_like(count, np.nan)
+    for row in range(len(values)):
+        new = w[:, row] & (ranked[row] != last) & np.isfinite(ranked[row])
+        count += new
+        last = np.where(new, ranked[row], last)
+    return count
+
+
+def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
+    """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
+
+    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form
+    in z, made of the four ways in which two items can take theirs.
+    """
+    n = len(y)
+    dtype = exact_type(4.0 * n * n)
+    z = masks.astype(dtype)
+    sx, sy = pair_signs(np.append(x1, x2), dtype), np.tile(pair_signs(y, dtype), (2, 2))
+    sums: Sums = {}
+    for name in PAIR_SUMS[coefficient]:
+        form = PRODUCTS[name](sx, sy)
+        neither, one, both = form[:n, :n], form[n:, :n], form[n:, n:]
+        linear = 2 * (one - neither).sum(axis=1)
+        sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
+    return from_pairs(coefficient, sums, float(n), None)

@@ -1,0 +1,250 @@
+"""Many judges in the order of their agreement with people, and which of them can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calib.analysis.agreement.agreement import LEVEL_WORDS, Agreement, agreement
+from calib.analysis.agreement.coefficients import COEFFICIENTS, WithCoefficient
+from calib.analysis.agreement.compare import Comparison, compare
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import adjusted
+from calib.core.result import Result, short
+
+CORRECTIONS = ("holm", "bh", "none")
+_MANY_LACK = 0.05  # share of the items that some judge lacks, from which a ranking warns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking(WithCoefficient, Result):
+    """Many judges in the order of their agreement with people, and which of them can be told apart.
+
+    Attributes
+    ----------
+    names : tuple of str
+        From the highest agreement down.
+    agreements : tuple of Agreement
+        Each judge with its own interval, on the items that all of them scored.
+    comparisons : tuple of Comparison
+        Each pair, the higher one first, on the groups that both have, in the order (0, 1), (0, 2), ...
+    p_values : ndarray, shape (judges, judges)
+        Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
+    distinct : ndarray of bool, shape (judges, judges)
+        Pairs that can be told apart: adjusted p at most 1 - confidence_level.
+    clusters : tuple of int
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it.
+    n_missing : int
+        Items that the human scored and not all of the judges did.
+    correction : str
+    level, coefficient, test : str
+    confidence_level : float
+    warnings : tuple of str
+    """
+
+    names: tuple[str, ...]
+    agreements: tuple[Agreement, ...]
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    p_values: Floats = field(repr=False, compare=False)
+    distinct: NDArray[np.bool_] = field(repr=False, compare=False)
+    clusters: tuple[int, ...]
+    n_missing: int
+    correction: str
+    level: str
+    coefficient: str
+    test: str
+    confidence_level: float
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for i, (name, result) in enumerate(zip(self.names, self.agreements, strict=True)):
+            row: dict[str, Any] = {"level": self.level, "coefficient": self.coefficient, "judge": name}
+            row |= {"estimate": result.estimate, "std_error": result.std_error}
+            row |= {"conf_low": result.interval.low, "conf_high": result.interval.high, "cluster": self.clusters[i]}
+            row["not_distinguishable"] = ", ".join(self.like(i))
+            row |= {"n": result.n, "n_missing": self.n_missing, "n_groups": result.n_groups}
+            rows.append(row | {"n_systems": result.n_systems})
+        return rows
+
+    def like(self, place: int) -> list[str]:
+        """The judges that the one at this place cannot be told apart from."""
+        return [name for j, name in enumerate(self.names) if j != place and not self.distinct[place, j]]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {
+            self.coefficient: True,
+            "ranking": True,
+            "level": self.level,
+            "judges": len(self.names),
+        }
+        terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
+        pair, judge = self.comparisons[0], self.agreements[0]
+        groups = max(result.n_groups for result in self.agreements)
+        terms |= {"n": judge.n, "missing": self.n_missing, "groups": groups or None}
+        terms |= {"systems": pair.n_systems or None, "constant": judge.constant}
+        if pair.missing == "zero":
+            terms["rule"] = "missing-as-zero"
+        return terms | {"draws": pair.n_resamples or None}
+
+    def __str__(self) -> str:
+        listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
+        return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}: {', '.join(listed)}. {self.conclusion}"
+
+    def _ahead(self, pair: Comparison) -> bool:
+        place = [self.names.index(name) for name in pair.names]
+        return bool(self.distinct[place[0], place[1]]) and pair.estimate > 0
+
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, in one sentence."""
+        pairs = len(self.comparisons)
+        apart = int(self.distinct.sum()) // 2
+        # one that is told apart the other way round, on the groups that both have, is not behind either
+        alike = [pair.names[1] for pair in self.comparisons if pair.names[0] == self.names[0] and not self._ahead(pair)]
+        corrected = {"holm": " (Holm)", "bh": " (Benjamini-Hochberg)", "none": " (not adjusted)"}[self.correction]
+        first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
+        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart{corrected}."
+
+
+def rank_judges(
+    judges: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "auto",
+    correction: str = "holm",
+    constant: str = "skip",
+    missing: str = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+    coefficient: str | None = None,
+) -> Ranking:
+    """Judges in the order of their agreement with one human, every pair tested.
+
+    All of them are taken on the items that all have scored: agreement on other items is
+    another quantity.
+
+    Parameters
+    ----------
+    judges : mapping of str to array_like, shape (n,)
+        Two judges or more, by name.
+    y : array_like, shape (n,)
+        The human scores.
+    groups, systems, level, method, coefficient, test, constant, missing, confidence_level, n_resamples, rng
+        As for `compare`.
+    correction : {"holm", "bh", "none"}, default "holm"
+        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
+        Benjamini and Hochberg hold the expected share of wrong ones among them.
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    ValueError
+        As `compare`; if there are fewer than two judges.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995),
+    JRSS B 57:289-300.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=300)
+    >>> judges = {name: y + sd * rng.normal(size=300) for name, sd in [("a", 3), ("b", 1), ("c", 1)]}
+    >>> result = rank_judges(judges, y)
+    >>> print(result.conclusion)
+    b is not told apart from c; 2 of 3 pairs are told apart (Holm).
+    >>> result.clusters
+    (1, 1, 2)
+    """
+    check.choice(correction, "correction", CORRECTIONS)
+    if not isinstance(judges, Mapping):
+        raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
+    if len(judges) < 2:
+        raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
+    rules |= {"coefficient": coefficient, "constant": constant, "missing": missing}
+    rules["confidence_level"] = confidence_level
+    target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
+    all_scored = np.isfinite(sum(columns.values()))
+    n_missing = int((np.isfinite(target) & ~all_scored).sum())
+    shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
+    warned = _many_lack_warning(n_missing, int(np.isfinite(target).sum())) if missing == "drop" else ()
+    alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
+    # what has no coefficient comes last
+    names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
+    source = np.random.default_rng(rng)
+    pairs = [
+        compare(columns[a], columns[b], shared, test=test, names=(a, b), n_resamples=n_resamples, rng=source, **rules)
+        for a, b in combinations(names, 2)
+    ]
+    p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
+    distinct = p_values <= 1 - confidence_level
+    return Ranking(
+        names=tuple(names),
+        agreements=tuple(alone[name] for name in names),
+        comparisons=tuple(pairs),
+        p_values=p_values,
+        distinct=distinct,
+        clusters=_clusters(distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0)),
+        n_missing=n_missing,
+        correction=correction,
+        level=level,
+        coefficient=pairs[0].coefficient,
+        test=pairs[0].test,
+        confidence_level=confidence_level,
+        warnings=tuple(dict.fromkeys([*warned, *(text for pair in pairs for text in pair.warnings)])),
+    )
+
+
+def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, Floats]:
+    """The judges by name as text, each with a score at least."""
+    columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
+    if len(columns) < len(judges):
+        raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
+    for name, x in columns.items():
+        if len(x) != len(np.asarray(y)):
+            raise ArgumentError(
+                f"judges[{name!r}]",
+                f"must have the length of {{0}} ({len(np.asarray(y))})",
+                f"got {len(x)}",
+                mentions=("y",),
+            )
+        if not np.isfinite(x).any():
+            raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
+    return columns
+
+
+def _many_lack_warning(n_missing: int, n: int) -> tuple[str, ...]:
+    if n_missing <= _MANY_LACK * n:
+        return ()
+    text = f"{n_missing} of {n} items are left out because some judge has no score there: compare judges two by two"
+    check.warn(text)
+    return (text,)
+
+
+def _symmetric(upper: ArrayLike, k: int) -> Floats:
+    table = np.full((k, k), np.nan)
+    table[np.triu_indices(k, 1)] = upper
+    return np.where(np.isnan(table), table.T, table)
+
+
+def _clusters(ahead: NDArray[np.bool_]) -> tuple[int, ...]:
+    """A new cluster begins where all above are ahead of all below; only the upper triangle is looked at."""
+    cuts = [bool(ahead[:i, i:].all()) for i in range(1, len(ahead))]
+    return tuple(int(c) for c in 1 + np.concatenate([[0], np.cumsum(cuts)]))

@@ -1,0 +1,174 @@
+"""What an interval is made of: the jackknife of a design, or resamples of its factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from calib.analysis.agreement.coefficients import PRODUCT_MOMENTS, SHARES, levels_of, weighted_correlation
+from calib.analysis.agreement.levels import Design, LeftOut
+from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import jackknife_variance
+from calib.core.result import Interval
+
+NO_INTERVAL = Interval(float("nan"), float("nan"))
+BOOTSTRAPS = {
+    "boot-both": (("groups", "systems"), "new groups and new systems"),
+    "boot-groups": (("groups",), "new groups, these systems"),
+    "boot-systems": (("systems",), "new systems, these groups"),
+    "boot-items": (("items",), "new items, each independent of the others"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What an interval is made of: a standard error with its scale, or the quantiles of resamples."""
+
+    name: str
+    std_error: float
+    df: float = float("nan")
+    speaks_of: str = ""
+    fisher: bool = False
+    bounds: tuple[float, float] = (-1.0, 1.0)
+    resamples: Floats | None = None
+
+    def made_over(self, design: Design) -> dict[str, Any]:
+        """What a result says of the interval and of the design that it goes over."""
+        made: dict[str, Any] = {"interval_method": self.name, "df": self.df, "n": design.n}
+        return made | {"n_groups": design.n_groups, "n_systems": design.n_systems}
+
+    def interval(self, estimate: float, confidence_level: float) -> Interval:
+        """The interval around an estimate; NaN where no spread among the units says anything about others."""
+        if self.resamples is not None:
+            if not len(self.resamples):
+                return NO_INTERVAL
+            tail = (1 - confidence_level) / 2
+            return Interval(*(float(end) for end in np.quantile(self.resamples, [tail, 1 - tail])))
+        if self._says_nothing(estimate):
+            return NO_INTERVAL
+        half = float(stats.t.ppf((1 + confidence_level) / 2, self.df)) * self.std_error
+        if self.fisher:
+            # d atanh(r) = dr / (1 - r^2)
+            centre, half = np.arctanh(estimate), half / (1 - estimate**2)
+            return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
+        low, high = self.bounds
+        return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
+
+    def _says_nothing(self, estimate: float) -> bool:
+        return not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
+
+    def p_value(self, estimate: float) -> float:
+        """Of the test of 0 that the interval is made of."""
+        if self.resamples is not None or self._says_nothing(estimate):
+            return float("nan")
+        distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
+        return float(2 * stats.t.sf(abs(distance) / self.std_error, self.df))
+
+
+NO_SPREAD = Spread("none", float("nan"))
+
+
+def has_several_units(design: Design, interval: str) -> bool:
+    """Whether a bootstrap has units to draw from: one group says nothing about others."""
+    units = {"groups": design.n_groups, "systems": design.n_systems, "items": design.n}
+    return all(units[factor] > 1 for factor in BOOTSTRAPS[interval][0])
+
+
+def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[str, ...]]:
+    """The spread of resampled estimates, and a warning where some of them are not defined."""
+    defined = estimates[np.isfinite(estimates)]
+    lost = len(estimates) - len(defined)
+    warned = (f"{lost} of {len(estimates)} resamples had no coefficient and were left out",) if lost else ()
+    error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
+    return Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], resamples=defined), warned
+
+
+def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
+    """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
+    factors = {"groups": (design.group, design.n_groups), "systems": (design.system, design.n_systems)}
+    for name, (codes, _) in factors.items():
+        if name in BOOTSTRAPS[interval][0] and codes is None:
+            raise ArgumentError(name, f"must be given for {interval!r}", "got None")
+    if interval != "boot-items":
+        return ()
+    if design.level != "item":
+        raise ArgumentError(argument, "'boot-items' must go with level 'item'", f"got {design.level!r}")
+    repeated = [name for name, (codes, k) in factors.items() if codes is not None and k < len(codes)]
+    if not repeated:
+        return ()
+    return (f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short",)
+
+
+def jackknife_spread(design: Design, left: LeftOut) -> Spread:
+    """The jackknife that goes with the design, from the estimates without each unit."""
+    bounds = (0.0, 1.0) if design.coefficient in SHARES else (-1.0, 1.0)
+    fisher = design.coefficient in PRODUCT_MOMENTS
+    variance, df, name, speaks_of = design_variance(design, left)
+    # over groups alone the estimate is a mean of independent correlations, which t fits as it is
+    plain = design.level == "group" and name == "group jackknife"
+    return Spread(name, float(np.sqrt(variance)), df, speaks_of, fisher and not plain, bounds)
+
+
+def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str, str]:
+    """Variance, degrees of freedom, name, and what it generalises to."""
+    if left.cell is not None and left.system is not None and left.group is not None:
+        parts = (jackknife_variance(v) for v in (left.system, left.group, left.cell))
+        (rows, m), (columns, n), (cells, _) = ((float(variance), int(k)) for variance, k in parts)
+        least = rows if design.level == "system" else min(rows, columns)
+        variance = max(rows + columns - cells, least)
+        return variance, min(m, n) - 1, "two-way jackknife", "new groups and new systems"
+    one = [(name, values) for name, values in (("group", left.group), ("system", left.system)) if values is not None]
+    name, without = one[0] if one else ("item", left.item)
+    assert without is not None
+    found, k = jackknife_variance(without, left.copies)
+    speaks_of = f"new {name}s" if one else "new items, each independent of the others"
+    return float(found), int(k) - 1, f"{name} jackknife", speaks_of
+
+
+# --- the test of no correlation ---------------------------------------------------------------------------------
+
+
+def no_correlation_test(design: Design, found: float, spread: Spread) -> float:
+    """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
+    if design.coefficient in SHARES or not np.isfinite(found):
+        return float("nan")
+    if design.repeats or design.coefficient in ("gamma", "kappa", "kendall_a"):
+        return spread.p_value(found)
+    if design.n < 3:
+        return float("nan")
+    return _p_of_independent(design, found)
+
+
+def _p_of_independent(design: Design, found: float) -> float:
+    if not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
+        return float("nan")
+    if design.coefficient == "spearman" or (design.coefficient == "pearson" and design.count is not None):
+        return _p_of_t(found, design.n)
+    if design.coefficient == "pearson":
+        return float(stats.pearsonr(design.x, design.y).pvalue)
+    if design.count is not None:
+        return _p_of_tau(design.x, design.y, design.count)
+    return float(stats.kendalltau(design.x, design.y).pvalue)
+
+
+def _p_of_t(r: float, n: int) -> float:
+    if abs(r) >= 1:
+        return 0.0
+    return float(2 * stats.t.sf(abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2))
+
+
+def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
+    """The normal test of tau with ties (Kendall 1970, chapter 4), from a contingency table."""
+    n = float(count.sum())
+    balance = weighted_correlation(x, y, count[None], "kendall_a")[0] * n * (n - 1) / 2
+    sums = []
+    for values in (x, y):
+        t = np.bincount(levels_of(values), count)
+        sums.append([float(v.sum()) for v in (t * (t - 1), t * (t - 1) * (t - 2), t * (t - 1) * (2 * t + 5))])
+    (pairs_x, triples_x, fives_x), (pairs_y, triples_y, fives_y) = sums
+    variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
+    variance += pairs_x * pairs_y / (2 * n * (n - 1)) + triples_x * triples_y / (9 * n * (n - 1) * (n - 2))
+    return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))
