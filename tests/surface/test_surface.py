@@ -1,10 +1,9 @@
-"""What a user and a reader of the package may rely on: names, imports that stay cheap, layers, examples."""
+"""What a user and a reader of the package may rely on: names, imports that stay cheap, layers."""
 
 import ast
-import inspect
 import subprocess
 import sys
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,22 +24,6 @@ STATISTICS = {
     "planning": ("means", "prompts"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
-DOWNLOADS = {
-    "load_summeval",
-    "load_summeval_judges",
-    "load_topical_chat",
-    "load_llm_rubric",
-    "load_unieval",
-    "load_lesion",
-    "load_wax",
-    "load_cje_arena",
-    "load_triviaqa_judges",
-    "load_ballots",
-    "load_forest_badmodel",
-    "load_composo",
-    "load_hanna",
-    "load_llm_summeval",
-}
 
 
 # --- names ------------------------------------------------------------------------------------------------------
@@ -101,6 +84,7 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
+@cache
 def imports(tree: ast.Module) -> set[tuple[str, bool]]:
     """Each imported module, and whether it is loaded when the module is."""
     found = set()
@@ -206,28 +190,3 @@ def test_no_private_name_is_imported(name):
 def test_heavy_imports_stand_inside_functions(name):
     late = {"litellm", "matplotlib", "statsmodels"} - ({"matplotlib"} if name == "calib.plot" else set())
     assert not {imported.split(".")[0] for imported, at_load in imports(MODULES[name]) if at_load} & late
-
-
-# --- docstrings -------------------------------------------------------------------------------------------------
-
-
-def public_functions() -> dict[str, object]:
-    """Every function that `calib` or one of its public modules shows."""
-    spaces = [(calib, calib.__all__)]
-    for name in ("datasets", "plot", "stats", "table"):
-        try:
-            module = import_module(f"calib.{name}")
-        except ModuleNotFoundError:
-            continue  # test_each_name_resolves says so
-        own = [n for n, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == module.__name__]
-        spaces.append((module, getattr(module, "__all__", [n for n in own if not n.startswith("_")])))
-    found = {f"{space.__name__}.{name}": getattr(space, name, None) for space, names in spaces for name in names}
-    return {name: value for name, value in found.items() if inspect.isfunction(value)}
-
-
-@pytest.mark.parametrize("name", public_functions())
-def test_each_function_has_a_docstring_with_an_example(name):
-    doc = inspect.getdoc(public_functions()[name]) or ""
-    assert doc.splitlines()[0].endswith("."), "the first line is a sentence"
-    if name.split(".")[-1] not in DOWNLOADS:
-        assert ">>> " in doc
