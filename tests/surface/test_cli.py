@@ -697,7 +697,7 @@ def one_line(err, words):
             "compare {first} {second} {two} {pooled}",
             "SCORES must be one file or two, but got 3: for a ranking put all judges into one.",
         ),
-        ("compare {first} {pooled}", "`judges` must hold two judges or more"),
+        ("compare {first} {pooled}", "must hold two judges or more"),
         ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
         ("compare {first}", "Missing argument"),
         ("reliability {rest} --annotator-test", "--annotator-test needs SCORES"),
