@@ -13,6 +13,7 @@ of the ids, so that the data are the same on every machine.
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from itertools import combinations, count, permutations
@@ -245,6 +246,7 @@ def _ratings(item: str, defect: str, severity: int) -> list[dict[str, object]]:
     return rows
 
 
+@cache
 def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """Return the items and their SIMULATED human ratings.
 

@@ -312,6 +312,7 @@ def test_summeval():
     assert list(ratings["criterion"].unique()) == list(datasets.CRITERIA)
 
 
+@pytest.mark.slow
 @needs_data
 def test_summeval_means_are_those_of_the_three_experts():
     _, mean = datasets.load_summeval()
@@ -362,6 +363,7 @@ def test_wax_with_another_relation_is_refused(monkeypatch):
         datasets.load_wax()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("prompt", "replies"),
@@ -391,6 +393,7 @@ def test_topical_chat(prompt, replies):
     assert judge.loc[judge["status"] == "ok", "reply"].str.len().gt(0).all()
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_reading_of_topical_chat_changes_scores_and_keeps_replies():
     ours, theirs = (
@@ -428,6 +431,7 @@ def test_llm_rubric_people_may_say_that_a_question_does_not_apply():
     assert (people["draw"] == 1).sum() == 9 * 9  # nine dialogues seen twice by the same annotator
 
 
+@pytest.mark.slow
 @needs_data
 def test_unieval_holds_the_same_dialogues_as_topical_chat():
     items, ratings = datasets.load_unieval()
@@ -502,6 +506,7 @@ def test_triviaqa_judges():
     assert np.isclose(gpt["human"].mean(), 0.8525)
 
 
+@pytest.mark.slow
 @needs_data
 def test_ballots():
     items, ratings = datasets.load_ballots()
@@ -524,6 +529,7 @@ def test_forest_badmodel():
     assert seen.sum().to_dict() == {"human": 249, "machine": 33}
 
 
+@pytest.mark.slow
 @needs_data
 def test_composo_prompts_and_draws():
     items, ratings = datasets.load_composo("gpt-5.4", ["cal-low", "base"])
@@ -536,6 +542,7 @@ def test_composo_prompts_and_draws():
     assert set(ratings["temperature"]) == {1.0}
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "options", "temperature", "n_draws", "gaps"),
@@ -557,6 +564,7 @@ def test_composo_judges(judge, options, temperature, n_draws, gaps):
     assert ratings["temperature"].isna().all() if temperature is None else set(ratings["temperature"]) == {temperature}
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "prompt", "n", "accuracy"),
@@ -596,6 +604,7 @@ def test_llm_summeval():
     assert set(judge.loc[judge["prompt"].isin(["mcq", "altmcq"]), "reply"]) == set("ABCDE")
 
 
+@pytest.mark.slow
 @needs_data
 def test_llm_summeval_has_the_experts_and_the_items_of_the_other_copies():
     items, ratings = datasets.load_llm_summeval()
@@ -608,6 +617,7 @@ def test_llm_summeval_has_the_experts_and_the_items_of_the_other_copies():
     assert people.eq(others.reindex(people.index)).all()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("judge", "differ", "relevance"),
@@ -624,6 +634,7 @@ def test_the_two_readings_of_llm_summeval(judge, differ, relevance):
         assert scores[judge].corr(experts, method="spearman") == pytest.approx(wanted, abs=6e-4)
 
 
+@pytest.mark.slow
 @needs_data
 def test_llm_summeval_crowd():
     _, ratings = datasets.load_llm_summeval("llama-2-7b-chat-hf", people="crowd")
@@ -638,6 +649,7 @@ def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
     assert len(rows) == 2 * 12 * 4
 
 
+@pytest.mark.slow
 @needs_data
 def test_hanna():
     items, ratings = datasets.load_hanna()
@@ -653,6 +665,7 @@ def test_hanna():
     assert (judges["score"].min(), judges["score"].max()) == (-1, 5)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_tables_survive_a_file(tmp_path, ending):

@@ -70,6 +70,7 @@ def whole_cost() -> float:
 # --- prices -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_prices_are_those_of_litellms_list(monkeypatch):
     litellm = _quiet_litellm()
     cost = litellm.cost_per_token("openai/gpt-4o-mini", prompt_tokens=1000, completion_tokens=1000)
@@ -175,6 +176,7 @@ def test_offline_costs_nothing_to_ask_and_the_key_is_not_needed(monkeypatch):
 # --- a limit ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 7, 64])
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_a_limit_is_never_exceeded_and_made_use_of(part, concurrency):
@@ -187,6 +189,7 @@ def test_a_limit_is_never_exceeded_and_made_use_of(part, concurrency):
     assert limit - dearest < server.spent <= limit
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=25), st.floats(0.0, 0.02), st.integers(1, 30), st.booleans())
 @settings(deadline=None, max_examples=25)
 def test_no_limit_is_ever_exceeded(lengths, limit, concurrency, usage):

@@ -837,6 +837,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_huge_reply_is_read_in_time(name):
     for scale in (FIVE, AGREE, VERDICT):
@@ -856,6 +857,7 @@ def test_the_answer_after_a_huge_text_is_found(answer):
     assert read_label(text, FIVE, answer) == (4.0, "ok")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [" ", "*", "4", "{", "a", '"'])
 def test_huge_candidates_are_read_in_time(piece):
     rows = rows_of(stream(("4", {"4": 0.5, piece * LONG + "x": 0.3, "5": 0.2})), AGREE)
@@ -965,6 +967,7 @@ def test_the_rows_account_for_all_the_mass(top):
     assert mass(rows, "unseen") <= max(remainder, 0) + FLOAT32
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(LISTS, LISTS, st.sampled_from([0.0, 0.1]))
 @example({"0": 0.5, "1": 0.5}, {"0": 1.0}, 0.0)
@@ -1082,6 +1085,7 @@ LEADS = {
 SEEDS, SCALES = st.integers(0, 2**32), st.sampled_from([FIVE, TEN, HUNDRED, HALVES, SIGNED, YES_NO, AGREE])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SEEDS, SCALES, st.sampled_from(sorted(LEADS)))
 def test_with_all_continuations_the_distribution_is_exact(seed, scale, lead):
@@ -1099,6 +1103,7 @@ def test_with_all_continuations_the_distribution_is_exact(seed, scale, lead):
     assert mass(rows, "off_scale") == pytest.approx(1 - sum(truth.values()), abs=FLOAT32)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(SEEDS, SCALES, st.sampled_from(sorted(LEADS)))
 def test_without_continuations_the_true_expectation_lies_between_the_bounds(seed, scale, lead):
@@ -1111,6 +1116,7 @@ def test_without_continuations_the_true_expectation_lies_between_the_bounds(seed
     assert scores["low"] - 1e-5 <= expected <= scores["high"] + 1e-5
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(SEEDS, st.sampled_from([FIVE, TEN, HUNDRED, YES_NO]), st.integers(1, 5))
 def test_with_short_lists_the_true_expectation_lies_between_the_bounds(seed, scale, k):

@@ -18,6 +18,8 @@ from calib.judge.calls import pace
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import Running, message_key, serve
 
+pytestmark = pytest.mark.slow
+
 N = 2000
 OF_ATTEMPT = ("429", "500", "hang", "truncate", "reset", "drop", "garble")
 PROMPT = calib.Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="json", steps=())

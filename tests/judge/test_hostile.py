@@ -28,6 +28,8 @@ from calib.judge.calls.store import Store
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import serve, text_hash
 
+pytestmark = pytest.mark.slow
+
 N = 5000
 PROMPT = calib.geval_prompt("fluency")
 FENCE = re.compile(r"BEGIN (SOURCE|OUTPUT) ([0-9a-f]{16})\n(.*?)\nEND \1 \2(?=\n\n)", re.DOTALL)

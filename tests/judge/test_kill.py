@@ -19,6 +19,8 @@ import calib
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import Running, serve
 
+pytestmark = pytest.mark.slow
+
 N, CONCURRENCY, KILLS = 2000, 32, 10
 LATENCY = 0.06  # seconds: all items take 3.8
 WHOLE = N / CONCURRENCY * LATENCY

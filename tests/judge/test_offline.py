@@ -143,6 +143,7 @@ def test_draws_follow_the_distribution_of_the_token_probabilities(draws, item):
     assert p_value(mine, blurred(expected)) < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", ["think", "json"])
 def test_draws_with_reasoning_follow_their_chains(reasoning):
     prompt = geval_prompt("coherence", reasoning=reasoning)
@@ -152,6 +153,7 @@ def test_draws_with_reasoning_follow_their_chains(reasoning):
     assert p_value(said, blurred(shares_of(chains))) < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", REASONING)
 def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree(reasoning):
     worst = FEW.head(1).assign(output="the the the the the the")

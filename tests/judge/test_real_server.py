@@ -22,6 +22,8 @@ from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
 from calib.table import parse_scale
 
+pytestmark = pytest.mark.slow
+
 for package in ("xllamacpp", "gguf"):
     pytest.importorskip(package, reason=f"{package} is not installed: no real server", exc_type=ImportError)
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from array import array
 
 import msgspec
@@ -268,6 +267,7 @@ def replies(draw: st.DrawFn) -> dict:
     return {"choices": [{"message": {"content": text}, "finish_reason": finish, "logprobs": logprobs}]}
 
 
+@pytest.mark.slow
 @given(replies())
 def test_any_reply_reads_the_same_from_the_compact_form(body):
     full = decode(body)
@@ -276,6 +276,7 @@ def test_any_reply_reads_the_same_from_the_compact_form(body):
     assert plain(compact) == plain(full)
 
 
+@pytest.mark.slow
 @given(replies())
 def test_readings_account_for_no_more_than_all_the_mass(body):
     for scale in SCALES:
@@ -361,23 +362,25 @@ def test_a_label_of_several_tokens_is_kept_to_its_end():
 @pytest.mark.parametrize(
     "piece", [" ", "\n", "*", "score:", "score", '"score": ', "{", "x", ":", "", "4", "a score of "]
 )
-def test_hostile_replies_are_decoded_in_time(piece):
-    tokens = [{"token": piece, "logprob": 0, "top_logprobs": [{"token": piece, "logprob": -1}]}] * 100_000
-    body = to_json({"choices": [{"message": {"content": piece * 100_000}, "logprobs": {"content": tokens}}]})
-    began = time.process_time()
-    choice = choice_of(body)
-    for answer in ("label", "line", "json"):
-        extract(choice, TEN, answer, logprobs=True)
-    assert time.process_time() - began < 10  # .3 s here, of which most is the JSON
-    assert len(choice.lists) < 2_000
+def test_hostile_replies_are_decoded_in_few_steps(piece, count_calls):
+    """Seconds, and what is slow within one call: tests/bench/hostile_replies.py."""
+    tokens = [{"token": piece, "logprob": 0, "top_logprobs": [{"token": piece, "logprob": -1}]}] * 20_000
+    body = to_json({"choices": [{"message": {"content": piece * 20_000}, "logprobs": {"content": tokens}}]})
+
+    def read() -> None:
+        choice = choice_of(body)
+        for answer in ("label", "line", "json"):
+            extract(choice, TEN, answer, logprobs=True)
+        assert len(choice.lists) < 2_000
+
+    assert count_calls(read).total() < 4 * 20_000
 
 
 @pytest.mark.parametrize("unit", ["\\\\", '\\"', "{", "score: ", "\\n", "\\ud83d\\ude42", "a"])
-def test_messages_of_ten_megabytes_are_decoded_in_time(unit):
+def test_messages_of_ten_megabytes_are_decoded_in_few_steps(unit, count_calls):
     body = b'{"choices": [{"message": {"content": "%s"}}]}' % (unit.encode() * (10_000_000 // len(unit)))
-    began = time.process_time()
+    assert count_calls(lambda: decode(body)).total() < 100
     assert len(decode(body).choices[0].content) > 1_000_000
-    assert time.process_time() - began < 5
 
 
 # --- where things begin -----------------------------------------------------------------------------------------

@@ -190,6 +190,7 @@ def test_each_gives_what_a_plain_function_that_posts_gives(server, way):
         assert_frame_equal(through.drop(columns="run"), posted.drop(columns="run"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["digit", "line", "json"])
 @pytest.mark.parametrize("method", ["logprob", "sample"])
 def test_the_same_request_gives_the_same_ratings_through_both(mode, method):
@@ -499,6 +500,7 @@ def test_which_way_a_model_goes():
 
 
 # LiteLLM shares its clients between threads: connections of a loop that has ended are left to the collector
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_runs_in_several_threads_do_not_close_each_others_connections():
     with serve(mode="digit", latency_ms=20) as server:

@@ -258,6 +258,7 @@ def test_a_prompt_whose_parts_are_not_known_is_refused(prompt, what, verb):
 # --- ratings ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reasoning", REASONING)
 @pytest.mark.parametrize("method", ["logprob", "sample"])
 def test_each_variant_can_be_rated_and_read(reasoning, method):

@@ -170,6 +170,7 @@ AGREE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -246,6 +247,7 @@ def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -276,6 +278,7 @@ def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, opt
         assert not expected.to_frame().equals(calib.compare(*frames).to_frame())
 
 
+@pytest.mark.slow
 def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     two = table.read(files["two"], "scores")
     third = two[two["rater"] == "close"].assign(rater="third")
@@ -351,6 +354,7 @@ def test_reliability_prints_people_and_judges(run, files, tmp_path):
     assert "difference" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -372,6 +376,7 @@ def test_each_option_of_reliability_changes_what_it_writes(run, files, tmp_path,
     assert not expected.equals(calib.reliability(*read(files, "rest", "second")).to_frame())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [None, 0.0, 0.3])
 def test_reliability_tests_whether_a_judge_may_stand_in(run, files, tmp_path, epsilon):
     options = () if epsilon is None else ("--epsilon", epsilon)
@@ -579,6 +584,7 @@ def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
     assert "reply" not in ratings
 
 
+@pytest.mark.slow
 def test_report_has_levels_and_intervals(run, files, tmp_path):
     path = tmp_path / "r.html"
     code, out, _ = run(
@@ -627,6 +633,7 @@ def test_data_lists_and_writes_sets(run, tmp_path):
     assert "Licence" in out
 
 
+@pytest.mark.slow
 def test_demo_goes_through_everything(run, tmp_path):
     folder = tmp_path / "the demo"
     code, out, _ = run("demo", "--out", folder)
@@ -896,6 +903,7 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
         cli.main(["agree", str(files["scores"]), str(files["human"])])
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
     store = tmp_path / "s.sqlite"
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
@@ -980,6 +988,7 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     widths = {}

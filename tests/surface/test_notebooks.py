@@ -16,6 +16,7 @@ def test_there_are_notebooks_without_outputs():
         assert not any(cell.get("outputs") for cell in cells), path.name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")  # the Jupyter machinery's own; the notebook runs in another process

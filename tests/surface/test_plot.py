@@ -594,7 +594,8 @@ def converged():
     labels, results = [], []
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
-        results.append(convergence(draws, exact=truth, human=truth + rng.normal(size=60), rng=i, method="kendall"))
+        human, options = truth + rng.normal(size=60), {"method": "kendall", "n_subsets": 20, "rng": i}
+        results.append(convergence(draws, exact=truth, human=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
 
@@ -678,6 +679,7 @@ def test_a_plot_makes_a_figure_only_when_it_must(agreed, ax):
     assert len(plt.get_fignums()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_drawn_as_they_stand(name, agreed, converged):
     labels = tuple({"criterion": c, "rater": name, "against": a} for c in ("x", name) for a in ("p", "q", "r", "s"))
@@ -714,6 +716,7 @@ def test_infinite_precision_is_not_claimed_for_an_undefined_result(ax):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
     x, y = np.arange(12.0) % 5, np.arange(12.0) % 7
@@ -745,6 +748,7 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
     assert len(words(drawn[0])) == len(words(drawn[1])) == 3
 
 
+@pytest.mark.slow
 def test_what_is_undefined_everywhere_is_drawn_as_nothing():
     flat = [2.0] * 6
     none = agreement(flat, [1, 2, 3, 1, 2, 3], groups=[*"aaabbb"], systems=[*"xyzxyz"], level="group")

@@ -359,6 +359,7 @@ def test_unlike_coefficients_are_not_set_against_each_other():
 # --- pictures ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("thing", "number"),
     [
@@ -390,6 +391,7 @@ def alt(thing, path):
     return re.findall('alt="([^"]*)"', report([thing], path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
@@ -504,6 +506,7 @@ def test_hostile_texts_are_text_in_markdown(tmp_path):
     assert text.count("\n# ") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_hostile_names_of_judges_are_text_in_both(ending, tmp_path):
     y = np.arange(20.0)

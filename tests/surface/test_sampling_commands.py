@@ -61,6 +61,7 @@ def one_line(result):
 # --- rate --variants --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rate_asks_in_several_wordings(run, files, tmp_path):
     out = tmp_path / "r.csv"
     options = ("--criterion", "fluency", "--model", "offline", "--method", "sample", "--draws", 2, "--out", out)
@@ -77,6 +78,7 @@ def test_rate_asks_in_several_wordings(run, files, tmp_path):
     assert ratings["score"].tolist() == pytest.approx(expected["score"].tolist(), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     options = ("--criterion", "fluency", "--criterion", "coherence", "--model", "offline", "--dry-run")
     calls = [
@@ -159,6 +161,7 @@ def test_sensitivity_says_what_the_functions_return(run, files, tmp_path):
     assert len(said) == len(set(said))
 
 
+@pytest.mark.slow
 def test_sensitivity_of_several_criteria_and_methods(run, files, tmp_path):
     mixed = table.write(pd.concat([read(files, "exact"), read(files, "sampled")]), tmp_path / "both.csv")
     code, text, _ = run("sensitivity", mixed, "--calls", 4)
@@ -196,6 +199,7 @@ def test_several_items_of_a_system_in_a_group_do_no_harm(run, files, tmp_path):
     assert "item_prompt" in text
 
 
+@pytest.mark.slow
 def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     ratings = read(files, "sampled")
     once = table.write(ratings[ratings["draw"] == 0], tmp_path / "once.csv")
@@ -271,6 +275,7 @@ def test_plan_falls_back_to_scores_where_nothing_is_known_of_draws(run, files):
     assert one_line(wanted) in text
 
 
+@pytest.mark.slow
 def test_plan_by_system_is_of_scores(run, files):
     code, text, _ = run(
         "plan", files["exact"], files["human"], "--items", files["items"], "--by", "system", *PRICES, "--budget", 20
@@ -322,6 +327,7 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_files_of_other_formats(run, files, tmp_path, ending):
     paths = {}

@@ -1,9 +1,9 @@
-"""What a user and a reader of the package may rely on: names, imports that stay cheap, layers, examples."""
+"""What a user and a reader of the package may rely on: names, imports that stay cheap, layers."""
 
 import ast
-import inspect
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -28,22 +28,6 @@ STATISTICS = {
     "planning": ("means", "prompts"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
-DOWNLOADS = {
-    "load_summeval",
-    "load_summeval_judges",
-    "load_topical_chat",
-    "load_llm_rubric",
-    "load_unieval",
-    "load_lesion",
-    "load_wax",
-    "load_cje_arena",
-    "load_triviaqa_judges",
-    "load_ballots",
-    "load_forest_badmodel",
-    "load_composo",
-    "load_hanna",
-    "load_llm_summeval",
-}
 
 
 # --- names ------------------------------------------------------------------------------------------------------
@@ -104,6 +88,7 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
+@cache
 def imports(tree: ast.Module) -> set[tuple[str, bool]]:
     """Each imported module, and whether it is loaded when the module is."""
     found = set()
@@ -235,28 +220,3 @@ def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
     heads = [name for topic in topics for name in topic.heads]
     assert len(heads) == len(set(heads))
     assert set(calib.analysis.TOPICS) == set(TOPICS)
-
-
-# --- docstrings -------------------------------------------------------------------------------------------------
-
-
-def public_functions() -> dict[str, object]:
-    """Every function that `calib` or one of its public modules shows."""
-    spaces = [(calib, calib.__all__)]
-    for name in ("datasets", "plot", "stats", "table"):
-        try:
-            module = import_module(f"calib.{name}")
-        except ModuleNotFoundError:
-            continue  # test_each_name_resolves says so
-        own = [n for n, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == module.__name__]
-        spaces.append((module, getattr(module, "__all__", [n for n in own if not n.startswith("_")])))
-    found = {f"{space.__name__}.{name}": getattr(space, name, None) for space, names in spaces for name in names}
-    return {name: value for name, value in found.items() if inspect.isfunction(value)}
-
-
-@pytest.mark.parametrize("name", public_functions())
-def test_each_function_has_a_docstring_with_an_example(name):
-    doc = inspect.getdoc(public_functions()[name]) or ""
-    assert doc.splitlines()[0].endswith("."), "the first line is a sentence"
-    if name.split(".")[-1] not in DOWNLOADS:
-        assert ">>> " in doc

@@ -305,6 +305,7 @@ def back(frame: pd.DataFrame, folder, ending: str, kind: str) -> pd.DataFrame:
     return read(path, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @FILES
 @given(first=st.lists(HOSTILE, min_size=2, max_size=2), second=HOSTILE)
@@ -315,6 +316,7 @@ def test_items_come_back(tmp_path, ending, first, second):
     assert_frame_equal(again, frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @FILES
 @given(
@@ -335,6 +337,7 @@ def test_scores_come_back(tmp_path, ending):
     assert_frame_equal(back(frame, tmp_path, ending, "scores"), frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 @FILES
 @given(output=st.lists(SURROGATES, min_size=2, max_size=2))

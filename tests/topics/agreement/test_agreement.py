@@ -373,6 +373,7 @@ def check_interval(result, variance, df):
     close(result.p_value, 2 * stats.t.sf(abs(t), df), 1e-9)
 
 
+@pytest.mark.slow
 @each_method
 @pytest.mark.parametrize(
     ("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")]
@@ -395,6 +396,7 @@ def test_two_way_jackknife(level, constant, method):
     assert result.interval_method == "two-way jackknife"
 
 
+@pytest.mark.slow
 @each_method
 @each_level
 def test_two_way_jackknife_of_a_full_table(level, method):
@@ -676,6 +678,7 @@ def test_many_items_are_left_out_one_by_one_all_the_same(method, levels):
         close(agreement(x, y, method=method).std_error, math.sqrt((k - 1) / k * (copies @ (found.item - mean) ** 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spearman", "kendall"])
 def test_the_cell_term_of_many_cells(method):
     rng = np.random.default_rng(16)
@@ -694,6 +697,7 @@ def test_the_cell_term_of_many_cells(method):
     assert result.interval_method == "two-way jackknife"
 
 
+@pytest.mark.slow
 def test_memory_of_many_systems_and_groups_is_bounded():
     rng, m, g = np.random.default_rng(17), 200, 2000
     systems, groups = np.repeat(np.arange(m), g), np.tile(np.arange(g), m)
@@ -803,6 +807,7 @@ def homogeneous(rng, n_systems, n_groups):
 TAU = 2 / np.pi * np.arcsin((0.08 + 0.3) / (0.1 + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_systems", "n_groups", "n_sets", "nominal", "width"),
     [
@@ -831,6 +836,7 @@ def test_coverage_of_the_two_way_jackknife(n_systems, n_groups, n_sets, nominal,
     assert 0.8 < error / spread < 1.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pearson", "kendall"])
 def test_coverage_of_independent_pairs(method):
     rng = np.random.default_rng(2022)

@@ -10,6 +10,8 @@ from scipy import stats
 
 from calib.stats import agreement
 
+pytestmark = pytest.mark.slow
+
 SETS = 400
 PLAIN = {"system_sd": 0.35, "document_sd": 0.5, "rho": 0.4, "varying": 0.0, "missing": 0.0, "levels": 0}
 

@@ -209,6 +209,7 @@ CASES += [(m, "system", "skip") for m in sorted(DEFINED) if m not in ("exact", "
 each_case = pytest.mark.parametrize(("method", "level", "constant"), CASES)
 
 
+@pytest.mark.slow
 @quick
 @given(table=cells)
 @each_case
@@ -315,6 +316,7 @@ each_level = pytest.mark.parametrize("level", ["item", "group", "system"])
 each_scale = pytest.mark.parametrize("levels", [True, False], ids=["levels", "continuous"])
 
 
+@pytest.mark.slow
 @each_scale
 @each_case
 def test_multiplicities_of_both_factors_are_repeated_rows_and_columns(method, constant, level, levels):
@@ -364,6 +366,7 @@ def test_leaving_out_each_system_group_and_cell(method, level, constant, levels)
     close(np.sort(found.cell), np.sort([without((systems == s) & (groups == g)) for s, g in cells]), 1e-11)
 
 
+@pytest.mark.slow
 @each_scale
 @pytest.mark.parametrize("n", [7, 300])
 @pytest.mark.parametrize("method", sorted(DEFINED))
@@ -378,6 +381,7 @@ def test_leaving_out_each_item(method, n, levels):
         close(found[k], DEFINED[method](np.delete(x, k).tolist(), np.delete(y, k).tolist()), 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(DEFINED))
 def test_a_table_of_equal_pairs_stands_for_the_items(method):
     rng = np.random.default_rng(9)
@@ -389,6 +393,7 @@ def test_a_table_of_equal_pairs_stands_for_the_items(method):
     close(np.sort(np.repeat(found.item, found.copies.astype(int))), np.sort(single.item), 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*resamples had no coefficient")
 @each_scale
 @each_level
@@ -412,6 +417,7 @@ SWAPPED = [
 SWAPPED += [("adjacent", "item"), ("adjacent", "group")]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
 @each_scale
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
@@ -431,6 +437,7 @@ def test_p_value_is_that_of_all_swaps(method, level, test, levels):
     assert abs(found.p_value - wanted) <= slack(wanted, MANY)
 
 
+@pytest.mark.slow
 @each_scale
 @each_case
 def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, constant, levels):
@@ -443,6 +450,7 @@ def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, con
     close(exchanged(first, second, masks), wanted, 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")  # some resamples are constant
 @pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
 @each_level

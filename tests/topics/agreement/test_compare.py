@@ -120,6 +120,7 @@ def jackknife(data, units, level, method):
 # --- the jackknife, written out ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @no_warnings_of_use
 @each_level
 @each_method
@@ -311,6 +312,7 @@ def test_nothing_to_compare_is_nan_without_a_warning(test, level, blank):
         assert found.conclusion == "Whether second and first differ cannot be said from these data."
 
 
+@pytest.mark.slow
 def test_a_clear_difference_is_seen_by_every_test():
     rng = np.random.default_rng(1)
     systems, groups = np.indices((10, 30)).reshape(2, -1)
@@ -336,6 +338,7 @@ def test_the_scores_as_they_are_count_among_the_exchanges(test):
 # --- bootstraps -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_cluster_bootstrap_is_explicit_resampling_of_unbalanced_groups(level):
     data = nasty()
@@ -733,6 +736,7 @@ def simulated(seed, shape, noises, sets=400, **options):
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "method", "power"),
     [
@@ -750,12 +754,14 @@ def test_the_interval_of_a_difference_holds_its_level(level, method, power):
     assert (low > 0).mean() > power  # and it sees the difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "method"), [("group", "kendall"), ("item", "pearson"), ("system", "pearson")])
 def test_like_judges_are_told_apart_in_five_of_a_hundred_sets(level, method):
     rejected = int((simulated(1, (12, 30), (1.5, 1.5), level=level, method=method)[:, 3] <= 0.05).sum())
     assert stats.binomtest(rejected, 400, 0.05).pvalue > 0.001, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 def test_permutation_tests_hold_their_level_where_scores_may_be_exchanged(test):
     """The judges' errors are those of single scores."""
@@ -770,6 +776,7 @@ def test_permutation_tests_hold_their_level_where_scores_may_be_exchanged(test):
     assert stats.binomtest(rejected, 300, 0.05).pvalue > 0.001, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 def test_permutation_tests_say_nothing_about_other_systems(test):
     """Like judges that each favour some systems: told apart far too often, by whole axes too."""
@@ -790,6 +797,7 @@ def panel(k, n=240, seed=0):
 P_VALUES = [[0.01, 0.04, 0.03], [0.5], [0.2, 0.2, 0.01, 0.9, 0.9], [0.0, 1.0, 0.04, 0.04, 0.04, 0.011], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p_values", P_VALUES)
 @pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_corrections_are_those_of_statsmodels(p_values, correction, name):
@@ -807,6 +815,7 @@ def test_corrections_by_hand():
     assert adjusted([0.01, 0.04], "none").tolist() == [0.01, 0.04]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 5, 12])
 @pytest.mark.parametrize("correction", CORRECTIONS)
 def test_a_ranking_is_made_of_its_parts(k, correction):

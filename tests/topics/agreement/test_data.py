@@ -11,6 +11,8 @@ import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import CalibWarning, agreement, compare, tie_calibration
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 

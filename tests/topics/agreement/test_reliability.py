@@ -150,6 +150,7 @@ def test_a_resample_is_the_table_with_repeated_items(table, metric, seed):
     close(found, alpha_by_definition(np.repeat(table, weights, axis=0), metric), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_interval_is_that_of_all_resamples(monkeypatch, metric, grouped):
@@ -222,6 +223,7 @@ def test_alpha_says_itself():
         result.estimate = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_many_resamples_need_little_memory(metric):
     table = np.random.default_rng(1).integers(1, 6, size=(1600, 3)).astype(float)
@@ -241,6 +243,7 @@ def covers(interval, truth):
     return interval.low <= truth <= interval.high
 
 
+@pytest.mark.slow
 def test_coverage_of_alpha_over_items():
     # random effects of variance 1 and .64: alpha of the population is ICC(1) = 1 / 1.64
     rng = np.random.default_rng(11)
@@ -249,6 +252,7 @@ def test_coverage_of_alpha_over_items():
     binomial_verdict(hits, 2000)
 
 
+@pytest.mark.slow
 def test_coverage_of_alpha_over_groups():
     rng, groups = np.random.default_rng(12), np.repeat(np.arange(40), 5)
     alpha, hits = 0.97 / (0.97 + 0.64), {"jackknife": 0, "bootstrap": 0, "items": 0}
@@ -438,6 +442,7 @@ def jackknife_by_hand(estimate, units):
     return (k - 1) / k * ((left - left.mean(axis=0)) ** 2).sum(axis=0), k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.12])
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "gamma", "pairs", "kappa"])
 @pytest.mark.parametrize(
@@ -614,6 +619,7 @@ def test_disattenuated_is_refused_in_words():
     assert (nobody.reason, nobody.n) == ("only 0 items have the judge and all 2 raters", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustered", [False, True])
 def test_coverage_of_the_disattenuated_correlation(clustered):
     """Judge and true score correlate at .6, people add noise of variance .64 each."""
@@ -873,6 +879,7 @@ def experts(criterion):
     return table[EXPERTS].to_numpy(), table["gpt-4o"].to_numpy(), items["group"].tolist(), items["system"].tolist()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("criterion", "interval", "ordinal"),

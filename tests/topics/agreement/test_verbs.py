@@ -273,6 +273,7 @@ def test_only_what_all_three_scored_is_compared():
     assert (found.one().n_missing, found.labels[0]["n_unmatched"]) == (1, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", list(itertools.product([True, False], repeat=3))[:-1])
 @pytest.mark.parametrize("level", ["item", "group"])
 def test_compare_takes_the_design_from_whoever_has_it(who, level):
@@ -305,6 +306,7 @@ def test_prompts_criteria_and_judges_are_told_apart():
     assert list(found.to_frame()["versus"].unique()) == list(dict.fromkeys(label["versus"] for label in found.labels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "one", "two"),
     [("prompt", "p1", "p2"), ("method", "sample", "logprob"), ("temperature", 0.5, 1.0), ("temperature", 1.0, NAN)],
@@ -382,6 +384,7 @@ def test_reliability_is_that_of_the_arrays(level):
     assert_frame_equal(found.one().to_frame(), wanted.to_frame(), check_exact=False, rtol=1e-9)
 
 
+@pytest.mark.slow
 @people_warn
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rows_in_any_order_have_the_same_reliability(seed):
@@ -466,6 +469,7 @@ def test_each_criterion_and_judge_has_its_result():
 HOSTILE = "<script>alert(1)</script>|v:9\n%s {0}"
 
 
+@pytest.mark.slow
 @people_warn
 def test_hostile_names_do_no_harm():
     scores = pd.concat([table(HOSTILE, FINE), table("b", COARSE), table("b", POOR, prompt=HOSTILE)])

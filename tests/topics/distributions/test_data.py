@@ -9,6 +9,8 @@ import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import CalibWarning, expected_entropy, fit_temperature, point_scores, temperature_curve
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 LEVELS = [1, 2, 3, 4]

@@ -51,6 +51,7 @@ def test_what_sampling_alone_gives_by_all_outcomes(n_draws):
     assert result.entropy_expected == pytest.approx(nats, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_where_draws_come_from_the_probabilities():
     """Three draws of skewed items, where the chi-square law fails."""
     rng = np.random.default_rng(4)

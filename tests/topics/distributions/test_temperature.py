@@ -139,6 +139,7 @@ def test_copies_of_a_label_in_one_group_add_nothing():
     assert np.diff(naive.interval)[0] < 0.6 * np.diff(once.interval)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no_skill")
 @pytest.mark.parametrize(("n", "groups", "tau"), [(40, 1, 1.0), (150, 1, 2.5), (30, 4, 2.0)])
 def test_interval_covers(n, groups, tau):
@@ -156,6 +157,7 @@ def test_interval_covers(n, groups, tau):
     assert hits < runs
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no_skill")
 def test_interval_covers_what_labels_that_follow_no_temperature_lead_to():
     """Labels of a few levels only: the likelihood alone would be wrong about its own spread."""

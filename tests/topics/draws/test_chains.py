@@ -96,6 +96,7 @@ def test_items_may_not_differ_over_chains():
     assert "|chains:2|clipped|groups:2|" in result.signature
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [0, 0.01, 0.2, 1])
 @pytest.mark.parametrize("within", [0, 0.05, 0.8])
 @pytest.mark.parametrize("chain", [3.0, 40.0, 500.0])

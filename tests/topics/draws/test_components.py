@@ -143,6 +143,7 @@ def test_both_methods_agree_where_counts_are_equal():
     assert (first.estimator, second.estimator) == ("moments", "reml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["moments", "reml"])
 def test_components_are_unbiased_with_unread_draws(estimator):
     rng = np.random.default_rng(11)
@@ -246,12 +247,14 @@ def ratio_of_whole_scores():
     return 2 / 3 * spread * a.sum() / (a.sum() + 1) / between
 
 
+@pytest.mark.slow
 def test_coverage_with_normal_draws():
     rng = np.random.default_rng(21)
     count = hits(lambda: normal(rng, 100, 4, 1.5), 1.5)
     assert stats.binomtest(count, 2000, 0.95).pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_coverage_with_whole_scores_and_where_the_f_interval_fails():
     r, rng = ratio_of_whole_scores(), np.random.default_rng(22)
     count = hits(lambda: whole_scores(rng, 150, 3), r)

@@ -51,6 +51,7 @@ def test_the_prediction_is_the_mean_over_all_subsets():
         assert_allclose(predicted**2, np.mean((np.array(subsets) - draws.mean(axis=1)) ** 2), rtol=1e-10, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["exact", "all draws"])
 def test_error_follows_the_law(reference):
     truth, draws = replies(2, 3000, 12, within=0.7)
@@ -130,6 +131,7 @@ def test_the_interval_at_all_draws_is_that_of_agreement(method, repeated):
     assert_allclose(np.ptp(result.human_interval), np.ptp(peer.interval), rtol=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall"])
 def test_the_interval_is_as_wide_as_other_items_make_it(method):
     rng, ends, means = np.random.default_rng(20), [], []
@@ -144,6 +146,7 @@ def test_the_interval_is_as_wide_as_other_items_make_it(method):
     assert 0.91 <= covered <= 0.985  # 95 %, +- 2.5 points of 300 data sets and a bit for small samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["exact", "all draws"])
 def test_the_interval_of_the_error_is_as_wide_as_other_items_make_it(reference):
     rng, hits = np.random.default_rng(21), []
@@ -248,6 +251,7 @@ def test_unread_draws_are_counted_and_left_out():
     assert_allclose(convergence(draws, sizes=[1], rng=0).rmse_predicted, math.sqrt(within * (1 - spared)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["exact", "all draws"])
 def test_the_law_holds_where_replies_are_unread(reference):
     rng = np.random.default_rng(27)

@@ -9,6 +9,8 @@ import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import precision_gain, variance_components
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 REASONED = ("analyze_rate", "analyze_rate_auto_cot", "rate_explain", "rate_explain_auto_cot")
 

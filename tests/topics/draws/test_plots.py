@@ -91,6 +91,7 @@ def test_plan_shows_the_next_step_first():
     assert all(step.what in shown for step in found.steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_hostile_names_are_drawn_as_they_stand(name):
     label = {"criterion": name, "rater": name}

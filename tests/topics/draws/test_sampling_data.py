@@ -12,6 +12,8 @@ from calib import datasets
 from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import convergence, expectation, g_study, variance, variance_components
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 

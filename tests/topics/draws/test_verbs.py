@@ -336,6 +336,7 @@ def test_chains_without_a_reading_are_counted():
 # --- how they look ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @QUIET
 def test_every_result_can_be_shown_and_reported(tmp_path):
     bad = {"prompt": "<img src=x onerror=alert(1)>", "rater": "=1+1|\n<script>"}

@@ -55,6 +55,7 @@ def correlation(scores, x, axis):
     return (a * b).sum(axis=axis) / np.sqrt((a * a).sum(axis=axis) * (b * b).sum(axis=axis))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [15, 40])
 @pytest.mark.parametrize("name", ["mean", "correlation"])
 def test_coverage_of_a_bootstrap_with_few_labels(name, n):

@@ -429,6 +429,7 @@ def worlds(draw):
     return (y, 6 - y, 6 - u) if judge == "turned" else (y, y, u)
 
 
+@pytest.mark.slow
 @quick
 @given(worlds(), st.sampled_from(DESIGNS), st.sampled_from([None, 1]), st.sampled_from([0.6, 0.95, 0.9999]))
 def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, step, level):
@@ -450,6 +451,7 @@ def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, s
         assert 0 <= one.p_value <= 1
 
 
+@pytest.mark.slow
 @quick
 @given(
     st.integers(0, 2**20 - 1),

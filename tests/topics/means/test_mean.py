@@ -530,6 +530,7 @@ def agrees(hits, n_sets, nominal):
     return stats.binomtest(hits, n_sets, nominal).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_coverage_of_the_t_interval_on_normal_labels():
     rng = np.random.default_rng(41)
     hits, width = coverage(lambda: (rng.normal(3, 1, 8), np.zeros(8)), 3, 3000, estimator="classical")
@@ -538,6 +539,7 @@ def test_coverage_of_the_t_interval_on_normal_labels():
     assert_allclose(width, 2 * stats.t.ppf(0.975, 7) / math.sqrt(8) * 0.9650, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n", "nominal", "width"),
     [
@@ -570,6 +572,7 @@ def clusters(rng, n):
     return y.ravel(), (0.6 * y + 0.8 * other + 0.4).ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["classical", "ppi", "ppi++"])
 def test_coverage_with_ten_documents(method):
     # 5 items a document, intraclass correlation .4, 10 documents: measured elsewhere at 94.6 % with errors summed by
@@ -586,6 +589,7 @@ def test_coverage_with_ten_documents(method):
     assert hits < 850
 
 
+@pytest.mark.slow
 def test_coverage_of_a_paired_difference():
     # a document moves both systems and the judge's view of both; the difference does not see it
     rng = np.random.default_rng(44)
@@ -600,6 +604,7 @@ def test_coverage_of_a_paired_difference():
     assert agrees(hits, 1500, 0.95)
 
 
+@pytest.mark.slow
 def test_the_judge_alone_covers_its_own_mean_and_not_that_of_people():
     rng = np.random.default_rng(45)
 

@@ -16,6 +16,8 @@ from scipy import stats
 from calib.analysis.means.moments import Moments, moments_of
 from calib.stats import mean_interval, ppi_difference, ppi_mean
 
+pytestmark = pytest.mark.slow
+
 STUDY = Path(__file__).parents[3] / "paper_repro" / "ppi_coverage" / "run.py"
 
 

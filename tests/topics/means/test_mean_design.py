@@ -74,6 +74,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("case", CASES)
 def test_an_end_of_the_interval_has_p_equal_to_alpha(case, level):
@@ -106,6 +107,7 @@ def test_a_one_sided_end_is_that_of_the_two_sided_interval_with_twice_alpha(case
         close(result.width_ratio, ppi_mean(*arrays, **options).width_ratio)  # that of the two-sided one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_p_value_falls_away_from_the_estimate(case):
     arrays, options = CASES[case]
@@ -218,6 +220,7 @@ def test_a_mean_without_bounds_written_out(seed, finite):
     close(result.interval, [point - half, point + half])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_regression_estimator_is_the_one_of_double_sampling(seed):
     # Cochran (1977), Sampling Techniques, section 12.6: s2_e (1/n + (f_all - f)^2 / S_ff) + b^2 s2_f / (n + N);
@@ -243,6 +246,7 @@ def test_with_the_judge_known_everywhere_regression_has_two_degrees_of_freedom_l
     close(ppi_mean(y, f, known, estimator="regression").df, 13, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.9, -0.6])
 @pytest.mark.parametrize("n", [6, 12, 30])
 def test_gaussian_variance_ratio_of_regression(n, rho):
@@ -554,6 +558,7 @@ def two_topics(rng, n, share):
 TRUTH = {0: 4.1, 1: 1.9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share", "target"), [(40, 0.3, 0.6), (60, 0.5, 0.8)])
 def test_weights_for_a_known_shift(n, share, target):
     rng = np.random.default_rng(11)
@@ -568,6 +573,7 @@ def test_weights_for_a_known_shift(n, share, target):
     assert abs(ppi_mean(y[:n], f[:n], f[n:]).estimate - (target * TRUTH[1] + (1 - target) * TRUTH[0])) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share", "target"), [(30, 0.2, 1.0), (30, 0.2, 0.9)])
 def test_weights_for_a_great_shift(n, share, target):
     rng = np.random.default_rng(12)
@@ -596,6 +602,7 @@ def test_a_label_of_weight_zero_is_no_label():
     close([one.estimate, one.std_error, one.df], [two.estimate, two.std_error, two.df], 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
 def test_items_chosen_where_the_judge_is_unsure(bounds):
     # where the judge is unsure it is also too kind: labels unweighted would be off
@@ -618,6 +625,7 @@ def test_items_chosen_where_the_judge_is_unsure(bounds):
     repeated(draw, 500, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
 def test_documents_with_labelled_and_unlabelled_items(bounds):
     rng = np.random.default_rng(15)
@@ -635,6 +643,7 @@ def test_documents_with_labelled_and_unlabelled_items(bounds):
     repeated(draw, 500, 3.0)
 
 
+@pytest.mark.slow
 def test_strata_of_unequal_judges_by_simulation():
     rng = np.random.default_rng(16)
 
@@ -662,6 +671,7 @@ def said(judge, x):
     return np.column_stack([np.ones(len(x)), x]) @ judge
 
 
+@pytest.mark.slow
 def test_tuned_on_the_same_labels_it_is_too_short_and_in_folds_it_holds():
     rng = np.random.default_rng(17)
     n, N, reps = 30, 400, 400

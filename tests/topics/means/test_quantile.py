@@ -49,6 +49,7 @@ def test_quantiles_as_in_ppi_py(oracles, seed, q, low, high, point):
     assert_allclose((*result.interval, result.estimate), (low, high, point), rtol=1e-12)
 
 
+@pytest.mark.slow
 @quick
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.25, 0.5, 0.9]), st.sampled_from([10, 17, 40, 400]))
 def test_halving_finds_what_trying_every_score_finds(seed, q, n):
@@ -114,6 +115,7 @@ def test_one_sided_quantiles():
     assert ppi_quantile(*data, alternative="less", bounds=(-9, 9)).interval == (-9, both.high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "noise"), [(20, 0.5), (20, 1.5), (60, 1.5)])
 def test_coverage_of_a_median_with_few_labels(n, noise):
     """Between 95 % and what the labels' grain adds."""

@@ -99,6 +99,7 @@ def test_the_published_cells_of_an_excellent_judge():
 
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.slow
 def test_coverage_with_few_labels_is_at_least_93(p, judge):
     for n in (10, 20, 30, 50):
         _, low, high, *_ = post_stratified(*draws(3, 4000, p, judge, n, 1000), 0.95)

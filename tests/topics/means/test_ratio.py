@@ -70,6 +70,7 @@ def test_a_lower_mean_that_may_be_0_leaves_no_bound():
     assert result.warnings[-1].startswith("unbounded: the labels do not tell the lower mean from 0")
 
 
+@pytest.mark.slow
 def test_coverage_of_a_ratio_with_few_labels():
     rng, sets = np.random.default_rng(9), 100
     intervals = [ppi_ratio(*pairs(rng, 15, 300)).interval for _ in range(sets)]

@@ -204,6 +204,7 @@ def fresh(rng, n, rest, noise):
     return x[:n], y[:n], f[:n], x[n:], f[n:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [15, 40])
 def test_coverage_of_least_squares_with_few_labels(n):
     """Normal labels: ppi_py's method holds about 85 % and 91 % of the time."""
@@ -214,6 +215,7 @@ def test_coverage_of_least_squares_with_few_labels(n):
         assert stats.binomtest(int(hits), sets, 0.96).pvalue > 1e-3  # the larger of two variances is a little wide
 
 
+@pytest.mark.slow
 def test_coverage_of_logistic_regression():
     rng, sets, beta = np.random.default_rng(13), 400, np.array([0.5, 1.0])
     held = np.zeros(2)

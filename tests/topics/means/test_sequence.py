@@ -179,6 +179,7 @@ def peeked(y, f, truth, bounds, mean=0.0, n=10_000):
 
 
 # mean 3.7; three of four labels at the top; yes in 90 % - the judge correlates with the latent score
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shares", "bounds"),
     [((0.05, 0.10, 0.20, 0.40, 0.25), (1, 5)), ((0.01, 0.02, 0.05, 0.17, 0.75), (1, 5)), ((0.1, 0.9), (0, 1))],
@@ -197,6 +198,7 @@ def test_peeking_up_to_1000_labels_keeps_the_level(shares, bounds):
     assert stats.binomtest(fixed_misses, runs, 0.25, alternative="less").pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_normal_scores_use_up_some_of_the_level_and_no_more():
     # exact for normal labels of unknown variance: every look from 10 to 1,000, no bounds
     rng, runs = np.random.default_rng(32), 1500

@@ -118,6 +118,7 @@ def test_ambiguous_mass_widens_the_bounds():
     assert row["high"] == pytest.approx(0.6 * 3 + 0.4 * 5)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1), min_size=7, max_size=7).filter(lambda p: sum(p[:5]) > 0.01),
     st.lists(st.integers(1, 5), min_size=4, max_size=4),
@@ -293,6 +294,7 @@ def frame_of(result: stats.Result) -> pd.DataFrame:
 # --- agreement --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["item", "group", "system"])
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
 def test_agreement_is_that_of_the_arrays_whatever_the_order(level, method):

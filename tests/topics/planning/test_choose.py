@@ -41,6 +41,7 @@ def draws(design, n=12, repeats=4000, seed=1, **options):
 # --- drawing ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "groups", "strata", "active"])
 def test_items_are_chosen_as_often_as_their_probability_says(design):
     found = draws(design)
@@ -52,6 +53,7 @@ def test_items_are_chosen_as_often_as_their_probability_says(design):
     assert_allclose(chance.sum(), 12, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_pairs_are_drawn_as_the_design_says(design):
     # n (n - 1) / (M (M - 1)) without replacement, also within a stratum; independent coins for "active"
@@ -246,6 +248,7 @@ def test_missing_labels_of_the_probe_are_left_out():
     assert transport_test(y, f).n == 20
 
 
+@pytest.mark.slow
 def test_the_test_has_its_level():
     rng = np.random.default_rng(7)
     rejected = 0

@@ -116,6 +116,7 @@ def test_what_is_written():
     assert (again["design"] == "simple").all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata"])
 def test_a_drawing_for_each_system_serves_the_mean_of_all(design):
     # 30 labels of 180 items and 30 of 20: the small system must not count for half
@@ -154,6 +155,7 @@ def test_whole_documents_for_each_system_stay_documents():
     assert result.n_groups == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_labels_that_do_not_fit_the_drawing_are_named(design):
     drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
@@ -185,6 +187,7 @@ def test_people_alone_and_judge_alone_of_a_drawing(design):
     assert plain.estimate == pytest.approx(np.average(chosen["score_y"], weights=1 / chosen["inclusion"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_coverage_from_choosing_to_the_interval(design):
     hits, reps = 0, 30
@@ -246,6 +249,7 @@ def test_one_judge_and_one_criterion_are_drawn_for():
 # --- files ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("design", ["simple", "strata", "active", "groups"])
 def test_a_drawing_survives_a_file(tmp_path, ending, design):
@@ -260,6 +264,7 @@ def test_a_drawing_survives_a_file(tmp_path, ending, design):
     assert found.interval == pytest.approx(wanted.interval, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("design", ["strata", "active"])
 def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, design):
@@ -297,6 +302,7 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     assert "from 50 human labels and 240 judge scores" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_the_command_line_plans(tmp_path, capsys, ending):
     judge, gold = tmp_path / f"judge.{ending}", tmp_path / f"gold.{ending}"
@@ -416,6 +422,7 @@ def test_what_a_difference_refuses(names, text):
     assert text in said(TableError, calib.difference, *four_systems(), *names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_differences_on_the_command_line(tmp_path, capsys, ending):
     judge, human = four_systems()
@@ -600,6 +607,7 @@ def test_strata_within_each_system():
     assert "`strata` must be a column of the scores" in said(TableError, calib.interval, judge, gold, strata="colour")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_weights_of_a_table_are_those_of_the_arrays(tmp_path, ending):
     law = JUDGE["score"] > 3
@@ -638,6 +646,7 @@ def test_repeated_documents_are_named_where_they_are_ignored():
 HOSTILE = ["=1+1", "<b>x</b>", "a,b", 'say "x"', "new\nline", "ünï", "NaN", "True", "x" * 500, "a;b|c", "  ", "007"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_any_text_may_be_an_id_a_group_or_a_system(tmp_path, ending):
     count = len(HOSTILE)

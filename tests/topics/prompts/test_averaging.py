@@ -68,6 +68,7 @@ def test_the_interval_of_the_ratio_is_a_unexplained_over_labelled_units(size):
     assert_allclose(ends, np.exp([center - reach, center + reach]).T)
 
 
+@pytest.mark.slow
 def test_the_ratio_is_that_of_the_residual_variances_and_is_covered():
     # quality q, label q + e, score q + sd u: r^2 = 1 / (1.25 (1 + sd^2)) alone, 1 / (1.25 (1 + sd^2 / 4)) on average
     true = (1 - 0.8 / 1.25) / (1 - 0.8 / 2)

@@ -10,6 +10,8 @@ import calib
 from calib.datasets import TOPICAL_CHAT_PROMPTS, load_llm_summeval
 from calib.stats import averaging, prompt_difference, prompt_mean, rank_stability
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 
 

@@ -518,6 +518,7 @@ def test_confidence_level_nests():
 # --- invariances ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "x", [scores(5, 14, 4, 3), holed(scores(5, 14, 4, 3)), judged(2)], ids=["all", "holes", "judges"]
 )

@@ -117,6 +117,7 @@ def test_never_narrower_than_the_items_alone_nor_shifted_by_units():
         assert result.clipped == any(text.startswith("clipped: ") for text in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prompts", "prompt", "size"), [(2, 0.2, 1), (3, 0.5, 1), (5, 0.1, 4), (8, 0.3, 4)])
 def test_intervals_cover_the_mean_over_prompts_and_items(prompts, prompt, size):
     rng, hits, alone, runs = np.random.default_rng(5), 0, 0, 1200

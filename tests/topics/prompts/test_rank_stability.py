@@ -63,6 +63,7 @@ def test_pairs_winners_and_ties_by_hand():
     assert rank_stability(x, names="ABC").names == ("A", "B", "C")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompts", [2, 5])
 def test_noise_alone_swaps_systems_as_often_as_said(prompts):
     rng, gaps = np.random.default_rng(19), np.array([0, 0.05, 0.1, 0.3])[:, None, None]

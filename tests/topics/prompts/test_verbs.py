@@ -120,6 +120,7 @@ def test_rows_come_in_any_order_and_items_too():
     same(calib.sensitivity(mixed, ITEMS.sample(frac=1, random_state=1)).one(), stats.g_study(x, groups=owners))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["category", "int", "float", "string"])
 def test_ids_of_any_kind(kind):
     texts = ["item", "prompt", "criterion", "rater"]
@@ -540,6 +541,7 @@ def test_pooling_needs_a_known_word():
 HOSTILE = ["<script>alert(1)</script>", 'a,b "q"\nnew|line', "=cmd()|A1", "\u202edrow", "*f* [d](http://e)", "\x1b[31m"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [
     lambda s, r, i, g: calib.sensitivity(r, i),
     lambda s, r, i, g: calib.prompt_mean(s, by="system"),
@@ -581,6 +583,7 @@ def test_sentences_of_a_report_end_once(tmp_path):
     assert ".." not in calib.report(things).replace("...", "")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
 def test_one_report_takes_every_kind(tmp_path):
     study = calib.sensitivity(RATINGS, ITEMS)

@@ -1,0 +1,32 @@
+"""For all tests and examples, also where there is nothing but numpy, scipy, pytest and hypothesis."""
+
+import gc
+import os
+import signal
+from importlib.util import find_spec
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+for library in ("OMP", "OPENBLAS", "MKL"):  # before numpy is loaded: several workers share the cores already
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background; some tests interrupt themselves
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# the file names of a topic that may see tables and pictures, and recorded judges, which come as tables
+if find_spec("pandas") is None:
+    names = [part.format(name) for name in ("verbs", "plots", "words", "commands") for part in ("{}", "test_{}")]
+    collect_ignore_glob = [f"*/{name}.py" for name in (*names, "test_data", "test_*_data")]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector need not look through it again and again."""
+    gc.freeze()
+    gc.set_threshold(50_000)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Of `-n auto`: every worker gathers all tests anew, which costs more than the quick ones are worth."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 2) if config.option.markexpr == "not slow" else cores

@@ -1,0 +1,124 @@
+"""Every public name: it stands in docs/api.md, says what it is, and shows its use; arrays have their verb.
+
+`python tests/surface/test_api.py` writes docs/api.md anew.
+"""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+AGAIN = "python tests/surface/test_api.py writes it anew"
+FACES = {
+    "calib": "Tables in, results out.",
+    "calib.stats": "Arrays in, results out: the same statistics with numpy and scipy alone.",
+    "calib.plot": "A result in, matplotlib Axes out.",
+    "calib.datasets": "Public sets of texts, human scores and judge scores.",
+    "calib.table": "The three tables: their columns, checks and files.",
+}
+# functions on arrays that no verb of the same name in `calib` brings to tables, by the reason why
+WITHOUT_VERB = {
+    "`calib.summarize` takes them of each item": (
+        *("entropy", "expectation", "expectation_bounds", "mode", "variance"),
+    ),
+    "`calib.interval` and `calib.difference` choose among them": ("mean_interval", "ppi_difference", "ppi_mean"),
+    "`calib.reliability` reports them together": ("disattenuated", "human_ceiling", "icc", "krippendorff_alpha"),
+    "the verb has the name of the question: `calib.sensitivity`, `calib.plan`": (
+        *("budget_plan", "cost_optimal", "g_study"),
+    ),
+    "numbers in, a number out: there is no table to take": (
+        *("attenuation", "chain_plan", "detectable_difference", "draws_needed", "judge_correlation"),
+        *("label_multiplier", "precision_gain", "spearman_brown"),
+    ),
+    "about single distributions or replies, which a table of scores no longer holds": (
+        *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
+    ),
+    "takes what tables have no column for: covariates, outcomes, a statistic of one's own, an order of arrival": (
+        *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
+    ),
+    "another estimand than the mean, or many systems from moments: for arrays so far": (
+        *("ppi_means", "ppi_proportion", "ppi_quantile", "ppi_ratio", "ppi_win_rate", "tie_calibration"),
+    ),
+}
+
+
+def public(face: str) -> dict[str, object]:
+    """The names of a face: what it lists, or else what it defines itself."""
+    module = import_module(face)
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == face]
+    names = getattr(module, "__all__", None) or sorted(name for name in own if name[0] != "_")
+    found = {name: getattr(module, name) for name in names}
+    return {name: value for name, value in found.items() if not inspect.ismodule(value)}
+
+
+def documented(value: object) -> str:
+    """The docstring that was written for it; a constant has none, and a dataclass one that Python makes."""
+    doc = inspect.getdoc(value) or ""
+    if not inspect.isclass(value):
+        return doc if inspect.isfunction(value) else ""
+    return doc if value.__doc__ and not doc.startswith(f"{value.__name__}(") else ""
+
+
+def line(name: str, value: object) -> str:
+    """A name and the first line of its docstring."""
+    told = documented(value) or f"A {type(value).__name__}."
+    return f"- `{name}`: {told.splitlines()[0]}"
+
+
+def page() -> str:
+    """The list of every public name."""
+    text = ["# Every public name", "", "`help(calib.interval)` and so on say the rest, with an example each."]
+    for face, about in FACES.items():
+        text += ["", f"## `{face}`", "", about, "", *(line(name, value) for name, value in public(face).items())]
+    return "\n".join(text) + "\n"
+
+
+NAMES = [f"{face}.{name}" for face in FACES for name in public(face)]
+
+
+def value_of(name: str) -> object:
+    face, _, last = name.rpartition(".")
+    return public(face)[last]
+
+
+def test_the_list_of_names_is_complete():
+    assert PAGE.read_text(encoding="utf-8") == page(), f"{PAGE} is not the list of public names: {AGAIN}"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if callable(value_of(name))])
+def test_each_name_says_what_it_is(name):
+    doc = documented(value_of(name))
+    assert doc and doc.splitlines()[0].endswith("."), "the first line is a sentence"
+
+
+def shows_its_use(name: str) -> bool:
+    """Whether a name needs an example: functions, but for sets that are downloaded, and classes that users make.
+
+    Other classes are what functions return or raise.
+    """
+    face, _, last = name.rpartition(".")
+    value = value_of(name)
+    if inspect.isclass(value):
+        return face == "calib" and not issubclass(value, Exception)
+    downloaded = last.startswith("load_") and last != "load_planted"
+    return inspect.isfunction(value) and not downloaded
+
+
+@pytest.mark.parametrize("name", [*filter(shows_its_use, NAMES)])
+def test_each_function_and_each_class_that_users_make_has_an_example(name):
+    assert ">>> " in documented(value_of(name))
+
+
+def test_each_function_on_arrays_has_its_verb_or_is_known_to_have_none():
+    arrays = {name for name, value in public("calib.stats").items() if inspect.isfunction(value)}
+    verbs = {name for name, value in public("calib").items() if inspect.isfunction(value)}
+    listed = [name for names in WITHOUT_VERB.values() for name in names]
+    assert len(listed) == len(set(listed)), "a name has one reason"
+    assert arrays - verbs - set(listed) == set(), "give these a verb in calib, or a reason in WITHOUT_VERB"
+    assert set(listed) - (arrays - verbs) == set(), "these have a verb, or are gone: out of WITHOUT_VERB"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
