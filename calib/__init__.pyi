@@ -20,10 +20,7 @@ from .analysis.draws.verbs import (
     convergence as convergence,
     variance_components as variance_components,
 )
-from .analysis.means.verbs import (
-    difference as difference,
-    interval as interval,
-)
+from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.planning.verbs import (
     choose_items as choose_items,
     labels_needed as labels_needed,
@@ -52,40 +49,18 @@ from .datasets.records import (
     load_topical_chat as load_topical_chat,
     load_unieval as load_unieval,
 )
-from .datasets.two_raters import (
-    load_ballots as load_ballots,
-    load_forest_badmodel as load_forest_badmodel,
-)
+from .datasets.two_raters import load_ballots as load_ballots, load_forest_badmodel as load_forest_badmodel
 from .datasets.wide import (
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
     load_triviaqa_judges as load_triviaqa_judges,
 )
-from .judge.calls.batch import (
-    from_jsonl as from_jsonl,
-    to_batch as to_batch,
-)
-from .judge.calls.rate import (
-    rate as rate,
-    write_steps as write_steps,
-    write_variants as write_variants,
-)
-from .judge.calls.transport import (
-    JudgeError as JudgeError,
-    LogprobsError as LogprobsError,
-)
+from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
+from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
+from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError
 from .judge.judge import Judge as Judge
-from .judge.prompt import (
-    Prompt as Prompt,
-    geval_prompt as geval_prompt,
-)
+from .judge.prompt import Prompt as Prompt, geval_prompt as geval_prompt
 from .judge.scale import Scale as Scale
 from .report.report import report as report
-from .tables.results import (
-    Results as Results,
-    conclusions as conclusions,
-)
-from .tables.scores import (
-    scores_from as scores_from,
-    summarize as summarize,
-)
+from .tables.results import Results as Results, conclusions as conclusions
+from .tables.scores import scores_from as scores_from, summarize as summarize

@@ -128,10 +128,7 @@ class Numeric:
         return self.ends(tail)[1]
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        return (
-            _halved(lambda tail: self.ends(tail)[0] > null),
-            _halved(lambda tail: self.ends(tail)[1] < null),
-        )
+        return (_halved(lambda tail: self.ends(tail)[0] > null), _halved(lambda tail: self.ends(tail)[1] < null))
 
 
 def _halved(excluded: Callable[[float], bool]) -> float:

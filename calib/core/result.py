@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from calib._version import __version__
 from calib.core.topic import words_of
@@ -23,14 +23,35 @@ class Interval(NamedTuple):
 class Result:
     """The display hooks of a frozen result, all fed by `_rows` and `_terms`.
 
-    A subclass is a frozen dataclass that says its numbers (`_rows`), how they
-    were made (`_terms`) and itself in one line (`__str__`).
+    A subclass is a frozen dataclass that says its numbers (`_shown`, or `_rows` where there
+    are several rows), how they were made (`_terms`) and itself in one line (`__str__`).
     """
 
     __slots__ = ()
+    _shown: ClassVar[str] = ""
 
     def _rows(self) -> list[dict[str, Any]]:
-        raise NotImplementedError
+        return [self._row(*self._shown.split())]
+
+    def _row(self, *names: str) -> dict[str, Any]:
+        """Fields by name; an interval as its two ends, warnings by their names."""
+        row: dict[str, Any] = {}
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, Interval):
+                row |= {"conf_low": value.low, "conf_high": value.high}
+            else:
+                row[name] = self._warned("; ") if name == "warnings" else value
+        return row
+
+    def _warned(self, comma: str = ", ") -> str:
+        """The names of its warnings."""
+        return comma.join(text.partition(":")[0] for text in getattr(self, "warnings", ()))
+
+    @property
+    def _bracketed_warnings(self) -> str:
+        """Behind the line of text."""
+        return f" [warnings: {names}]" if (names := self._warned()) else ""
 
     def _terms(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -7,18 +7,9 @@ from .alt_test import (
     load_wax as load_wax,
 )
 from .cje_arena import load_cje_arena as load_cje_arena
-from .composo import (
-    COMPOSO_PROMPTS as COMPOSO_PROMPTS,
-    load_composo as load_composo,
-)
-from .llm_summeval import (
-    LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS,
-    load_llm_summeval as load_llm_summeval,
-)
-from .planted import (
-    CRITERIA as CRITERIA,
-    load_planted as load_planted,
-)
+from .composo import COMPOSO_PROMPTS as COMPOSO_PROMPTS, load_composo as load_composo
+from .llm_summeval import LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS, load_llm_summeval as load_llm_summeval
+from .planted import CRITERIA as CRITERIA, load_planted as load_planted
 from .records import (
     TOPICAL_CHAT_PROMPTS as TOPICAL_CHAT_PROMPTS,
     load_summeval as load_summeval,
@@ -26,14 +17,8 @@ from .records import (
     load_unieval as load_unieval,
     read_chiang_lee as read_chiang_lee,
 )
-from .registry import (
-    DatasetError as DatasetError,
-    available as available,
-)
-from .two_raters import (
-    load_ballots as load_ballots,
-    load_forest_badmodel as load_forest_badmodel,
-)
+from .registry import DatasetError as DatasetError, available as available
+from .two_raters import load_ballots as load_ballots, load_forest_badmodel as load_forest_badmodel
 from .wide import (
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,

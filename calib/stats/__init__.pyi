@@ -21,22 +21,10 @@ from calib.analysis.agreement.ceiling import (
     disattenuated as disattenuated,
     human_ceiling as human_ceiling,
 )
-from calib.analysis.agreement.compare import (
-    Comparison as Comparison,
-    compare as compare,
-)
-from calib.analysis.agreement.rank import (
-    Ranking as Ranking,
-    rank_judges as rank_judges,
-)
-from calib.analysis.agreement.reliability import (
-    Reliability as Reliability,
-    reliability as reliability,
-)
-from calib.analysis.agreement.ties import (
-    TieCalibration as TieCalibration,
-    tie_calibration as tie_calibration,
-)
+from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
+from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
+from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
+from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
     expectation as expectation,
@@ -50,14 +38,8 @@ from calib.analysis.distributions.entropy import (
     expected_entropy as expected_entropy,
     sampled_entropy as sampled_entropy,
 )
-from calib.analysis.distributions.fit import (
-    DistributionFit as DistributionFit,
-    distribution_fit as distribution_fit,
-)
-from calib.analysis.distributions.point_scores import (
-    PointScores as PointScores,
-    point_scores as point_scores,
-)
+from calib.analysis.distributions.fit import DistributionFit as DistributionFit, distribution_fit as distribution_fit
+from calib.analysis.distributions.point_scores import PointScores as PointScores, point_scores as point_scores
 from calib.analysis.distributions.temperature import (
     Forecast as Forecast,
     Temperature as Temperature,
@@ -65,71 +47,40 @@ from calib.analysis.distributions.temperature import (
     ranked_probability_score as ranked_probability_score,
     temperature_curve as temperature_curve,
 )
-from calib.analysis.draws.chains import (
-    ChainPlan as ChainPlan,
-    chain_plan as chain_plan,
-)
+from calib.analysis.draws.chains import ChainPlan as ChainPlan, chain_plan as chain_plan
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
     variance_components as variance_components,
 )
-from calib.analysis.draws.convergence import (
-    Convergence as Convergence,
-    convergence as convergence,
-)
+from calib.analysis.draws.convergence import Convergence as Convergence, convergence as convergence
 from calib.analysis.draws.spearman_brown import (
     attenuation as attenuation,
     draws_needed as draws_needed,
     precision_gain as precision_gain,
     spearman_brown as spearman_brown,
 )
-from calib.analysis.means.bootstrap import (
-    BootstrapEstimate as BootstrapEstimate,
-    ppi_bootstrap as ppi_bootstrap,
-)
+from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.difference import ppi_difference as ppi_difference
 from calib.analysis.means.gold import Design as Design
 from calib.analysis.means.logistic import ppi_logistic as ppi_logistic
-from calib.analysis.means.mean import (
-    MeanEstimate as MeanEstimate,
-    mean_interval as mean_interval,
-    ppi_mean as ppi_mean,
-)
+from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean
 from calib.analysis.means.moments import Moments as Moments
-from calib.analysis.means.proportion import (
-    ppi_proportion as ppi_proportion,
-    ppi_win_rate as ppi_win_rate,
-)
-from calib.analysis.means.quantile import (
-    QuantileEstimate as QuantileEstimate,
-    ppi_quantile as ppi_quantile,
-)
+from calib.analysis.means.proportion import ppi_proportion as ppi_proportion, ppi_win_rate as ppi_win_rate
+from calib.analysis.means.quantile import QuantileEstimate as QuantileEstimate, ppi_quantile as ppi_quantile
 from calib.analysis.means.ratio import ppi_ratio as ppi_ratio
-from calib.analysis.means.regression import (
-    RegressionEstimate as RegressionEstimate,
-    ppi_ols as ppi_ols,
-)
-from calib.analysis.means.rogan_gladen import (
-    RoganGladen as RoganGladen,
-    rogan_gladen as rogan_gladen,
-)
+from calib.analysis.means.regression import RegressionEstimate as RegressionEstimate, ppi_ols as ppi_ols
+from calib.analysis.means.rogan_gladen import RoganGladen as RoganGladen, rogan_gladen as rogan_gladen
 from calib.analysis.means.sequence import (
     ConfidenceSequence as ConfidenceSequence,
     confidence_sequence as confidence_sequence,
 )
-from calib.analysis.means.systems import (
-    MeanEstimates as MeanEstimates,
-    ppi_means as ppi_means,
-)
+from calib.analysis.means.systems import MeanEstimates as MeanEstimates, ppi_means as ppi_means
 from calib.analysis.planning.budget import (
     BudgetPlan as BudgetPlan,
     budget_plan as budget_plan,
     cost_optimal as cost_optimal,
 )
-from calib.analysis.planning.choose import (
-    Choice as Choice,
-    choose_items as choose_items,
-)
+from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
     judge_correlation as judge_correlation,
     label_multiplier as label_multiplier,
@@ -145,34 +96,19 @@ from calib.analysis.planning.transport import (
     shift_weights as shift_weights,
     transport_test as transport_test,
 )
-from calib.analysis.planning.will_it_help import (
-    JudgeHelp as JudgeHelp,
-    will_it_help as will_it_help,
-)
-from calib.analysis.prompts.averaging import (
-    Averaging as Averaging,
-    averaging as averaging,
-)
+from calib.analysis.planning.will_it_help import JudgeHelp as JudgeHelp, will_it_help as will_it_help
+from calib.analysis.prompts.averaging import Averaging as Averaging, averaging as averaging
 from calib.analysis.prompts.component_intervals import Component as Component
 from calib.analysis.prompts.d_study import DStudy as DStudy
-from calib.analysis.prompts.g_study import (
-    GStudy as GStudy,
-    g_study as g_study,
-)
+from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import (
     PromptMean as PromptMean,
     prompt_difference as prompt_difference,
     prompt_mean as prompt_mean,
 )
-from calib.analysis.prompts.rank_stability import (
-    RankStability as RankStability,
-    rank_stability as rank_stability,
-)
+from calib.analysis.prompts.rank_stability import RankStability as RankStability, rank_stability as rank_stability
 from calib.core.check import CalibWarning as CalibWarning
-from calib.core.result import (
-    Interval as Interval,
-    Result as Result,
-)
+from calib.core.result import Interval as Interval, Result as Result
 from calib.stats.former import (
     ChainComponents as ChainComponents,
     TemperatureCurve as TemperatureCurve,

@@ -214,11 +214,7 @@ def _whole_draws(ratings: pd.DataFrame) -> None:
     _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
 
 
-CHECKS: dict[str, Check] = {
-    "items": check_items,
-    "ratings": check_ratings,
-    "scores": check_scores,
-}
+CHECKS: dict[str, Check] = {"items": check_items, "ratings": check_ratings, "scores": check_scores}
 
 
 def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:

@@ -135,7 +135,7 @@ DESIGNS = (
     | {
         "cells missing, t5, noise differs 30 x 5 x 3": Design(
             items=30, prompts=5, heavy=True, noise_sd=0.5, **_UNBALANCED
-        ),
+        )
     }
 )
 INTERVALS = ("interval", "interval_items", "boot-prompts", "boot-items")

@@ -240,8 +240,7 @@ def test_a_limit_that_pays_for_nothing():
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
-    [({"prompt": BARE}, "the evaluation steps of 'quality'"), ({"method": "auto"}, "item 'i2'")],
+    ("options", "what"), [({"prompt": BARE}, "the evaluation steps of 'quality'"), ({"method": "auto"}, "item 'i2'")]
 )
 def test_what_comes_before_the_ratings_is_paid_for_too(options, what):
     server = Paid()

@@ -201,8 +201,7 @@ def test_another_reading_costs_nothing(store, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"model": "other"}, {"temperature": 0.5}, {"seed": 2}, {"base_url": "http://h/v1"}, {"prompt": THINK}],
+    "change", [{"model": "other"}, {"temperature": 0.5}, {"seed": 2}, {"base_url": "http://h/v1"}, {"prompt": THINK}]
 )
 def test_what_changes_the_request_is_asked_anew(store, change):
     rated(Server(), store=store)
@@ -263,12 +262,7 @@ def test_every_kind_of_callable_gives_the_same_ratings():
     server = Server()
     first = rated(server, method="logprob")
     answers = {json.dumps(r): plain(r) for r in server.requests}
-    for complete in (
-        in_bytes,
-        sync,
-        lambda request: json.dumps(sync(request)).encode(),
-        offline.complete,
-    ):
+    for complete in (in_bytes, sync, lambda request: json.dumps(sync(request)).encode(), offline.complete):
         assert_frame_equal(rated(complete, method="logprob").drop(columns="run"), first.drop(columns="run"))
 
 

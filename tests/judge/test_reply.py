@@ -293,14 +293,7 @@ FIELDS = ["choices", "message", "content", "refusal", "finish_reason", "logprobs
 FIELDS += ["token", "bytes", "logprob", "top_logprobs"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from(["4", -0.5]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(FIELDS),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -409,14 +402,7 @@ def test_where_the_message_begins(tokens, message, start):
 
 @pytest.mark.parametrize(
     ("whole", "lead", "start"),
-    [
-        ("Score: 4", 6, 6),
-        ("4", 0, 0),
-        ("</think>\n\n**4", 10, 8),
-        ("- 4", 2, 1),
-        (" " * 100 + "4", 0, 68),
-        ("", 0, 0),
-    ],
+    [("Score: 4", 6, 6), ("4", 0, 0), ("</think>\n\n**4", 10, 8), ("- 4", 2, 1), (" " * 100 + "4", 0, 68), ("", 0, 0)],
 )
 def test_where_an_answer_starts(whole, lead, start):
     assert answer_start(whole.encode(), lead) == start

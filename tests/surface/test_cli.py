@@ -708,10 +708,7 @@ def one_line(err, words):
         ("reliability {human}", "must have 2 raters"),
         ("reliability {rest} --metric word", "--metric must be one of"),
         ("reliability {rest} {second} --min-reliability 2", "--min-reliability must be"),
-        (
-            "interval {scores} {gold} --by nothing",
-            "--by must be a column of the scores, but got 'nothing'",
-        ),
+        ("interval {scores} {gold} --by nothing", "--by must be a column of the scores, but got 'nothing'"),
         ("interval {scores} {human} --estimator ppi", "must be 'auto' or 'classical' where every item has a label"),
         ("interval {scores} {people}", "pool them first"),
         ("interval {scores} {gold} --method magic", "--estimator must be one of"),
@@ -727,18 +724,12 @@ def one_line(err, words):
             "rate {items} --criterion fluency --model offline --method magic --out r.csv",
             "--method must be one of 'auto'",
         ),
-        (
-            "rate {items} --criterion fluency --model offline --draws 0 --out r.csv",
-            "--draws must be",
-        ),
+        ("rate {items} --criterion fluency --model offline --draws 0 --out r.csv", "--draws must be"),
         (
             "rate {items} --criterion fluency --model offline --temperature -1 --out r.csv",
             "--temperature must not be negative",
         ),
-        (
-            "rate {items} --criterion fluency --model offline --top-logprobs 0 --out r.csv",
-            "--top-logprobs must be",
-        ),
+        ("rate {items} --criterion fluency --model offline --top-logprobs 0 --out r.csv", "--top-logprobs must be"),
         (
             "rate {items} --criterion fluency --model offline --reasoning aloud --out r.csv",
             "--reasoning must be one of",

@@ -410,12 +410,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
         estimates |= {f"ICC({kind},1)": rho, f"ICC({kind},k)": _stepped_up(rho, k)}
         intervals |= {f"ICC({kind},1)": limits, f"ICC({kind},k)": Interval(*(_stepped_up(end, k) for end in limits))}
     return ICC(
-        estimates=estimates,
-        intervals=intervals,
-        confidence_level=confidence,
-        n=n,
-        n_dropped=len(table) - n,
-        n_raters=k,
+        estimates=estimates, intervals=intervals, confidence_level=confidence, n=n, n_dropped=len(table) - n, n_raters=k
     )
 
 

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
-from calib.analysis.agreement.agreement import (
-    LEVEL_WORDS,
-    AgreementResult,
-    check_level,
-    checked_options,
-    tie_rates,
-)
+from calib.analysis.agreement.agreement import LEVEL_WORDS, AgreementResult, check_level, checked_options, tie_rates
 from calib.analysis.agreement.coefficients import AGREED_WITHIN, COEFFICIENTS, named_coefficient
 from calib.analysis.agreement.levels import (
     Design,

@@ -104,11 +104,7 @@ def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
 
 
 def distribution_fit(
-    sampled: pd.DataFrame,
-    exact: pd.DataFrame,
-    *,
-    n_resamples: int = 999,
-    rng: np.random.Generator | int | None = None,
+    sampled: pd.DataFrame, exact: pd.DataFrame, *, n_resamples: int = 999, rng: np.random.Generator | int | None = None
 ) -> Results:
     """Whether sampled replies are distributed as the token probabilities say.
 

@@ -12,7 +12,7 @@ TOPIC = Topic(
             joined=True,
             notes="of_judge_alone",
             assumptions="assumed",
-        ),
+        )
     },
     heads={"lam": "judge's weight", "width_ratio": "width against labels alone", "effective_n": "worth labels"},
     frame="estimators_in_words",

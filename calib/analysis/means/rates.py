@@ -142,14 +142,7 @@ def _apart(rate: Floats, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
 
 
 def posterior_error(
-    k1: ArrayLike,
-    n1: ArrayLike,
-    k0: ArrayLike,
-    n0: ArrayLike,
-    rest1: ArrayLike,
-    rest0: ArrayLike,
-    *,
-    finite: bool,
+    k1: ArrayLike, n1: ArrayLike, k0: ArrayLike, n0: ArrayLike, rest1: ArrayLike, rest0: ArrayLike, *, finite: bool
 ) -> Floats:
     """Standard deviation with Jeffreys' posterior for both rates: not 0 where the judge made no error yet."""
     yes, gold, rest = (np.stack(pair).astype(float) for pair in ((k1, k0), (n1, n0), (rest1, rest0)))

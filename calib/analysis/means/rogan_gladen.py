@@ -110,12 +110,7 @@ class RoganGladen(Result):
 
 
 def rogan_gladen(
-    f: ArrayLike,
-    y_gold: ArrayLike,
-    f_gold: ArrayLike,
-    *,
-    systems: Labels | None = None,
-    confidence_level: float = 0.95,
+    f: ArrayLike, y_gold: ArrayLike, f_gold: ArrayLike, *, systems: Labels | None = None, confidence_level: float = 0.95
 ) -> RoganGladen:
     r"""Rate of human yes where the gold items were sampled by their outcome, or come from elsewhere.
 

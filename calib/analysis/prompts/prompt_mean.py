@@ -180,11 +180,7 @@ class PromptMean(Result):
 
 
 def prompt_mean(
-    x: ArrayLike,
-    *,
-    groups: Labels | None = None,
-    names: Labels | None = None,
-    confidence_level: float = 0.95,
+    x: ArrayLike, *, groups: Labels | None = None, names: Labels | None = None, confidence_level: float = 0.95
 ) -> PromptMean:
     r"""Mean of a judge's scores over items and prompts, both taken as random.
 

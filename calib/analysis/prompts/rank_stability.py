@@ -96,12 +96,7 @@ class RankStability(Result):
         )
 
 
-def rank_stability(
-    x: ArrayLike,
-    *,
-    groups: Labels | None = None,
-    names: Labels | None = None,
-) -> RankStability:
+def rank_stability(x: ArrayLike, *, groups: Labels | None = None, names: Labels | None = None) -> RankStability:
     r"""How often systems swap over prompts, beside what noise alone would give, and Kendall's W.
 
     With the ranks of n systems under m prompts, R_j the sum of ranks of system j, and T the sum of

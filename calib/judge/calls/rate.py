@@ -178,12 +178,7 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
 
 
 def write_variants(
-    prompt: Prompt,
-    judge: Judge,
-    n: int,
-    *,
-    store: str | Path | None = None,
-    complete: AnyComplete | None = None,
+    prompt: Prompt, judge: Judge, n: int, *, store: str | Path | None = None, complete: AnyComplete | None = None
 ) -> tuple[Prompt, ...]:
     """Have the judge reword the task and the criterion of a prompt, to see what the wording does.
 

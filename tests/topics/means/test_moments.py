@@ -187,11 +187,7 @@ def test_systems_merge_one_by_one():
     [
         ([[1.0, NAN]], {}, "`chunks` must have a score for each item, but got NaN at 1"),
         ([np.array([1.0, math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
-        (
-            [np.array([1.0, math.inf, -math.inf])],
-            {},
-            "`chunks` must have a score for each item, but got inf at 1",
-        ),
+        ([np.array([1.0, math.inf, -math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
         ([1.0, 2.0], {}, "`chunks` must have 1 dimension, but got shape ()"),
         ([["a"]], {}, "`chunks` must be numeric"),
         ([([1.0], [0])], {"n_systems": 0}, "`n_systems` must be a whole number of 1 or more, but got 0"),

@@ -234,10 +234,7 @@ def test_defaults_of_scores_from():
             {"item": "id", "score": "mark", "group": "document"},
             "`group` must be a column of the frame, but got 'document'; there are 'id', 'mark', 'who', 'doc'.",
         ),
-        (
-            {"item": "id", "score": "who"},
-            "scores: column `score`, row 0: must be a number, but got 'ann'.",
-        ),
+        ({"item": "id", "score": "who"}, "scores: column `score`, row 0: must be a number, but got 'ann'."),
         (
             {"item": "id", "score": "mark", "scale": "1|2|3"},
             "scores: column `score`, row 0: must lie on the scale '1|2|3', but got 4.0.",
@@ -394,11 +391,7 @@ def test_a_level_without_its_column_is_an_error(level):
             HUMAN,
             "scores and human must share items, but no item is in both.",
         ),
-        (
-            JUDGE.drop(columns="score"),
-            HUMAN,
-            "`scores`: scores: column `score` is missing; there are",
-        ),
+        (JUDGE.drop(columns="score"), HUMAN, "`scores`: scores: column `score` is missing; there are"),
         (JUDGE, None, "`human`: scores: must be a pandas DataFrame, but got NoneType."),
     ],
 )
@@ -574,11 +567,7 @@ def test_a_stray_column_is_no_part_of_the_result():
             ValueError,
             "quality, judge, human, ann: `estimator` must be 'auto' or 'classical' where every item has a label",
         ),
-        (
-            lambda: calib.interval(JUDGE, GOLD, estimator="magic"),
-            ValueError,
-            "`estimator` must be one of 'auto', ",
-        ),
+        (lambda: calib.interval(JUDGE, GOLD, estimator="magic"), ValueError, "`estimator` must be one of 'auto', "),
     ],
 )
 def test_what_interval_refuses(call, error, message):
@@ -619,11 +608,7 @@ def test_groups_that_one_system_did_not_answer_are_counted():
     ("scores", "names", "message"),
     [
         (JUDGE, ("s0", "s9"), "no scores of system 's9'; there are 's0', 's1', 's2', 's3'."),
-        (
-            JUDGE.assign(group="g0"),
-            ("s0", "s1"),
-            "system 's0' must have one item per group, but has several in some.",
-        ),
+        (JUDGE.assign(group="g0"), ("s0", "s1"), "system 's0' must have one item per group, but has several in some."),
     ],
 )
 def test_what_difference_refuses(scores, names, message):

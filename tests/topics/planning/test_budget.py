@@ -467,8 +467,7 @@ def test_the_plan_had_another_name():
 
 
 @pytest.mark.parametrize(
-    ("changes", "name"),
-    [({"rho": 0.8}, "capped"), ({"rho": -0.1}, "no_correlation"), ({"n_gold": 29}, "pilot")],
+    ("changes", "name"), [({"rho": 0.8}, "capped"), ({"rho": -0.1}, "no_correlation"), ({"n_gold": 29}, "pilot")]
 )
 def test_warnings(changes, name):
     with pytest.warns(CalibWarning, match=f"^{name}: ") as caught:
