@@ -23,15 +23,15 @@ class Interval(NamedTuple):
 class Result:
     """The display hooks of a frozen result, all fed by `_rows` and `_terms`.
 
-    A subclass is a frozen dataclass that says its numbers (`_shown`, or `_rows` where there
+    A subclass is a frozen dataclass that says its numbers (`_cells`, or `_rows` where there
     are several rows), how they were made (`_terms`) and itself in one line (`__str__`).
     """
 
     __slots__ = ()
-    _shown: ClassVar[str] = ""
+    _cells: ClassVar[str] = ""
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(*self._shown.split())]
+        return [self._row(*self._cells.split())]
 
     def _row(self, *names: str) -> dict[str, Any]:
         """Fields by name; an interval as its two ends, warnings by their names."""

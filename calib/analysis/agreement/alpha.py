@@ -39,7 +39,7 @@ class RatersResult(Result):
     n_dropped: int
     n_raters: int
 
-    def _row(self, quantity: str, estimate: float, interval: Interval, interval_method: str) -> dict[str, Any]:
+    def _quantity_row(self, quantity: str, estimate: float, interval: Interval, interval_method: str) -> dict[str, Any]:
         row: dict[str, Any] = {"quantity": quantity, "estimate": estimate}
         row |= {"conf_low": interval.low, "conf_high": interval.high, "n": self.n, "interval_method": interval_method}
         return row | {"n_dropped": self.n_dropped, "n_raters": self.n_raters}
@@ -89,7 +89,7 @@ class Alpha(RatersResult):
     n_undefined: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(f"alpha ({self.metric})", self.estimate, self.interval, self.interval_method)]
+        return [self._quantity_row(f"alpha ({self.metric})", self.estimate, self.interval, self.interval_method)]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"alpha": True, "metric": self.metric, **self._counted(self.interval_method)}
@@ -333,7 +333,7 @@ class ICC(RatersResult):
     intervals: dict[str, Interval]
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(name, rho, self.intervals[name], "F") for name, rho in self.estimates.items()]
+        return [self._quantity_row(name, rho, self.intervals[name], "F") for name, rho in self.estimates.items()]
 
     def _terms(self) -> dict[str, Any]:
         return {"icc": True, **self._counted("F")}

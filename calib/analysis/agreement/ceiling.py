@@ -74,7 +74,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return shown
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown]
+        return [self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
@@ -342,7 +342,7 @@ class Disattenuated(RatersResult):
         values = [("disattenuated", self.estimate, self.interval)]
         values += [("pearson", self.correlation, self.correlation_interval)]
         values += [("reliability of the mean", self.reliability, self.reliability_interval)]
-        return [self._row(*value, self.interval_method) for value in values]
+        return [self._quantity_row(*value, self.interval_method) for value in values]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
