@@ -35,6 +35,7 @@ from .analysis.prompts.verbs import (
     rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
+from .core.check import ArgumentError as ArgumentError
 from .datasets.alt_test import (
     load_lesion as load_lesion,
     load_summeval_judges as load_summeval_judges,
