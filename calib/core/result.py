@@ -79,6 +79,26 @@ class Result:
         return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
 
 
+class Columns(Result):
+    """A result of many numbers at a time: one row for each place of the arrays that `_cells` names."""
+
+    __slots__ = ()
+
+    def _columns(self) -> dict[str, Any]:
+        names = {"low": "conf_low", "high": "conf_high"}
+        return {names.get(name, name): value for name, value in self._row(*self._cells.split()).items()}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per place, unrounded (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self._columns())
+
+
 def write_signature(terms: dict[str, Any]) -> str:
     """Join ``name:value`` terms with ``|``; a term whose value is True is its name alone, None is left out.
 

@@ -54,10 +54,8 @@ class BootstrapEstimate(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": "bootstrap", "statistic": self.statistic, "estimate": self.estimate}
-        row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"lam": self.lam, "n_gold": self.n_gold, "n": self.n}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_gold", "n", "warnings")
+        return [{"estimator": "bootstrap", **row}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ppi-bootstrap": True, "of": self.statistic, "rs": self.n_resamples}
@@ -152,9 +150,8 @@ def ppi_bootstrap(
     labels, judged = _resampled(value, sample, count, draw)
     kept = np.isfinite(labels + judged)
     if kept.sum() < count / 2:
-        raise ArgumentError(
-            "statistic", "must be defined on most resamples", f"is not on {count - kept.sum()} of {count}"
-        )
+        given = f"is not on {count - kept.sum()} of {count}"
+        raise ArgumentError("statistic", "must be defined on most resamples", given)
     labels, judged = labels[kept], judged[kept]
     spread = float(judged.var(ddof=1))
     lam = float(np.cov(labels, judged)[0, 1] / ((1 + n / rest) * spread)) if spread > 0 else 0.0
@@ -239,9 +236,8 @@ def _sample_of(
     if data.n_rest < 2:
         raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {data.n_rest}")
     if (x is None) != (x_unlabeled is None):
-        raise ArgumentError(
-            "X_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=("X",)
-        )
+        rule = "must be given exactly when {0} is"
+        raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
     if x is None or x_unlabeled is None:
         return _Sample(data.y, data.f, data.loose(), None, None)
     given, given_rest = np.asarray(x), np.asarray(x_unlabeled)
@@ -260,9 +256,8 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
         if numbers.shape != scores.shape[:-1]:
-            raise ArgumentError(
-                "statistic", f"must give {scores.shape[:-1]} numbers with axis=-1", f"gave {numbers.shape}"
-            )
+            rule = f"must give {scores.shape[:-1]} numbers with axis=-1"
+            raise ArgumentError("statistic", rule, f"gave {numbers.shape}")
         return numbers
 
     def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:

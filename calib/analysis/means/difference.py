@@ -7,7 +7,7 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.gold import Design, Drawn
+from calib.analysis.means.gold import Asked
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments
@@ -23,14 +23,8 @@ def ppi_difference(
     *,
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
-    design: Design | None = None,
-    target: str = "population",
-    estimator: str = "auto",
-    alternative: str = "two-sided",
     null: float = 0.0,
-    min_gold: int = 10,
-    confidence_level: float = 0.95,
-    **drawn: Unpack[Drawn],
+    **options: Unpack[Asked],
 ) -> MeanEstimate:
     """Mean human score of A less that of B, paired on what both answered.
 
@@ -48,7 +42,7 @@ def ppi_difference(
         The judge's differences f_a - f_b on the inputs without labels, if `y_a` and `y_b` are whole.
     bounds, step
         Of one score, as for `ppi_mean`; differences then lie within plus and minus their distance.
-    design, target, estimator, alternative, min_gold, confidence_level, **drawn
+    design, target, estimator, alternative, min_gold, confidence_level, groups, ...
         As for `ppi_mean`.
     null : float, default 0.0
         `p_value` is for this difference.
@@ -56,11 +50,6 @@ def ppi_difference(
     Returns
     -------
     MeanEstimate
-
-    Raises
-    ------
-    ValueError
-        As `ppi_mean`.
 
     Examples
     --------
@@ -85,13 +74,7 @@ def ppi_difference(
         bounds=None if width is None else (-width, width),
         step=step,
         binary=False,
-        design=design,
-        target=target,
-        estimator=estimator,
-        alternative=alternative,
         null=null,
-        min_gold=min_gold,
-        confidence_level=confidence_level,
-        **drawn,
+        **options,
     )
     return replace(result, estimand=f"{result.estimand} difference")

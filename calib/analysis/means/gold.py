@@ -81,6 +81,17 @@ class Drawn(TypedDict, total=False):
     method: str
 
 
+class Asked(Drawn, total=False):
+    """Options of `ppi_mean` that the means made of it hand on."""
+
+    design: Design | None
+    target: str
+    estimator: str
+    alternative: str
+    min_gold: int
+    confidence_level: float
+
+
 def design_of(design: Design | None, drawn: Drawn) -> Design:
     """The design, whichever way it came."""
     fields: dict[str, Any] = {name: value for name, value in drawn.items() if name != "method"}
@@ -157,9 +168,8 @@ class Gold:
         if self.scores_rest is not None:
             return int(np.count_nonzero(self.scores_rest >= cut))
         if self.n_rest and not self.rest.binary:
-            raise ArgumentError(
-                "f_unlabeled", f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
-            )
+            rule = f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
+            raise ArgumentError("f_unlabeled", rule)
         return round(float(self.rest.mean) * self.n_rest)
 
 
@@ -187,30 +197,24 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
         refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
         rest, loose = _unlabeled(f_unlabeled, design)
         columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
-    if design.items_unlabeled is not None and len(design.items_unlabeled) != rest.n:
-        raise ArgumentError(
-            "items_unlabeled",
-            "must have the length of {0}",
-            f"got {len(design.items_unlabeled)}",
-            mentions=("f_unlabeled",),
-        )
+    if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
+        rule = "must have the length of {0}"
+        raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
     return Gold(labels, scores, rest, loose, **columns, inclusion=chance)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:
     """Each column comes for both sides, or, where all items stand in one table, for all at once."""
     if together and design.folds is not None:
-        raise ArgumentError(
-            "folds", "must come with {0}, a column for each fold", "came without", mentions=("f_unlabeled",)
-        )
-    for name in _TWINS:
-        twin = getattr(design, f"{name}_unlabeled")
-        if together and twin is not None:
-            raise ArgumentError(f"{name}_unlabeled", "must come with {0}", "came alone", mentions=("f_unlabeled",))
-        if not together and (getattr(design, name) is None) != (twin is None):
-            raise ArgumentError(
-                f"{name}_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=(name,)
-            )
+        rule = "must come with {0}, a column for each fold"
+        raise ArgumentError("folds", rule, "came without", mentions=("f_unlabeled",))
+    for name, twin in ((name, f"{name}_unlabeled") for name in _TWINS):
+        alone = getattr(design, twin) is not None
+        if together and alone:
+            raise ArgumentError(twin, "must come with {0}", "came alone", mentions=("f_unlabeled",))
+        if not together and alone != (getattr(design, name) is not None):
+            rule = "must be given exactly when {0} is"
+            raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
 
 
 def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None]:

@@ -148,9 +148,8 @@ def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
         theta, (slope, curve) = theta - step, new
         if np.abs(step).max() < 1e-10 * (1 + np.abs(theta).max()):
             return np.asarray(theta)
-    raise ArgumentError(
-        "y", "must not be separated by the columns of {0}", "no finite coefficients fit it best", mentions=("X",)
-    )
+    rule = "must not be separated by the columns of {0}"
+    raise ArgumentError("y", rule, "no finite coefficients fit it best", mentions=("X",))
 
 
 def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Floats, Floats]:

@@ -264,9 +264,6 @@ def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = 
     """The way that was asked for, by the argument's name or by the one that it had."""
     name = check.was_called(was_method, estimator, name="estimator")
     if name in PEERS:
-        raise ArgumentError(
-            "estimator",
-            f"must be one of {', '.join(map(repr, known))}",
-            f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`",
-        )
+        given = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
+        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, known))}", given)
     return check.choice(name, "estimator", known)

@@ -43,6 +43,8 @@ class QuantileEstimate(Estimated):
     warnings : tuple of str
     """
 
+    _cells = "estimator q estimate interval n_gold n warnings"
+
     estimate: float
     interval: Interval
     confidence_level: float
@@ -53,12 +55,6 @@ class QuantileEstimate(Estimated):
     n_gold: int
     n: int
     warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": self.estimator, "q": self.q, "estimate": self.estimate}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"n_gold": self.n_gold, "n": self.n}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
@@ -148,9 +144,8 @@ def ppi_quantile(
     estimator_of(estimator, method, ("auto",))
     n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
     if n < least:
-        raise ArgumentError(
-            "y", f"must have {least} gold labels at least", f"got {n}: label more, or set {{0}}", mentions=("min_gold",)
-        )
+        given = f"got {n}: label more, or set {{0}}"
+        raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
     ladder = _ladder_of(data.y, data.f, rest, data.loose() if rest else np.empty(0))
     values = _scale_values(data.y, ends, step)
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence

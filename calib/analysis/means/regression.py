@@ -211,9 +211,8 @@ def regressors_of(
     check.same_length(X_unlabeled=x_rest, f_unlabeled=f_rest)
     n, d = x.shape
     if x_rest.shape[1] != d:
-        raise ArgumentError(
-            "X_unlabeled", f"must have the columns of {{0}} ({d})", f"has {x_rest.shape[1]}", mentions=("X",)
-        )
+        rule = f"must have the columns of {{0}} ({d})"
+        raise ArgumentError("X_unlabeled", rule, f"has {x_rest.shape[1]}", mentions=("X",))
     if n < d + 3:
         raise ArgumentError("y", f"must have {d + 3} labels at least for {d} coefficients", f"got {n}")
     if len(f_rest) < d + 3:

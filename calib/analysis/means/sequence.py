@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +14,14 @@ from calib.analysis.means.guards import TARGETS, bounds_of, on_scale
 from calib.analysis.means.moments import Moments, moments_of, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import Interval, Result, bracket, short
-
-if TYPE_CHECKING:
-    import pandas as pd
+from calib.core.result import Columns, Interval, bracket, short
 
 _START = 10  # labels before the first look
 _SHRINK = 4.0  # labels' worth of "the judge says nothing" in lambda
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfidenceSequence(Result):
+class ConfidenceSequence(Columns):
     """Intervals that all hold at once, one for each number of labels.
 
     Attributes
@@ -48,6 +45,8 @@ class ConfidenceSequence(Result):
     n_pool : int
         Judge scores that the correction leans on.
     """
+
+    _cells = "n_labels estimate low high lam"
 
     n_labels: Codes = field(repr=False)
     estimate: Floats = field(repr=False)
@@ -73,20 +72,6 @@ class ConfidenceSequence(Result):
         """Labels after which the sequence first excluded this mean; None if it never did."""
         out = (self.low > null) | (self.high < null)
         return int(self.n_labels[np.argmax(out)]) if out.any() else None
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per look (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, Any]:
-        columns = {"n_labels": self.n_labels, "estimate": self.estimate, "conf_low": self.low, "conf_high": self.high}
-        return columns | {"lam": self.lam}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"confidence-sequence": True, "of": "human-mean", "cl": self.confidence_level}

@@ -15,11 +15,11 @@ from calib.analysis.means.rates import post_stratified, posterior_error
 from calib.analysis.means.ridge import Parts, Rule, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import short
+from calib.core.result import Columns, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeanEstimates(Estimated):
+class MeanEstimates(Columns, Estimated):
     """Means of many systems with their intervals; see `MeanEstimate` for one.
 
     Attributes
@@ -34,6 +34,8 @@ class MeanEstimates(Estimated):
         "wilson-ppi", "t-ppi" or "mover-jeffreys".
     """
 
+    _cells = "system estimate std_error low high lam n_gold n"
+
     estimate: Floats = field(repr=False)
     std_error: Floats = field(repr=False)
     low: Floats = field(repr=False)
@@ -44,20 +46,10 @@ class MeanEstimates(Estimated):
     confidence_level: float
     estimator: str
 
-    def _columns(self) -> dict[str, Any]:
-        ends = {"conf_low": self.low, "conf_high": self.high}
-        numbers = {"estimate": self.estimate, "std_error": self.std_error, **ends, "lam": self.lam}
-        return {"system": np.arange(len(self.estimate)), **numbers, "n_gold": self.n_gold, "n": self.n}
-
-    def to_frame(self) -> Any:
-        """One row per system (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self._columns())
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    @property
+    def system(self) -> Codes:
+        """The number of each."""
+        return np.arange(len(self.estimate))
 
     def _terms(self) -> dict[str, Any]:
         terms = {self.estimator: True, "of": "human-mean", "alt": "two-sided", "cl": self.confidence_level}
