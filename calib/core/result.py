@@ -84,19 +84,15 @@ class Columns(Result):
 
     __slots__ = ()
 
-    def _columns(self) -> dict[str, Any]:
-        names = {"low": "conf_low", "high": "conf_high"}
-        return {names.get(name, name): value for name, value in self._row(*self._cells.split()).items()}
-
     def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return list(self.to_frame().to_dict("records"))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per place, unrounded (needs pandas)."""
         import pandas as pd
 
-        return pd.DataFrame(self._columns())
+        heads = {"low": "conf_low", "high": "conf_high", "names": "term"}
+        return pd.DataFrame(self._row(*self._cells.split())).rename(columns=heads)
 
 
 def write_signature(terms: dict[str, Any]) -> str:

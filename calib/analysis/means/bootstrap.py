@@ -149,8 +149,9 @@ def ppi_bootstrap(
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
     labels, judged = _resampled(value, sample, count, draw)
     kept = np.isfinite(labels + judged)
-    if kept.sum() < count / 2:
-        given = f"is not on {count - kept.sum()} of {count}"
+    missing = count - int(kept.sum())
+    if missing > count / 2:
+        given = f"is not on {missing} of {count}"
         raise ArgumentError("statistic", "must be defined on most resamples", given)
     labels, judged = labels[kept], judged[kept]
     spread = float(judged.var(ddof=1))
@@ -169,9 +170,9 @@ def ppi_bootstrap(
         n_gold=n,
         n=n + rest,
         n_resamples=count,
-        n_undefined=int(count - kept.sum()),
+        n_undefined=missing,
         statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=_undefined(int(count - kept.sum()), count) + _lumpy(labels),
+        warnings=_resampling_doubts(missing, labels),
     )
 
 
@@ -181,9 +182,7 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     if n > _MANY:
         return 0.0  # both errors are the same by then
     others = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
-    x = () if sample.x is None else (sample.x[others],)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        labels, judged = value(sample.y.take(others), *x), value(sample.f.take(others), *x)
+    labels, judged = sample.resampled(value, others)
     if not np.isfinite(labels + judged).all():
         return 0.0
     a, b = labels - labels.mean(), judged - judged.mean()
@@ -193,16 +192,12 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     return float(np.sqrt((n - 1) / n * np.sum((v := labels - lam * (judged - judge)) ** 2 - v.mean() ** 2)))
 
 
-def _undefined(missing: int, count: int) -> tuple[str, ...]:
-    text = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
-    return (text,) if missing else ()
-
-
-def _lumpy(labels: Floats) -> tuple[str, ...]:
-    """A statistic that jumps between a few values has no bootstrap interval to speak of."""
-    values = len(np.unique(labels))
-    text = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
-    return (text,) if values < min(_LUMPS, len(labels) / 10) else ()
+def _resampling_doubts(missing: int, labels: Floats) -> tuple[str, ...]:
+    """Undefined resamples, and a statistic that jumps between a few values: it has no interval to speak of."""
+    count, values = missing + len(labels), len(np.unique(labels))
+    left = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
+    lumpy = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
+    return (left,) * (missing > 0) + (lumpy,) * (values < min(_LUMPS, len(labels) / 10))
 
 
 def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
@@ -225,6 +220,12 @@ class _Sample(NamedTuple):
         if self.x is None or self.x_rest is None:
             return (self.y,), (self.f,), (self.rest,)
         return (self.y, self.x), (self.f, self.x), (self.rest, self.x_rest)
+
+    def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
+        """The statistic of chosen items, by people and by the judge."""
+        x = () if self.x is None else (self.x[chosen],)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return value(self.y.take(chosen), *x), value(self.f.take(chosen), *x)
 
 
 def _sample_of(
@@ -277,8 +278,5 @@ def _resampled(
     for start in range(0, count, size):
         stop = min(start + size, count)
         chosen = rng.integers(0, n, (stop - start, n))
-        others = () if sample.x is None else (sample.x[chosen],)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            labels[start:stop] = value(sample.y.take(chosen), *others)
-            judged[start:stop] = value(sample.f.take(chosen), *others)
+        labels[start:stop], judged[start:stop] = sample.resampled(value, chosen)
     return labels, judged

@@ -145,13 +145,6 @@ class Gold:
         return self.group is not None
 
     @property
-    def split_groups(self) -> bool:
-        """Whether a group has items with and without a label."""
-        if self.group is None or self.group_rest is None:
-            return False
-        return bool(np.isin(self.group, self.group_rest).any())
-
-    @property
     def label_weight(self) -> Floats:
         """How much each label counts."""
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
@@ -184,7 +177,10 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     check.same_length(y=labels, f=scores, **beside)
     refuse_missing(scores, "f")
     _refuse_halves(design, together=f_unlabeled is None)
-    chance = _inclusion(design.inclusion, labels)
+    chance = None if design.inclusion is None else check.array(design.inclusion, "inclusion", ndim=1)
+    if chance is not None:
+        check.same_length(y=labels, inclusion=chance)
+        refuse_where(~((chance > 0) & (chance <= 1)), chance, "inclusion", "must be above 0 and at most 1")
     if f_unlabeled is None:
         blank = np.isnan(labels)
         given = ~blank
@@ -242,11 +238,11 @@ def _columns(design: Design, split: _Split) -> dict[str, Any]:
     group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
     if group is not None and len(group) == int(group.max(initial=-1)) + 1:
         group = None  # each has one item only: then the items are the groups
-    columns = {"group": group, "stratum": stratum, "weight": _weights(design)}
-    sides = {name: split(column) for name, column in columns.items() if column is not None}
-    return {name: gold for name, (gold, _) in sides.items()} | {
-        f"{name}_rest": rest for name, (_, rest) in sides.items()
-    }
+    sides: dict[str, Any] = {}
+    for name, column in (("group", group), ("stratum", stratum), ("weight", _weights(design))):
+        if column is not None:
+            sides[name], sides[f"{name}_rest"] = split(column)
+    return sides
 
 
 def _numbered(design: Design, name: str) -> Codes | None:
@@ -271,15 +267,6 @@ def _weights(design: Design) -> Floats | None:
                 raise ArgumentError(name, "must have one above 0", "all are 0")
             parts.append(part)
     return np.concatenate(parts) if parts else None
-
-
-def _inclusion(values: ArrayLike | None, labels: Floats) -> Floats | None:
-    if values is None:
-        return None
-    drawn = check.array(values, "inclusion", ndim=1)
-    check.same_length(y=labels, inclusion=drawn)
-    refuse_where(~((drawn > 0) & (drawn <= 1)), drawn, "inclusion", "must be above 0 and at most 1")
-    return drawn
 
 
 def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calib.analysis.means.gold import Design, Gold
-from calib.analysis.means.methods import CUT, METHODS, Options
+from calib.analysis.means.methods import CUT, METHODS, Options, centred
 from calib.analysis.means.moments import refuse_where
-from calib.analysis.means.rectified import centred
 from calib.analysis.means.ridge import kish
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -133,7 +132,8 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     if finite and data.drawn == "weighted":
         mentions = ("weights", "inclusion")
         raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
-    if finite and data.split_groups:
+    group, beside = data.group, data.group_rest
+    if finite and group is not None and beside is not None and np.isin(group, beside).any():
         rule = "must be 'population' unless each of {0} is labelled as a whole or not at all"
         raise ArgumentError("target", rule, "got 'benchmark'", mentions=("groups",))
     if needs.rest and not data.n_rest:

@@ -146,7 +146,9 @@ def ppi_quantile(
     if n < least:
         given = f"got {n}: label more, or set {{0}}"
         raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
-    ladder = _ladder_of(data.y, data.f, rest, data.loose() if rest else np.empty(0))
+    # without a judge each item is one of which it says yes: the labels alone
+    judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
+    ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
     values = _scale_values(data.y, ends, step)
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
     shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
@@ -158,6 +160,8 @@ def ppi_quantile(
         low = -np.inf  # so few are below it that all labels may be above
     floor, ceiling = ends or (-np.inf, np.inf)
     low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
+    beyond = n * min(share, 1 - share)
+    thin = f"tail: about {beyond:.2g} of {n} labels lie beyond the {share:g} quantile, which leaves it nearly unknown"
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
@@ -168,15 +172,8 @@ def ppi_quantile(
         support="levels" if len(values) else "scores",
         n_gold=n,
         n=n + rest,
-        warnings=_thin_tail(n, share),
+        warnings=(thin,) if beyond < 5 else (),
     )
-
-
-def _thin_tail(n: int, q: float) -> tuple[str, ...]:
-    beyond = n * min(q, 1 - q)
-    if beyond >= 5:
-        return ()
-    return (f"tail: about {beyond:.2g} of {n} labels lie beyond the {q:g} quantile, which leaves it nearly unknown",)
 
 
 def _scale_values(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
@@ -194,12 +191,6 @@ class _Ladder(NamedTuple):
     f: Floats
     both: Floats  # the larger of the two: both are up to g where this is
     rest: NDArray[Any]
-
-
-def _ladder_of(y: Floats, f: Floats, rest: int, scores: NDArray[Any]) -> _Ladder:
-    # without a judge each item is one of which it says yes: the labels alone
-    judge = f if rest else np.full(len(y), -np.inf)
-    return _Ladder(np.sort(y), np.sort(judge), np.sort(np.maximum(y, judge)), np.sort(scores))
 
 
 def _share_up_to(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:

@@ -76,13 +76,13 @@ def ppi_ratio(
     side = check.choice(alternative, "alternative", ALTERNATIVES)
     confidence = check.probability(confidence_level, "confidence_level")
     columns = {"y_top": y_top, "y_bottom": y_bottom, "f_top": f_top, "f_bottom": f_bottom}
-    y_a, y_b, f_a, f_b = arrays = [check.array(value, name, ndim=1) for name, value in columns.items()]
-    check.same_length(**dict(zip(columns, arrays, strict=True)), groups=groups)
+    arrays = {name: check.array(value, name, ndim=1) for name, value in columns.items()}
+    check.same_length(**arrays, groups=groups)
+    y_a, y_b, f_a, f_b = arrays.values()
 
-    def at(theta: float, alternative: str = "two-sided") -> MeanEstimate:
-        return ppi_mean(
-            y_a - theta * y_b, f_a - theta * f_b, groups=groups, null=0, alternative=alternative, min_gold=min_gold
-        )
+    def at(theta: float, side: str = "two-sided") -> MeanEstimate:
+        y, f = y_a - theta * y_b, f_a - theta * f_b
+        return ppi_mean(y, f, groups=groups, null=0, alternative=side, min_gold=min_gold)
 
     both = ~np.isnan(y_a + y_b)
     bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
