@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import gold_of
+from calib.analysis.means.gold import Design, gold_of
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result, bracket, short
@@ -231,7 +231,7 @@ class _Sample(NamedTuple):
 def _sample_of(
     y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike, x: ArrayLike | None, x_unlabeled: ArrayLike | None
 ) -> _Sample:
-    data = gold_of(y, f, f_unlabeled)
+    data = gold_of(y, f, f_unlabeled, Design())
     if len(data.y) < 10:
         raise ArgumentError("y", "must have 10 gold labels at least for a bootstrap", f"got {len(data.y)}")
     if data.n_rest < 2:

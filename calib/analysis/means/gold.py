@@ -141,10 +141,6 @@ class Gold:
         return "items" if self.group is None else "groups"
 
     @property
-    def grouped(self) -> bool:
-        return self.group is not None
-
-    @property
     def label_weight(self) -> Floats:
         """How much each label counts."""
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
@@ -166,11 +162,7 @@ class Gold:
         return round(float(self.rest.mean) * self.n_rest)
 
 
-_SIMPLE = Design()
-_Split = Callable[[NDArray[Any]], tuple[Any, Any]]
-
-
-def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design = _SIMPLE) -> Gold:
+def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> Gold:
     """Check everything once; both input forms become the same."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     beside = {name: getattr(design, name) for name in (*_TWINS, "folds", "items")}
@@ -233,7 +225,7 @@ def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] |
     return (scores, None) if isinstance(scores, Moments) else (moments_of(scores, name), flat(scores, name))
 
 
-def _columns(design: Design, split: _Split) -> dict[str, Any]:
+def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -> dict[str, Any]:
     """Groups, strata and weights, each of the gold items and of the rest."""
     group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
     if group is not None and len(group) == int(group.max(initial=-1)) + 1:

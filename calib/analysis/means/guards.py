@@ -151,10 +151,8 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
     text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
     told = (text,) if design.tuned_on_gold else ()
-    if design.items is None or design.items_unlabeled is None:
-        return told
-    common = set(np.asarray(design.items).tolist()) & set(np.asarray(design.items_unlabeled).tolist())
-    if not common:
+    sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
+    if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return told
     return (*told, f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common))}")
 
@@ -175,7 +173,7 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
     elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
         text = "of the labels are at one end of the scale, where few labels may miss rare others"
         told.append(f"edge: {share:.0%} {text}")
-    if data.grouped and 1 < data.n_groups < 10:
+    if data.group is not None and 1 < data.n_groups < 10:
         told.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
     return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 

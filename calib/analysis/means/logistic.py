@@ -74,10 +74,6 @@ def ppi_logistic(
         As `ppi_ols`; and if labels or scores leave [0, 1], or the labels are separated so that no finite
         coefficients fit them best.
 
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453, sections 3 and 6.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -39,9 +39,8 @@ class MeanEstimate(Estimated):
     confidence_level : float
     alternative : str
     estimator : str
-        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi"
-        (no bounds), "mover-jeffreys" or "mover-clopper-pearson" (yes or no), or, with
-        labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
+        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys" or
+        "mover-clopper-pearson" (yes or no), or, with labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
     estimand : str
         What the interval is for: "human mean", "judge mean" (the judge's own
         average, whatever people think) or the difference of either.
@@ -165,15 +164,12 @@ def mean_interval(
     ----------
     y : array_like, shape (n,)
         Labels; NaN is left out.
-    bounds, step, conservative, alternative, null
+    bounds, step, conservative, alternative, null, confidence_level, method
         As for `ppi_mean`.
     groups : sequence, shape (n,), optional
         Items of one group are not independent.
     estimator : {"auto", "classical"}
         "classical" is the t interval, whatever the scale.
-    confidence_level : float, default 0.95
-    method : str, optional
-        What `estimator` was called.
 
     Returns
     -------

@@ -154,9 +154,8 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
     spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / (each.n + each.rest - 1)))
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
-    return Parts.of_one(
-        point, residual, judge, df, float(share @ each.slope), float(share @ each.lam), len(data.y), data.n_rest
-    )
+    slope, lam = (float(share @ part) for part in (each.slope, each.lam))
+    return Parts.of_one(point, residual, judge, df, slope, lam, len(data.y), data.n_rest)
 
 
 def _sample(data: Gold) -> Sample:
@@ -195,7 +194,7 @@ def _by_labels(data: Gold, options: Options) -> Found:
 def _by_rectified(data: Gold, lam: Floats | float) -> Found:
     """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
     each = np.broadcast_to(lam, len(data.y))
-    point, variance, df = _summed(data, each) if data.grouped else _independent(data, each)
+    point, variance, df = _independent(data, each) if data.group is None else _summed(data, each)
     law = Student(point, np.sqrt(variance), df)
     return Found(point, float(law.error), df, float(np.mean(lam)), law)
 
@@ -230,7 +229,7 @@ def with_silent_judge(data: Gold) -> Gold:
 def _lam_without_each(data: Gold) -> Floats:
     """PPI++'s lambda for each gold item, tuned on the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        slope = _slope_without_group(data) if data.grouped else _slope_without_item(data)
+        slope = _slope_without_item(data) if data.group is None else _slope_without_group(data)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import gold_of
+from calib.analysis.means.gold import Design, gold_of
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.methods import Estimated, estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
@@ -95,24 +95,17 @@ def ppi_quantile(
 
     Parameters
     ----------
-    y, f : array_like, shape (n,)
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
         As for `ppi_mean`.
-    f_unlabeled : array_like, shape (N,), optional
     q : float, default 0.5
     bounds : (float, float), optional
         Smallest and largest score of people's scale: ends that the labels do not set.
     step : float, optional
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
-    conservative : bool, default False
-        Clopper and Pearson's intervals instead of Jeffreys'.
     estimator : {"auto"}
-    alternative : {"two-sided", "greater", "less"}
-    min_gold : int, default 10
-        Fewer labels are refused.
-    confidence_level : float, default 0.95
-    method : str, optional
-        What `estimator` was called.
+    conservative, alternative, min_gold, confidence_level, method
+        As for `ppi_mean`.
 
     Returns
     -------
@@ -136,7 +129,7 @@ def ppi_quantile(
     >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
-    data = gold_of(y, f, f_unlabeled)
+    data = gold_of(y, f, f_unlabeled, Design())
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")

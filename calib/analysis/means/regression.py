@@ -101,11 +101,10 @@ def ppi_ols(
               b = \frac{\tilde f' y}{\tilde f' \tilde f + s^2}
 
     with the least squares coefficients :math:`\hat\beta`, and what the covariates do not explain of the judge's
-    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's
-    score as one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on
-    the gold items the larger of the usual and the HC3 form, and b^2 times the sandwich of
-    :math:`\hat\beta_{all}(f)`; Satterthwaite's degrees of freedom. With a column of ones alone it is the mean
-    of `ppi_mean` without bounds.
+    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score as
+    one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the gold items
+    the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
+    Satterthwaite's degrees of freedom. With a column of ones alone it is the mean of `ppi_mean` without bounds.
 
     Parameters
     ----------
@@ -137,8 +136,9 @@ def ppi_ols(
 
     References
     ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453; Chen and Chen (2000), Journal of the Royal
-    Statistical Society B 62:449-460; MacKinnon and White (1985), Journal of Econometrics 29:305-325, for HC3.
+    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453 (`ppi_logistic`: sections 3 and 6); Chen and Chen
+    (2000), Journal of the Royal Statistical Society B 62:449-460; MacKinnon and White (1985), Journal of Econometrics
+    29:305-325, for HC3.
 
     Examples
     --------
@@ -188,17 +188,12 @@ class Fit(NamedTuple):
 
 
 def regressors_of(
-    X: ArrayLike,  # noqa: N803
-    y: ArrayLike,
-    f: ArrayLike,
-    X_unlabeled: ArrayLike,  # noqa: N803
-    f_unlabeled: ArrayLike,
-    names: Sequence[str] | None,
+    given: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
 ) -> Regressors:
-    x, labels, scores = check.array(X, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    x_rest, f_rest = np.asarray(X_unlabeled), flat(f_unlabeled, "f_unlabeled")
+    x, labels, scores = check.array(given, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
-        x_rest = check.array(X_unlabeled, "X_unlabeled", ndim=2)
+        x_rest = check.array(others, "X_unlabeled", ndim=2)
     check.same_length(X=x, y=labels, f=scores)
     check.same_length(X_unlabeled=x_rest, f_unlabeled=f_rest)
     n, d = x.shape
@@ -213,7 +208,7 @@ def regressors_of(
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
         raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
-    columns = getattr(X, "columns", None) if names is None else names
+    columns = getattr(given, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))

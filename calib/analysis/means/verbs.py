@@ -41,9 +41,8 @@ def interval(
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
     The mean is that of the population which the items are a sample of: the documents to come; with
-    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values
-    come from the column `scale`; how the gold items were drawn from what `choose_items` wrote
-    into the scores, if it did.
+    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
+    column `scale`; how the gold items were drawn from what `choose_items` wrote into the scores, if it did.
 
     Parameters
     ----------
@@ -59,23 +58,20 @@ def interval(
     strata : str, optional
         A column: the gold items were drawn within each of its values.
     weights : str, optional
-        A column: how often each item counts in the population that is meant
-        (`calib.stats.shift_weights`).
+        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
     target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
         As for `calib.stats.ppi_mean`.
     estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only"
-        the judge alone, which gives no interval for the human mean; "regression", "ppi", "ppi++"
-        are there for comparison.
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
+        which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
     method : str, optional
         What `estimator` was called.
 
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
-        (gold labels of items that the judge did not score, left out) and `n_unread`
-        (items whose judge score is missing, left out).
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
+        judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
 
     Raises
     ------
@@ -282,9 +278,8 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    for column in ("group", "system"):
+    for column, told in (("group", "what both answered"), ("system", "who answered")):
         if column not in frame:
-            told = "what both answered" if column == "group" else "who answered"
             raise TableError(
                 f"a difference of systems needs a column `{column}`, {told}: give the items to `summarize`, "
                 f"or name the column (`scores_from(..., {column}=...)`, --{column})."
