@@ -239,9 +239,7 @@ def _sample_of(
     if (x is None) != (x_unlabeled is None):
         rule = "must be given exactly when {0} is"
         raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
-    if x is None or x_unlabeled is None:
-        return _Sample(data.y, data.f, data.loose(), None, None)
-    given, given_rest = np.asarray(x), np.asarray(x_unlabeled)
+    given, given_rest = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
     check.same_length(y=data.y, X=given)
     check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
     return _Sample(data.y, data.f, data.loose(), given, given_rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,11 @@ def ppi_logistic(
 # --- the corrected loss -----------------------------------------------------------------------------------------
 
 
-def _sums_of(
-    x: NDArray[Any], target: NDArray[Any], theta: Floats, *, meat: bool = True
-) -> tuple[Floats, Floats, Floats]:
+def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = True) -> tuple[Floats, Floats, Floats]:
     """Sums over items of x r, of x x' r^2 and of x x' w, with r the mean less the target."""
     d = len(theta)
     gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
-    for block, goal in row_blocks(x, target):
+    for block, goal in row_blocks(x, y):
         mean = special.expit(matrix_product(block, theta))
         error = mean - goal
         gradient += matrix_product(block.T, error)
@@ -184,11 +183,9 @@ def _first_guess(data: Regressors) -> Floats:
     """Coefficients to tune lambda at: of the labels alone, or if these are separated, with what the judge adds."""
     start = np.zeros(data.x.shape[1])
     for lam in (0.0, 0.5):
-        try:
-            return np.asarray(_minimum(data, lam, start))
-        except ValueError:
-            continue
-    return np.asarray(_minimum(data, 1.0, start))
+        with suppress(ValueError):
+            return _minimum(data, lam, start)
+    return _minimum(data, 1.0, start)
 
 
 def _tuned_lam(data: Regressors, theta: Floats) -> float:

@@ -97,12 +97,11 @@ class MeanEstimate(Estimated):
     @property
     def bracket(self) -> str:
         """The interval in words; of a one-sided one the end that it has."""
-        level = f"{100 * self.confidence_level:g} % confidence"
         if self.alternative == "two-sided" or np.isnan(self.interval.low):
             return bracket(self.interval, self.confidence_level)
-        if self.alternative == "greater":
-            return f"at least {short(self.interval.low)} with {level}"
-        return f"at most {short(self.interval.high)} with {level}"
+        greater = self.alternative == "greater"
+        end = f"least {short(self.interval.low)}" if greater else f"most {short(self.interval.high)}"
+        return f"at {end} with {100 * self.confidence_level:g} % confidence"
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -70,8 +70,7 @@ class Moments:
             If a score is missing or infinite, or a system's number is out of range.
         """
         if n_systems is None:
-            parts = (moments_of(chunk, "chunks") for chunk in chunks)
-            return reduce(Moments.merge, parts, _nothing(()))
+            return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)
         parts = (_by_system(scores, systems, count) for scores, systems in chunks)
         return reduce(Moments.merge, parts, _nothing((count,)))

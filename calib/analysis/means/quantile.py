@@ -201,11 +201,8 @@ _Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
 def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, float]:
     share, low, high = ends(values)
     last = np.flatnonzero(low < q)
-    return (
-        float(values[np.argmax(share >= q)]),
-        float(values[np.argmax(high >= q)]),
-        float(np.append(values, np.inf)[last[-1] + 1]) if len(last) else float(values[0]),
-    )
+    middle, lowest = (float(values[np.argmax(part >= q)]) for part in (share, high))
+    return middle, lowest, float(np.append(values, np.inf)[last[-1] + 1 if len(last) else 0])
 
 
 def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:

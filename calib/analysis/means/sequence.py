@@ -65,8 +65,7 @@ class ConfidenceSequence(Columns):
         first, last = int(self.n_labels[0]), int(self.n_labels[-1])
         if not first <= n <= last:
             raise ArgumentError("n", f"must be from {first} to {last}", f"got {n!r}")
-        place = n - first
-        return Interval(float(self.low[place]), float(self.high[place]))
+        return Interval(float(self.low[n - first]), float(self.high[n - first]))
 
     def first_without(self, null: float) -> int | None:
         """Labels after which the sequence first excluded this mean; None if it never did."""

@@ -133,9 +133,8 @@ def ppi_means(
     if binary:
         columns = _shares(labels, scores, code, f_unlabeled, confidence)
     else:
-        inside = ends is not None and bool(
-            ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
-        )
+        lowest, highest = min(scores.min(), f_unlabeled.low.min()), max(scores.max(), f_unlabeled.high.max())
+        inside = ends is not None and bool(ends[0] <= lowest and highest <= ends[1])
         rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
         parts = ridge(labels, scores, code, f_unlabeled, rule)
         point, law = law_on_scale(parts.point, parts.variance, parts.satterthwaite, parts.n, ends)

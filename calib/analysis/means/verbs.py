@@ -128,9 +128,7 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
         raise ValueError(f"{words(label)}: each {by} must have {rule}, but not: {', '.join(short)}.")
 
 
-def _mean_of(
-    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], options: dict[str, Any]
-) -> Result:
+def _mean_of(part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]) -> Result:
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
@@ -145,10 +143,10 @@ def _mean_of(
         if without:
             names = ", ".join(map(repr, without[:5]))
             said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
-    if repeated and "strata" in drawn and options["estimator"] == "auto":
+    if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
+        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **asked)
     return with_warnings(result, said)
 
 
