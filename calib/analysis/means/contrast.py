@@ -50,10 +50,10 @@ def ppi_difference(
         The judge's differences f_a - f_b on the inputs without labels, if `y_a` and `y_b` are whole.
     bounds, step
         Of one score, as for `ppi_mean`; differences then lie within plus and minus their distance.
-    design, target, estimator, alternative, min_gold, confidence_level, groups, ...
-        As for `ppi_mean`.
     null : float, default 0.0
         `p_value` is for this difference.
+    **options
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
     Returns
     -------

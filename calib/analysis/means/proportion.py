@@ -41,8 +41,8 @@ def ppi_proportion(
     judge_above : float, optional
         The same for the judge, `above` if not given. Any threshold gives a valid interval; that of a judge who is
         stricter than people should be lower.
-    conservative, null, design, target, estimator, alternative, min_gold, confidence_level, groups, ...
-        As for `ppi_mean`.
+    conservative, null, **options
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
     Returns
     -------
@@ -102,10 +102,10 @@ def ppi_win_rate(
         mean: a judge who prefers the first answer then says one half.
     ties : bool, default True
         Whether people may say that there is no difference. Without ties the interval is that of a proportion.
-    design, target, estimator, alternative, min_gold, confidence_level, groups, ...
-        As for `ppi_mean`.
     null : float, default 0.5
         `p_value` is for this win rate.
+    **options
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
     Returns
     -------
