@@ -205,8 +205,7 @@ def _mean_by(owner: Any, values: Any, use: Any) -> Any:
 
 
 def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    strangers = ~scores["item"].isin(items["item"])
-    if strangers.any():
+    if (strangers := ~scores["item"].isin(items["item"])).any():
         row = scores.index[strangers][0]
         raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
     names = [name for name in ("group", "system") if name in items]
