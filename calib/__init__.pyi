@@ -35,6 +35,7 @@ from .analysis.prompts.verbs import (
     rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
+from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo
 from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
 from .datasets.planted import load_planted as load_planted

@@ -107,7 +107,7 @@ from calib.analysis.prompts.prompt_mean import (
     prompt_mean as prompt_mean,
 )
 from calib.analysis.prompts.rank_stability import RankStability as RankStability, rank_stability as rank_stability
-from calib.core.check import CalibWarning as CalibWarning
+from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
 from calib.stats.former import (
     ChainComponents as ChainComponents,

@@ -16,6 +16,7 @@ from .schema import (
     SCORE_KEY as SCORE_KEY,
     SCORES as SCORES,
     STATUSES as STATUSES,
+    Column as Column,
     ScaleRange as ScaleRange,
     TableArgumentError as TableArgumentError,
     TableError as TableError,
