@@ -17,15 +17,7 @@ from calib.tables.results import words
 
 Kept = TypeVar("Kept", bound=Result)
 # what the arrays call the columns of these tables
-NAMES = {
-    "y": "gold",
-    "f": "scores",
-    "f_unlabeled": "scores",
-    "y_a": "gold",
-    "y_b": "gold",
-    "f_a": "scores",
-    "f_b": "scores",
-}
+NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
