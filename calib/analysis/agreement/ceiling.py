@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.agreement import check_level
 from calib.analysis.agreement.alpha import RatersResult, mean_squares, rating_sums, rating_table
 from calib.analysis.agreement.coefficients import (
     WithCoefficient,
@@ -18,9 +17,8 @@ from calib.analysis.agreement.coefficients import (
     settled,
     weighted_correlation,
 )
-from calib.analysis.agreement.leave_out import leave_out
-from calib.analysis.agreement.levels import Design, condensed, design_of, estimate, members_of
-from calib.analysis.agreement.many_samples import row_correlation
+from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate, members_of
+from calib.analysis.agreement.many_samples import leave_out, row_correlation
 from calib.analysis.agreement.spread import NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -74,7 +72,9 @@ class Ceiling(WithCoefficient, RatersResult):
         return shown
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown]
+        return [
+            self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown
+        ]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
