@@ -187,6 +187,7 @@ def alternative_annotator_test(
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
     rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
+    few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     return AltTest(
         winning_rate=found.winning_rate,
         passes=found.winning_rate >= 0.5,
@@ -196,7 +197,7 @@ def alternative_annotator_test(
         constant_advantage=constant.advantage,
         rank_agreement=rank,
         verdict=_verdict(found, constant, said),
-        warnings=_few_items_warnings(found.annotators),
+        warnings=tuple(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS),
         annotators=found.annotators,
         epsilon=float(epsilon),
         q=float(q),
@@ -248,6 +249,9 @@ class _Standing(NamedTuple):
     winning_rate: float
     advantage: float
     annotators: tuple[ExcludedAnnotator, ...]
+
+    def __str__(self) -> str:
+        return f"(winning rate {short(self.winning_rate)}, advantage {short(self.advantage)})"
 
 
 def _bench_of(table: Floats, j: int, score: str) -> _Bench:
@@ -303,27 +307,11 @@ def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) ->
 
 
 def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:
-    def numbers(outcome: _Standing) -> str:
-        return f"(winning rate {short(outcome.winning_rate)}, advantage {short(outcome.advantage)})"
-
-    passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
-    if constant.advantage < found.advantage and constant.winning_rate >= 0.5:
-        return (
-            f"The judge {passes} {numbers(found)}, and so does always {_said(label)} {numbers(constant)}: "
-            "to pass says little here."
-        )
-    if constant.advantage < found.advantage:
-        return f"The judge {passes} {numbers(found)}; always {_said(label)} does worse {numbers(constant)}."
-    joined = "but" if found.winning_rate >= 0.5 else "and"
-    return (
-        f"The judge {passes} {numbers(found)}, {joined} a judge that always says {_said(label)} does as well or better "
-        f"{numbers(constant)}: the test says nothing for this judge."
-    )
-
-
-def _few_items_warnings(annotators: tuple[ExcludedAnnotator, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"annotator {one.annotator} has {one.n} items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
-        for one in annotators
-        if one.n < _FEW_ITEMS
-    )
+    passes, label = found.winning_rate >= 0.5, _said(label)
+    start = f"The judge {'passes' if passes else 'does not pass'} {found}"
+    if constant.advantage >= found.advantage:
+        rival = f"a judge that always says {label} does as well or better {constant}"
+        return f"{start}, {'but' if passes else 'and'} {rival}: the test says nothing for this judge."
+    if constant.winning_rate >= 0.5:
+        return f"{start}, and so does always {label} {constant}: to pass says little here."
+    return f"{start}; always {label} does worse {constant}."

@@ -24,6 +24,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means
 from calib.core.result import Interval, bracket, short
+from calib.core.units import unit_sums
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
 
@@ -72,9 +73,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return shown
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [
-            self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown
-        ]
+        return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._shown]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
@@ -99,16 +98,15 @@ def human_ceiling(
     """What agreement one person reaches with the mean of the others: the bar for a judge.
 
     Each rater in turn is set against the mean of the other raters, never against a mean
-    that contains him, which would flatter him. A judge is set against exactly the same
+    that contains him, which would flatter him; the mean of k - 1 people is a noisier
+    yardstick than that of all k, so the numbers are lower. A judge is set against exactly the same
     means over the same items, so that the two numbers differ only in who is compared. All
     are averaged over raters.
 
-    The intervals are made by the jackknife over the units of the design: groups, systems,
-    both (two-way: the sum of the two variances less that of the cells, at least the smaller
-    of the two, with t quantiles of min(m, n) - 1 degrees of freedom, see `agreement`), or
-    items. All three numbers are recomputed without each unit, so that the interval of the
-    difference knows that judge and people were compared on the same items. Raters are taken
-    as fixed: three people say little about other people.
+    The intervals are made by the jackknife over the units of the design, as in `agreement`,
+    on the plain scale. All three numbers are recomputed without each unit, so that the
+    interval of the difference knows that judge and people were compared on the same items.
+    Raters are taken as fixed: three people say little about other people.
 
     Parameters
     ----------
@@ -134,11 +132,6 @@ def human_ceiling(
         If there is one rater only, lengths differ, an option is unknown, or `level` needs
         labels that were not given.
 
-    Notes
-    -----
-    The mean of k - 1 people is a noisier yardstick than the mean of all k: both numbers
-    are lower than the judge's agreement with that mean.
-
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
@@ -152,12 +145,9 @@ def human_ceiling(
     confidence = check.probability(confidence_level, "confidence_level")
     argument = "method" if coefficient is None else "coefficient"
     if named == "spa":
-        raise ArgumentError(
-            argument, "must not be 'spa', which compares whole samples of systems, not one score of each"
-        )
-    keep = np.isfinite(table).sum(axis=1) > 1
-    if scores is not None:
-        keep &= np.isfinite(scores)
+        why = "which compares whole samples of systems, not one score of each"
+        raise ArgumentError(argument, f"must not be 'spa', {why}")
+    keep = (np.isfinite(table).sum(axis=1) > 1) & (True if scores is None else np.isfinite(scores))
     design = _design_of_items(keep, groups, systems, level=level, coefficient=named)
     check_level(design, argument)
     pairs = _against_others(table[keep], None if scores is None else scores[keep], design)
@@ -212,9 +202,8 @@ class _AgainstOthers(NamedTuple):
         for g, members in enumerate(members_of(design.group)):
             inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
             weights = (own[members] != inside[:, None]).astype(float)
-            *changed, table[:, g] = weighted_correlation(
-                design.x[members], design.y[members], weights, design.coefficient
-            )
+            x, y = design.x[members], design.y[members]
+            *changed, table[:, g] = weighted_correlation(x, y, weights, design.coefficient)
             table[inside[:-1], g] = changed
         return row_means(table)
 
@@ -250,9 +239,8 @@ def _against_others(table: Floats, scores: Floats | None, design: Design) -> lis
             rated = np.isfinite(table[:, j])
             # sorted, so that the same ratings given by other people have the same mean to the last digit
             others = np.nanmean(np.sort(np.delete(table[rated], j, axis=1), axis=1), axis=1)
-            pairs.append(
-                _AgainstOthers(replace(design.only(rated), x=first[rated, j], y=others), np.flatnonzero(rated))
-            )
+            pair = replace(design.only(rated), x=first[rated, j], y=others)
+            pairs.append(_AgainstOthers(pair, np.flatnonzero(rated)))
     return pairs
 
 
@@ -339,10 +327,12 @@ class Disattenuated(RatersResult):
     n_systems: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        values = [("disattenuated", self.estimate, self.interval)]
-        values += [("pearson", self.correlation, self.correlation_interval)]
-        values += [("reliability of the mean", self.reliability, self.reliability_interval)]
-        return [self._quantity_row(*value, self.interval_method) for value in values]
+        parts = {
+            "disattenuated": (self.estimate, self.interval),
+            "pearson": (self.correlation, self.correlation_interval),
+        }
+        parts["reliability of the mean"] = self.reliability, self.reliability_interval
+        return [self._quantity_row(name, *part, self.interval_method) for name, part in parts.items()]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
@@ -421,7 +411,7 @@ def disattenuated(
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
     total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
     estimates = _disattenuate(total[None, :], k)[0]
-    spreads = _jackknife_spreads(lambda units: _disattenuate(total - _unit_sums(sums, units), k), design, bounds)
+    spreads = _jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), k), design, bounds)
     reason = _refusal(float(estimates[1]), float(estimates[2]), least, design.n, k)
     ends = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Disattenuated(
@@ -467,8 +457,3 @@ def _disattenuate(totals: Floats, k: int) -> Floats:
         r = np.where(varied, (n * cross - x * mean) / np.sqrt(spread_x * spread_y), np.nan)
         reliability = np.where(varied, (items - error) / items, np.nan)
         return np.column_stack([r / np.sqrt(reliability), r, reliability])
-
-
-def _unit_sums(sums: Floats, units: Codes) -> Floats:
-    k = int(units.max()) + 1
-    return np.column_stack([np.bincount(units, column, k) for column in sums.T])
