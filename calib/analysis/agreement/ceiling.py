@@ -327,12 +327,10 @@ class Disattenuated(RatersResult):
     n_systems: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        parts = {
-            "disattenuated": (self.estimate, self.interval),
-            "pearson": (self.correlation, self.correlation_interval),
-        }
-        parts["reliability of the mean"] = self.reliability, self.reliability_interval
-        return [self._quantity_row(name, *part, self.interval_method) for name, part in parts.items()]
+        shown = [("disattenuated", self.estimate, self.interval)]
+        shown += [("pearson", self.correlation, self.correlation_interval)]
+        shown += [("reliability of the mean", self.reliability, self.reliability_interval)]
+        return [self._quantity_row(*one, self.interval_method) for one in shown]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
