@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.coefficients import COEFFICIENTS, PAIR_SUMS, WithCoefficient, named_coefficient
+from calib.analysis.agreement.coefficients import PAIR_SUMS, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import (
     Design,
     average,
@@ -24,7 +24,6 @@ from calib.core import check
 from calib.core.check import Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
-LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_SYSTEMS = 10  # in simulations the interval of ranks covers 97 % and more below it
 
@@ -160,15 +159,10 @@ class Agreement(AgreementResult):
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
-        skipped = (
-            f", {self.n_skipped} group{'s' * (self.n_skipped != 1)} without a correlation left out"
-            if self.n_skipped and self.constant == "skip"
-            else ""
-        )
-        return (
-            f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]} = {short(self.estimate)}, "
-            f"{bracket(self.interval, self.confidence_level)} (n = {unit}{skipped})"
-        )
+        k = self.n_skipped if self.constant == "skip" else 0
+        skipped = f", {k} group{'s' * (k != 1)} without a correlation left out" if k else ""
+        interval = bracket(self.interval, self.confidence_level)
+        return f"{self._measured} = {short(self.estimate)}, {interval} (n = {unit}{skipped})"
 
 
 def agreement(
@@ -316,17 +310,14 @@ def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tupl
     """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
-        judge, human = (_constant_groups(v, design) for v in (design.x, design.y))
-        return (
-            f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
-            f"the human in {human}",
-        )
+        distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
+        judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
+        text = f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
+        return (f"{text}the human in {human}",)
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if jackknifed and design.level == "system" and ranks and design.n_systems < _FEW_SYSTEMS:
-        return (
-            f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
-            f"see that of Pearson, or boot-systems",
-        )
+        text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
+        return (f"{text}see that of Pearson, or boot-systems",)
     return ()
 
 
@@ -342,14 +333,6 @@ def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], foun
         return found
     other = "drop" if given["missing"] == "zero" else "zero"
     return estimate(condensed(design_of(x, y, **given | {"missing": other})[0]))
-
-
-def _constant_groups(values: Floats, design: Design) -> int:
-    assert design.group is not None
-    low, high = np.full(design.n_groups, np.inf), np.full(design.n_groups, -np.inf)
-    np.minimum.at(low, design.group, values)
-    np.maximum.at(high, design.group, values)
-    return int((low == high).sum())
 
 
 def _sample_shown(

@@ -10,28 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from calib.analysis.agreement import levels
-from calib.analysis.agreement.agreement import ESTIMATED, LEVEL_WORDS, AgreementResult, checked_options
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, COEFFICIENTS, named_coefficient
+from calib.analysis.agreement import levels, spread as spreads
+from calib.analysis.agreement.agreement import ESTIMATED, AgreementResult, checked_options
+from calib.analysis.agreement.coefficients import AGREED_WITHIN, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    NO_INTERVAL,
-    NO_SPREAD,
-    Spread,
-    design_variance,
-    has_several_units,
-    jackknife_spread,
-    percentile_spread,
-    warnings_of_bootstrap,
-)
+from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, bracket, short
 
-TESTS = (
-    "jackknife", "boot-both", "boot-groups", "boot-systems", "boot-items", "perm-cells", "perm-axes", "williams"
-)  # fmt: skip
+TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
 Rng = np.random.Generator
 _ROUNDING = 1e-12  # differences below it are rounding
 _ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
@@ -78,11 +66,9 @@ class Comparison(AgreementResult):
         return terms | self._counted | self._factors | {"rule": self._rule, "draws": self.n_resamples or None}
 
     def __str__(self) -> str:
-        return (
-            f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}: {self.names[0]} {short(self.first)}, "
-            f"{self.names[1]} {short(self.second)}, difference {short(self.estimate)}, "
-            f"{bracket(self.interval, self.confidence_level)}, p = {_short_p(self.p_value)} ({self.test})"
-        )
+        each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
+        difference = f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
+        return f"{self._measured}: {each}, difference {difference}, p = {_short_p(self.p_value)} ({self.test})"
 
     @property
     def conclusion(self) -> str:
@@ -267,7 +253,7 @@ def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str
 
 def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
     if test in BOOTSTRAPS:
-        return warnings_of_bootstrap(design, test, "test")
+        return spreads.warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
             raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
@@ -296,7 +282,7 @@ def _test_of_no_difference(
     one: Design, two: Design, found: tuple[float, float], test: str, confidence: float, n_resamples: int, rng: Rng
 ) -> _Tested:
     difference = found[0] - found[1]
-    if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):
+    if not np.isfinite(difference) or (test in BOOTSTRAPS and not spreads.has_several_units(one, test)):
         return _NOTHING
     if test in BOOTSTRAPS:
         return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
@@ -311,11 +297,11 @@ def _test_of_no_difference(
 def _jackknife_test(one: Design, two: Design, found: tuple[float, float], confidence: float) -> _Tested:
     left = [levels.left_out(design) for design in (one, two)]
     apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
-    variance, df, name, speaks_of = design_variance(one, apart)
+    variance, df, name, speaks_of = spreads.design_variance(one, apart)
     if not np.isfinite(variance):
         return _NOTHING
     whole, difference = Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0)), found[0] - found[1]
-    parts = [jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
+    parts = [spreads.jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
     if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, found)) >= 1 - _ROUNDING:
         return _Tested(whole, whole.interval(difference, confidence), whole.p_value(difference))
     return _test_on_z(whole, (parts[0], parts[1]), found, confidence)
@@ -364,7 +350,7 @@ def _bootstrap_test(one: Design, two: Design, test: str, confidence: float, n_re
     weights = levels.factor_weights(one, factors, n_resamples, rng)
     differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
     differences[np.abs(differences) < _ROUNDING] = 0.0
-    spread, warned = percentile_spread(differences, test)
+    spread, warned = spreads.percentile_spread(differences, test)
     found = spread.resamples
     if found is None or not len(found):
         return _NOTHING._replace(warnings=warned)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.agreement import many_samples
 from calib.analysis.agreement.coefficients import (
     AGREED_WITHIN,
     cells_of,
@@ -17,13 +18,6 @@ from calib.analysis.agreement.coefficients import (
     sample_correlation,
     settled,
     weighted_correlation,
-)
-from calib.analysis.agreement.many_samples import (
-    column_correlation,
-    exchanged_pairs,
-    leave_out,
-    replaced_correlation,
-    row_correlation,
 )
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
@@ -146,7 +140,7 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     rows = max(design.n_systems, 1) if table is None else len(table[0])
     w = np.ones((1, rows)) if weights is None else weights
     if table is not None:
-        found = column_correlation(*table, w, design.coefficient)
+        found = many_samples.column_correlation(*table, w, design.coefficient)
         return found[0] if weights is None else found
     system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
     found = np.full((len(w), design.n_groups), np.nan)
@@ -223,9 +217,9 @@ class _SystemMeans:
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
         if there.all() and weights is None:
-            return row_correlation(*means, self.design.coefficient)
+            return many_samples.row_correlation(*means, self.design.coefficient)
         w = there.astype(float) if weights is None else there * weights
-        return row_correlation(*means, self.design.coefficient, w)
+        return many_samples.row_correlation(*means, self.design.coefficient, w)
 
 
 def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
@@ -290,11 +284,9 @@ def left_out(design: Design) -> LeftOut:
     if group is None and system is None:
         return _items_left_out(design)
     parts = {"item": _from_items, "group": _from_groups, "system": _from_systems}[design.level](design)
-    return LeftOut(
-        system=None if system is None else parts[0],
-        group=None if group is None else parts[1],
-        cell=None if group is None or system is None else parts[2],
-    )
+    if system is None:
+        return LeftOut(group=parts.group)
+    return LeftOut(system=parts.system) if group is None else parts
 
 
 def _items_left_out(design: Design) -> LeftOut:
@@ -302,23 +294,22 @@ def _items_left_out(design: Design) -> LeftOut:
         units = np.arange(len(design.x))
         return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
     if design.count is None:
-        return LeftOut(item=leave_out(design.x, design.y, np.arange(len(design.x)), design.coefficient))
+        return LeftOut(item=many_samples.leave_out(design.x, design.y, np.arange(len(design.x)), design.coefficient))
     weights = design.count - np.eye(len(design.count))
     return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.coefficient), copies=design.count)
 
 
-# without each system, each group, each cell
-ByFactor = tuple[Floats | None, Floats | None, Floats | None]
-
-
-def _from_items(design: Design) -> ByFactor:
+def _from_items(design: Design) -> LeftOut:
     group, system = design.units
     cell = None if group is None or system is None else cells_of(system, group)
-    parts = [None if u is None else leave_out(design.x, design.y, u, design.coefficient) for u in (system, group, cell)]
-    return parts[0], parts[1], parts[2]
+    parts = [
+        None if u is None else many_samples.leave_out(design.x, design.y, u, design.coefficient)
+        for u in (system, group, cell)
+    ]
+    return LeftOut(*parts)
 
 
-def _from_groups(design: Design) -> ByFactor:
+def _from_groups(design: Design) -> LeftOut:
     """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
     whole = within(design)
     m, g = max(design.n_systems, 1), design.n_groups
@@ -326,14 +317,14 @@ def _from_groups(design: Design) -> ByFactor:
         whole = np.nan_to_num(whole)
     by_group = _mean_less(whole, whole, np.full(g, np.nan))
     if design.system is None:
-        return None, by_group, None
+        return LeftOut(group=by_group)
     assert design.group is not None
     table = within(design, 1 - np.eye(m))
     count = _SystemMeans.of(design).count
     if design.constant == "zero":
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
     system, group = np.nonzero(count)
-    return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
+    return LeftOut(row_means(table), by_group, _mean_less(whole, whole[group], table[system, group]))
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
@@ -342,10 +333,10 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
     return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
 
 
-def _from_systems(design: Design) -> ByFactor:
+def _from_systems(design: Design) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
-        return soft_leave_out(*means.cells)
+        return LeftOut(*soft_leave_out(*means.cells))
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems
@@ -356,14 +347,13 @@ def _from_systems(design: Design) -> ByFactor:
     # without a cell one system has another mean
     with np.errstate(invalid="ignore", divide="ignore"):
         count = total[2][system] - means.count[system, group]
-        left = [
-            np.where(count > 0, (t[system] - v[system, group]) / count, np.nan)
+        every = [
+            np.append(t / total[2], np.where(count > 0, (t[system] - v[system, group]) / count, np.nan))
             for t, v in ((total[0], means.x), (total[1], means.y))
         ]
-        every = [np.append(t / total[2], v) for t, v in zip(total, left, strict=False)]
     x, y = means.settled(every[0], every[1])
-    new = x[m:], y[m:]
-    return by_system, by_group, replaced_correlation(x[:m], y[:m], system, new, design.coefficient)
+    by_cell = many_samples.replaced_correlation(x[:m], y[:m], system, (x[m:], y[m:]), design.coefficient)
+    return LeftOut(by_system, by_group, by_cell)
 
 
 # --- resamples --------------------------------------------------------------------------------------------------
@@ -457,7 +447,7 @@ def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -
     for g, members in enumerate(members_of(first.group)):
         x1, x2, y, mask = first.x[members], second.x[members], first.y[members], masks[:, members]
         if first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
-            found[:, g] = exchanged_pairs(x1, x2, y, mask, first.coefficient)
+            found[:, g] = many_samples.exchanged_pairs(x1, x2, y, mask, first.coefficient)
         else:
             weights = np.hstack([~mask, mask]).astype(float)
             found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.coefficient)
@@ -470,4 +460,4 @@ def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) 
     member[np.arange(len(first.x)), first.system] = second.x - first.x
     total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
-    return row_correlation(*means.settled(total / count, y), first.coefficient)
+    return many_samples.row_correlation(*means.settled(total / count, y), first.coefficient)

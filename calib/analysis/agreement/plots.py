@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
 _CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
@@ -49,7 +48,6 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Agreement)
     facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, found)
-    figure.zero_line(rows.ax)
     _rows_by_head(rows)
     rows.ax.set_xlabel(_agreement_words(found))
     figure.say_title(rows.ax, title_of(facts, rows.names, "against "))
@@ -72,7 +70,6 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Comparison)
     facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, found, unnamed="judges")
-    figure.zero_line(rows.ax)
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in found))
     rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
@@ -139,7 +136,8 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
 
 
 def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
-    """Intervals coloured by the heading that they stand under."""
+    """Intervals coloured by the heading that they stand under, and a line at 0."""
+    figure.zero_line(rows.ax)
     for mark in rows.marks:
         look = figure.look_of(rows.heads.index(mark.place[0]))
         style = figure.Style("", *look, hollow=hollow(mark.result))
@@ -161,7 +159,7 @@ def _counts(results: Sequence[Any]) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    return {"coefficient": COEFFICIENTS[result.coefficient], "level": _WHERE[result.level]}
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
 def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -382,7 +380,7 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     if isinstance(results[0] if isinstance(results, Results) and len(results) else results, TieCalibration):
         return _tie_curve(figure.axes_of(ax), *figure.single_pair(results, TieCalibration))
     pairs = figure.checked_pairs([results], Agreement)
-    facts, found = [label | {"level": _WHERE[r.level]} for label, r in pairs], [r for _, r in pairs]
+    facts, found = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
     styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
     rows = figure.rows_of(ax, facts, found, unnamed="rater")
     drawn = rows.ax
@@ -392,7 +390,7 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
         for share, style in zip(shares, styles, strict=True):
             drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
-    where = "; ".join(dict.fromkeys(_WHERE[r.level] for r in found))
+    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in found))
     drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
     figure.legend_above(drawn, figure.style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
     return figure.finished(drawn, ax)

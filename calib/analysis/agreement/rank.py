@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.agreement import LEVEL_WORDS, Agreement, agreement
-from calib.analysis.agreement.coefficients import COEFFICIENTS, WithCoefficient
+from calib.analysis.agreement.agreement import Agreement, agreement
+from calib.analysis.agreement.coefficients import WithCoefficient
 from calib.analysis.agreement.compare import Comparison, compare
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -87,7 +87,7 @@ class Ranking(WithCoefficient, Result):
 
     def __str__(self) -> str:
         listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
-        return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}: {', '.join(listed)}. {self.conclusion}"
+        return f"{self._measured}: {', '.join(listed)}. {self.conclusion}"
 
     @property
     def conclusion(self) -> str:
@@ -171,7 +171,11 @@ def rank_judges(
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
     shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
-    warned = _many_lack_warning(n_missing, int(np.isfinite(target).sum())) if missing == "drop" else ()
+    warned, n = [], int(np.isfinite(target).sum())
+    if missing == "drop" and n_missing > _MANY_LACK * n:
+        lack = f"{n_missing} of {n} items are left out because some judge has no score there"
+        warned.append(f"{lack}: compare judges two by two")
+        check.warn(warned[0])
     alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
     names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
@@ -208,14 +212,6 @@ def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, 
         if not np.isfinite(x).any():
             raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     return columns
-
-
-def _many_lack_warning(n_missing: int, n: int) -> tuple[str, ...]:
-    if n_missing <= _MANY_LACK * n:
-        return ()
-    text = f"{n_missing} of {n} items are left out because some judge has no score there: compare judges two by two"
-    check.warn(text)
-    return (text,)
 
 
 def _symmetric(upper: ArrayLike, k: int) -> Floats:

@@ -83,11 +83,6 @@ def reliability(
     -------
     Reliability
 
-    Raises
-    ------
-    ValueError
-        As the four functions.
-
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
