@@ -211,13 +211,13 @@ def agreement(
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
     level : {"item", "group", "system"}, default "item"
-    method : str, default "spearman"
+    method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
         ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
         that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
         ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
         most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
-        level "system" with `groups`.
+        level "system" with `groups`. `coefficient` is the same under its own name, and wins.
     interval : str, default "auto"
         ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws
         groups and systems and speaks about new ones of both (it is too wide where cell
@@ -234,8 +234,6 @@ def agreement(
     n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstraps.
-    coefficient : str, optional
-        The same as `method` under its own name; wins.
 
     Returns
     -------

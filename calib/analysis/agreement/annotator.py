@@ -189,16 +189,14 @@ def alternative_annotator_test(
     rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     return AltTest(
-        winning_rate=found.winning_rate,
         passes=found.winning_rate >= 0.5,
-        advantage=found.advantage,
         constant=said,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
         rank_agreement=rank,
         verdict=_verdict(found, constant, said),
         warnings=tuple(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS),
-        annotators=found.annotators,
+        **found._asdict(),
         epsilon=float(epsilon),
         q=float(q),
         score=kind,
@@ -213,19 +211,17 @@ def alternative_annotator_test(
 
 def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[str]]:
     """Judge and ratings as numbers, and the names that these stand for, if any."""
-    given = {"judge": np.asarray(judge, dtype=object), "ratings": np.asarray(ratings, dtype=object)}
-    names = sorted({label for values in given.values() for label in values.flat if isinstance(label, str)})
-    if not names:
-        return check.array(judge, "judge", ndim=1), check.array(ratings, "ratings", ndim=2), []
+    given: dict[str, Any] = {"judge": judge, "ratings": ratings}
+    objects = {what: np.asarray(values, dtype=object) for what, values in given.items()}
+    names = sorted({label for values in objects.values() for label in values.flat if isinstance(label, str)})
     place = {name: float(code) for code, name in enumerate(names)}
-    coded = {}
-    for what, values in given.items():
+    for what, values in objects.items() if names else ():
         number = next((v for v in values.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
             raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
         codes = [place[label] if isinstance(label, str) else np.nan for label in values.flat]
-        coded[what] = np.array(codes, dtype=float).reshape(values.shape)
-    return check.array(coded["judge"], "judge", ndim=1), check.array(coded["ratings"], "ratings", ndim=2), names
+        given[what] = np.array(codes, dtype=float).reshape(values.shape)
+    return check.array(given["judge"], "judge", ndim=1), check.array(given["ratings"], "ratings", ndim=2), names
 
 
 def _said(label: float | str) -> str:
@@ -301,9 +297,6 @@ def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) ->
     outcomes = {label: _standing(np.full(len(table), label), benches, **how) for label in labels}
     best = max(labels, key=lambda label: outcomes[label].advantage)
     return best, outcomes[best]
-
-
-# --- beside it --------------------------------------------------------------------------------------------------
 
 
 def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:

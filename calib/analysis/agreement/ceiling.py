@@ -10,15 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.alpha import RatersResult, mean_squares, rating_sums, rating_table
-from calib.analysis.agreement.coefficients import (
-    WithCoefficient,
-    cells_of,
-    named_coefficient,
-    settled,
-    weighted_correlation,
-)
-from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate, members_of
-from calib.analysis.agreement.many_samples import leave_out, row_correlation
+from calib.analysis.agreement.coefficients import WithCoefficient, cells_of, members_of, named_coefficient, settled
+from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
+from calib.analysis.agreement.many_samples import row_correlation
 from calib.analysis.agreement.spread import NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -116,11 +110,9 @@ def human_ceiling(
         Items without its score are left out for people as well.
     groups, systems : sequence, shape (n_items,), optional
     level : {"item", "group", "system"}, default "item"
-    method : str, default "spearman"
-        Of `agreement`, but not "spa".
+    method, coefficient : str
+        As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
-    coefficient : str, optional
-        The same as `method` under its own name; wins.
 
     Returns
     -------
@@ -148,7 +140,8 @@ def human_ceiling(
         why = "which compares whole samples of systems, not one score of each"
         raise ArgumentError(argument, f"must not be 'spa', {why}")
     keep = (np.isfinite(table).sum(axis=1) > 1) & (True if scores is None else np.isfinite(scores))
-    design = _design_of_items(keep, groups, systems, level=level, coefficient=named)
+    rules: dict[str, Any] = {"level": level, "coefficient": named}
+    design = _design_of_items(keep, groups, systems, **rules)
     check_level(design, argument)
     pairs = _against_others(table[keep], None if scores is None else scores[keep], design)
     values = np.array([pair.estimate() for pair in pairs]).reshape(-1, table.shape[1])
@@ -167,10 +160,9 @@ def human_ceiling(
         by_rater=tuple(values[0].tolist()),
         judge_by_rater=tuple(values[1].tolist()) if scores is not None else (),
         confidence_level=confidence,
-        level=level,
-        coefficient=named,
         n_dropped=int((~keep).sum()),
         n_raters=table.shape[1],
+        **rules,
         **spreads[0].made_over(design),
     )
 
@@ -192,7 +184,7 @@ class _AgainstOthers(NamedTuple):
         if design.level == "group":
             return self._groups_without(own, k)
         out = np.full(k, self.estimate())
-        out[np.unique(own)] = leave_out(design.x, design.y, recoded(own), design.coefficient)
+        out[np.unique(own)] = design.without(recoded(own))
         return out
 
     def _groups_without(self, own: Codes, k: int) -> Floats:
@@ -202,8 +194,7 @@ class _AgainstOthers(NamedTuple):
         for g, members in enumerate(members_of(design.group)):
             inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
             weights = (own[members] != inside[:, None]).astype(float)
-            x, y = design.x[members], design.y[members]
-            *changed, table[:, g] = weighted_correlation(x, y, weights, design.coefficient)
+            *changed, table[:, g] = design.weighted(weights, members)
             table[inside[:-1], g] = changed
         return row_means(table)
 

@@ -239,6 +239,13 @@ def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str,
     return sums
 
 
+def members_of(codes: Codes | None) -> list[Codes]:
+    """The items of each code."""
+    assert codes is not None
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+
+
 def cells_of(first: Codes, second: Codes) -> Codes:
     """Codes of the distinct pairs of two codes."""
     return np.asarray(np.unique(first * (second.max(initial=0) + 1) + second, return_inverse=True)[1], dtype=np.intp)
@@ -279,8 +286,7 @@ def _bins(codes: Codes, size: int) -> Codes:
 
 def _mixed_bins(bins: Codes, codes: Codes) -> Iterator[Codes]:
     """The members of each bin that holds several levels."""
-    order = np.argsort(bins, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(bins[order])) + 1):
+    for members in members_of(bins):
         if (codes[members] != codes[members[0]]).any():
             yield members
 

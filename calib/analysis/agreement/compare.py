@@ -68,7 +68,8 @@ class Comparison(AgreementResult):
     def __str__(self) -> str:
         each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
         difference = f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
-        return f"{self._measured}: {each}, difference {difference}, p = {_short_p(self.p_value)} ({self.test})"
+        p = "< 0.0001" if self.p_value < 1e-4 else f"{self.p_value:.2g}"  # NaN is "nan"
+        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test})"
 
     @property
     def conclusion(self) -> str:
@@ -80,10 +81,6 @@ class Comparison(AgreementResult):
         if self.p_value <= 1 - self.confidence_level:
             return f"{one} agrees with the human scores more than {two} does{about}."
         return f"These data do not tell {one} and {two} apart{about}."
-
-
-def _short_p(value: float) -> str:
-    return "nan" if np.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
 
 
 def compare(

@@ -15,6 +15,7 @@ from calib.analysis.agreement.coefficients import (
     cells_of,
     cuts,
     levels_of,
+    members_of,
     sample_correlation,
     settled,
     weighted_correlation,
@@ -66,6 +67,14 @@ class Design:
     def repeats(self) -> bool:
         """Whether items depend on each other through a factor."""
         return self.n_groups > 1 or self.n_systems > 1
+
+    def weighted(self, weights: Floats, members: Any = slice(None)) -> Floats:
+        """The coefficient over these pairs under each row of multiplicities."""
+        return weighted_correlation(self.x[members], self.y[members], weights, self.coefficient)
+
+    def without(self, units: Codes) -> Floats:
+        """The coefficient over all pairs without each unit in turn."""
+        return many_samples.leave_out(self.x, self.y, units, self.coefficient)
 
     def only(self, keep: NDArray[np.bool_]) -> Design:
         """The design of some of the pairs."""
@@ -125,7 +134,7 @@ def estimate(design: Design) -> float:
         return float(_of_means(_SystemMeans.of(design))[0])
     if design.count is None:
         return sample_correlation(design.x, design.y, design.coefficient)
-    return float(weighted_correlation(design.x, design.y, design.count[None], design.coefficient)[0])
+    return float(design.weighted(design.count[None])[0])
 
 
 def average(correlations: Floats, constant: str) -> float:
@@ -146,15 +155,8 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     found = np.full((len(w), design.n_groups), np.nan)
     for g, members in enumerate(members_of(design.group)):
         items = w[:, system[members]]
-        found[:, g] = weighted_correlation(design.x[members], design.y[members], items, design.coefficient)
+        found[:, g] = design.weighted(items, members)
     return found[0] if weights is None else found
-
-
-def members_of(codes: Codes | None) -> list[Codes]:
-    """The items of each code."""
-    assert codes is not None
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
 
 
 def table_of(design: Design) -> tuple[Floats, Floats] | None:
@@ -216,9 +218,7 @@ class _SystemMeans:
         there = np.round(count) > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
-        if there.all() and weights is None:
-            return many_samples.row_correlation(*means, self.design.coefficient)
-        w = there.astype(float) if weights is None else there * weights
+        w: Any = None if there.all() and weights is None else there * (1.0 if weights is None else weights)
         return many_samples.row_correlation(*means, self.design.coefficient, w)
 
 
@@ -294,19 +294,15 @@ def _items_left_out(design: Design) -> LeftOut:
         units = np.arange(len(design.x))
         return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
     if design.count is None:
-        return LeftOut(item=many_samples.leave_out(design.x, design.y, np.arange(len(design.x)), design.coefficient))
+        return LeftOut(item=design.without(np.arange(len(design.x))))
     weights = design.count - np.eye(len(design.count))
-    return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.coefficient), copies=design.count)
+    return LeftOut(item=design.weighted(weights), copies=design.count)
 
 
 def _from_items(design: Design) -> LeftOut:
     group, system = design.units
     cell = None if group is None or system is None else cells_of(system, group)
-    parts = [
-        None if u is None else many_samples.leave_out(design.x, design.y, u, design.coefficient)
-        for u in (system, group, cell)
-    ]
-    return LeftOut(*parts)
+    return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
 
 
 def _from_groups(design: Design) -> LeftOut:
@@ -365,9 +361,9 @@ def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.
         return np.concatenate([under(design, *part) for part in factor_weights(design, factors, n_resamples, rng)])
     if design.count is not None:  # equal pairs are drawn together
         weights = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
-        return weighted_correlation(design.x, design.y, weights, design.coefficient)
+        return design.weighted(weights)
     parts = (multiplicities(len(design.x), size, rng) for size in resamples_at_once(n_resamples, len(design.x)))
-    return np.concatenate([weighted_correlation(design.x, design.y, w, design.coefficient) for w in parts])
+    return np.concatenate([design.weighted(w) for w in parts])
 
 
 def factor_weights(
@@ -406,7 +402,7 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
     for weights, codes in ((groups, design.group), (systems, design.system)):
         if weights is not None:
             w = w * weights.T[codes]  # one row per item
-    return weighted_correlation(design.x, design.y, w.T, design.coefficient)
+    return design.weighted(w.T)
 
 
 def _groups_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
+from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
-_CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
 
 
@@ -101,7 +101,7 @@ def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
     styles = {c: figure.Style(c, *figure.look_of(place)) for place, c in enumerate(in_order)}
     for mark in rows.marks:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
-    tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "))
     return figure.finished(rows.ax, ax)

@@ -18,7 +18,7 @@ from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import adjusted
 from calib.core.result import Result, short
 
-CORRECTIONS = ("holm", "bh", "none")
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _MANY_LACK = 0.05  # share of the items that some judge lacks, from which a ranking warns
 
 
@@ -96,9 +96,8 @@ class Ranking(WithCoefficient, Result):
         # one that is told apart the other way round, on the groups that both have, is not behind either
         behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in range(1, len(self.names))]
         alike = [name for name, lower in zip(self.names[1:], behind, strict=True) if not lower]
-        corrected = {"holm": " (Holm)", "bh": " (Benjamini-Hochberg)", "none": " (not adjusted)"}[self.correction]
         first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
-        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart{corrected}."
+        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]})."
 
 
 def rank_judges(
@@ -160,7 +159,7 @@ def rank_judges(
     >>> result.clusters
     (1, 1, 2)
     """
-    check.choice(correction, "correction", CORRECTIONS)
+    check.choice(correction, "correction", tuple(CORRECTIONS))
     if not isinstance(judges, Mapping):
         raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
     if len(judges) < 2:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.levels import Design, design_of, members_of, table_of
+from calib.analysis.agreement.coefficients import members_of
+from calib.analysis.agreement.levels import Design, design_of, table_of
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import ratio
 from calib.core.result import Result, short

@@ -258,9 +258,8 @@ def rank_judges(
     ['simulated-1', 'simulated-2']
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
-    options |= {"constant": constant, "correction": correction}
-    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
+    options |= {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
@@ -292,9 +291,11 @@ def _pairs_of_judges(
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
             frame = _all_known([a.frame, b.frame]).join(one).join(two)
-            there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
+            # what a judge was asked about, read or not
+            asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
+            frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[_identity(a.label)], names[_identity(b.label)]
-            yield both, a.label, a.label["against"], frame.assign(**there)
+            yield both, a.label, a.label["against"], frame
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
@@ -303,11 +304,6 @@ def _pairs_of_judges(
 def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Each item once, with the human score and the design from whichever frame has them."""
     return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
-
-
-def _scored(pair: Pair) -> pd.Series:
-    """The items that a judge was asked about, read or not."""
-    return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
 
 
 def _identity(label: dict[str, Any]) -> tuple[Who, str]:
