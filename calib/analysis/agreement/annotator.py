@@ -14,8 +14,6 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
 
-SCORES = ("auto", "accuracy", "rmse")
-
 _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
 
 
@@ -172,7 +170,7 @@ def alternative_annotator_test(
     check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
         raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
-    check.choice(score, "score", SCORES)
+    check.choice(score, "score", ("auto", "accuracy", "rmse"))
     if names and score == "rmse":
         raise ArgumentError("score", "must be 'accuracy' for names", "got 'rmse'")
     kind = score if score != "auto" else "accuracy" if names else "rmse"

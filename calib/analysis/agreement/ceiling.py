@@ -274,8 +274,7 @@ def _jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bound
         if len(unit) < 2:
             return [NO_SPREAD] * len(bounds)
         variance, name, df = jackknife_variance(without(unit))[0], f"{name} jackknife", int(unit.max())
-    errors = np.sqrt(variance)
-    return [Spread(name, float(e), df, bounds=(-bound, bound)) for e, bound in zip(errors, bounds, strict=True)]
+    return [Spread(name, float(np.sqrt(v)), df, bounds=(-b, b)) for v, b in zip(variance, bounds, strict=True)]
 
 
 # --- without the noise of people --------------------------------------------------------------------------------

@@ -160,9 +160,8 @@ def compare(
 
     References
     ----------
-    Deutsch, Dror and Roth (2021), TACL 9:1132-1146. Williams (1959), Regression Analysis.
-    The interval on the z scale has the form of a profile likelihood's (Venzon and Moolgavkar
-    1988, Applied Statistics 37:87-94).
+    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is
+    that of a profile likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
 
     Examples
     --------

@@ -25,7 +25,6 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
-LEVELS = ("item", "group", "system")
 _FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
@@ -96,7 +95,7 @@ def design_of(
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)
-    check.choice(level, "level", LEVELS)
+    check.choice(level, "level", ("item", "group", "system"))
     for name, labels in (("group", groups), ("system", systems)):
         if level == name and labels is None:
             raise ArgumentError(f"{name}s", f"must be given for level {name!r}", "got None")
