@@ -15,7 +15,7 @@ from calib.analysis.agreement.coefficients import (
     settled,
     weighted_correlation,
 )
-from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.agreement.many_samples import leave_out
 from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import row_means
