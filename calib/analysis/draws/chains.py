@@ -38,8 +38,7 @@ class ChainPlan(Result):
     tokens: float
     logprobs: bool
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [{name: getattr(self, name) for name in ("chains", "draws", "std_error", "tokens", "logprobs")}]
+    _cells = "chains draws std_error tokens logprobs"
 
     def _terms(self) -> dict[str, Any]:
         return {"chain-plan": True, "chains": self.chains, "draws": self.draws, "logprobs": self.logprobs or None}
@@ -62,17 +61,14 @@ def chain_plan(
 ) -> ChainPlan:
     r"""Cheapest chains and labels for a standard error, or the least standard error for a budget.
 
-    With C chains and D labels after each, an item's mean has variance and cost
+    With C chains and D labels after each, an item's mean has variance V and cost T,
 
     .. math:: V = \frac{s^2_{between}}{C} + \frac{s^2_{within}}{C D}, \qquad
-              T = C \, (t_{chain} + D \, t_{label})
+              T = C \, (t_{chain} + D \, t_{label}), \qquad
+              D^* = \sqrt{\frac{s^2_{within}}{s^2_{between}} \cdot \frac{t_{chain}}{t_{label}}}
 
-    so that, but for whole numbers, the best number of labels does not depend on the target:
-
-    .. math:: D^* = \sqrt{\frac{s^2_{within}}{s^2_{between}} \cdot \frac{t_{chain}}{t_{label}}}
-
-    With token probabilities D is 1 and the second term of V is gone. The plan is the best
-    of all whole numbers.
+    so that, but for whole numbers, the best number of labels D* does not depend on the target. With token
+    probabilities D is 1 and the second term of V is gone. The plan is the best of all whole numbers.
 
     Parameters
     ----------
@@ -129,13 +125,8 @@ def chain_plan(
     error = np.sqrt(between / chains + drawn / (chains * draws))
     tokens = chains * (tokens_chain + draws * tokens_label)
     best = np.lexsort((error, tokens) if budget is None else (tokens, error))[0]
-    return ChainPlan(
-        chains=int(chains[best]),
-        draws=int(draws[best]),
-        std_error=float(error[best]),
-        tokens=float(tokens[best]),
-        logprobs=logprobs,
-    )
+    n, labels, error, tokens = (float(column[best]) for column in (chains, draws, error, tokens))
+    return ChainPlan(chains=int(n), draws=int(labels), std_error=error, tokens=tokens, logprobs=logprobs)
 
 
 def _enough_chains(between: float, within: float, variance: float) -> tuple[Floats, Floats]:
@@ -144,9 +135,8 @@ def _enough_chains(between: float, within: float, variance: float) -> tuple[Floa
     if not within:
         return np.array([float(least)]), np.ones(1)
     chains = _chain_numbers(least, one_label + 1)  # more chains than one label each needs are only dearer
-    spare = chains * variance - between
-    chains, spare = chains[spare > TOLERANCE * between], spare[spare > TOLERANCE * between]
-    return chains, np.maximum(1, rounded_up(within / spare))
+    chains = chains[chains * variance - between > TOLERANCE * between]
+    return chains, np.maximum(1, rounded_up(within / (chains * variance - between)))
 
 
 def _chains_affordable(budget: float, chain: float, label: float, *, several: bool) -> tuple[Floats, Floats]:

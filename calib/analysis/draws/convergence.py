@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE as COEFFICIENTS, settled
+from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, WithCoefficient, named_coefficient, settled
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
@@ -27,7 +27,7 @@ _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convergence(Result):
+class Convergence(WithCoefficient, Result):
     """Monte Carlo means of N draws against a reference and against people, as N grows.
 
     Attributes
@@ -96,28 +96,14 @@ class Convergence(Result):
     confidence_level: float
     seed: int | None
 
-    @property
-    def method(self) -> str:
-        """The coefficient, as pandas calls it."""
-        return self.coefficient
-
     def _rows(self) -> list[dict[str, Any]]:
-        return [
-            dict(zip(("draws", *_CURVES), row, strict=True))
-            for row in zip(self.sizes, *(getattr(self, name) for name in _CURVES), strict=True)
-        ]
+        curves = {"draws": self.sizes} | self._row(*_CURVES)
+        return [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.coefficient}
-        return terms | {
-            "cl": self.confidence_level,
-            "n": self.n,
-            "groups": self.n_groups,
-            "draws": self.n_draws,
-            "unread": self.n_unread,
-            "subsets": self.n_subsets,
-            "seed": self.seed,
-        }
+        terms |= {"cl": self.confidence_level, "n": self.n, "groups": self.n_groups, "draws": self.n_draws}
+        return terms | {"unread": self.n_unread, "subsets": self.n_subsets, "seed": self.seed}
 
     def __str__(self) -> str:
         to = "the exact expectation" if self.reference == "exact" else f"the mean of all {self.n_draws}"
@@ -220,7 +206,7 @@ def convergence(
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
     draws = _enough_draws(check.array(samples, "samples", ndim=2))
-    kind = _coefficient(coefficient, method)
+    kind = named_coefficient(method or "spearman", coefficient, OF_ONE_SAMPLE)
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
     wanted = _wanted_sizes(sizes, draws.shape[1])
@@ -244,7 +230,9 @@ def convergence(
     limit = correlation_with_people(target, people, kind, owners)
     noise = np.array([_noise_of_means(draws, n) for n in wanted])
     left = 0.0 if exact is not None else _noise_of_means(draws, draws.shape[1])
-    law = _kept_by_law(parts.icc, noise, left) if kind == "pearson" else np.full(len(wanted), np.nan)
+    law = np.full(len(wanted), np.nan)
+    if kind == "pearson":  # both have some variances of one draw in them
+        law = np.sqrt((parts.icc + (1 - parts.icc) * left) / (parts.icc + (1 - parts.icc) * noise))
     return Convergence(
         sizes=wanted,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
@@ -275,22 +263,7 @@ def convergence(
     )
 
 
-def _kept_by_law(icc: float, noise: Floats, left: float) -> Floats:
-    """What draws leave of the reference's own correlation; both have some variances of one draw in them."""
-    return np.asarray(np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)))
-
-
-def _coefficient(coefficient: str | None, method: str | None) -> str:
-    """What was asked for, under one name or the other."""
-    if method is not None and coefficient not in (None, method):
-        raise ArgumentError("method", "must be {0} where both are given", f"got {method!r}", mentions=("coefficient",))
-    if coefficient is None and method is not None:
-        return check.choice(method, "method", COEFFICIENTS)
-    return check.choice("spearman" if coefficient is None else coefficient, "coefficient", COEFFICIENTS)
-
-
 def _enough_draws(draws: Floats, given: str = "`samples`") -> Floats:
-    """Draws that there are enough of."""
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
     if np.isfinite(draws).any(axis=1).sum() < 2:
