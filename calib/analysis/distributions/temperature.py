@@ -10,19 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.distributions.counts import ascending, places_of
-from calib.analysis.distributions.distribution import entropy, expectation, temper
+from calib.analysis.distributions.distribution import ascending, entropy, expectation, places_of, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.laws import quantile
+from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import units_of
 
 _NO_INFORMATION = 1e-20
-_FEW_GROUPS = 10
-_TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 _FORECASTS = ("before", "after", "climatology")
-
 _NONE = Interval(np.nan, np.nan)
 
 
@@ -66,9 +62,8 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     share, places = temper(p, 1.0), places_of(y, levels)
     values = check.array(levels, "levels", ndim=1)
     if share.shape[-1] != len(values):
-        raise ArgumentError(
-            "levels", f"must have one value for each of {share.shape[-1]} entries", f"got {len(values)}"
-        )
+        rule = f"must have one value for each of {share.shape[-1]} entries"
+        raise ArgumentError("levels", rule, f"got {len(values)}")
     below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
     reached = places[..., None] <= np.arange(len(values) - 1)
     score = np.mean((below - reached) ** 2, axis=-1)
@@ -172,11 +167,10 @@ class Temperature(Result):
         if not self.n_groups:
             ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)
             return f"mean expected score of {self.n} items: {ends}"
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
         before, after, base_rates = (short(one.rps) for one in self.forecasts)
         return (
             f"tau = {short(self.tau)}, {bracket(self.interval, self.confidence_level)}, from {self.n} human labels: "
-            f"RPS {before} -> {after} (base rates {base_rates})" + (f" [warnings: {names}]" if names else "")
+            f"RPS {before} -> {after} (base rates {base_rates}){self._bracketed_warnings}"
         )
 
 
@@ -192,7 +186,9 @@ def _former_field(forecasts: Sequence[Forecast], name: str) -> Any:
     return getattr(forecasts[_FORECASTS.index(which)], number)
 
 
-def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> Temperature:
+def temperature_curve(
+    p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
+) -> Temperature:
     """Mean expected score and mean entropy of the same judge at several temperatures.
 
     A temperature changes the average that is reported, not only its noise: where probability is
@@ -376,15 +372,11 @@ def _n_groups(data: _Labelled) -> int:
     """The number of groups, once two of them at least can speak about temperature."""
     telling = np.bincount(data.group, _label_scores(1.0, data)[2]) > _NO_INFORMATION
     if telling.sum() < 2:
-        raise ArgumentError(
-            "p",
-            (
-                "and {0} must have two independent labels at least of items with two possible levels of "
-                "unlike probability, or temperature changes nothing"
-            ),
-            f"got {int(telling.sum())}",
-            mentions=("y",),
+        rule = (
+            "and {0} must have two independent labels at least of items with two possible levels of unlike "
+            "probability, or temperature changes nothing"
         )
+        raise ArgumentError("p", rule, f"got {int(telling.sum())}", mentions=("y",))
     return len(telling)
 
 
@@ -406,7 +398,7 @@ def _power_and_interval(data: _Labelled, n_groups: int, confidence_level: float)
     power = _best_power(data)
     log_likelihood, score, spread = _label_scores(power, data)
     excess = _excess_variance(score, spread, data.group)
-    most = float(quantile(n_groups - 1, (1 - confidence_level) / 2)) ** 2 * excess
+    most = two_sided(n_groups - 1, confidence_level) ** 2 * excess
 
     def beyond(b: float) -> float:
         return float(2 * (log_likelihood.sum() - _label_scores(b, data)[0].sum()) - most)
@@ -473,7 +465,7 @@ def _warnings(forecasts: tuple[Forecast, ...], n: int, n_impossible: int, n_grou
             f"no_skill: even at the best temperature the ranked probability score, {after.rps:.4f}, is no "
             f"better than that of the base rates of the other labels, {others:.4f}"
         )
-    if n_groups < _FEW_GROUPS:
+    if n_groups < 10:
         found.append(f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short")
     return tuple(found)
 

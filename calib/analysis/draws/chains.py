@@ -125,8 +125,8 @@ def chain_plan(
     error = np.sqrt(between / chains + drawn / (chains * draws))
     tokens = chains * (tokens_chain + draws * tokens_label)
     best = np.lexsort((error, tokens) if budget is None else (tokens, error))[0]
-    n, labels, error, tokens = (float(column[best]) for column in (chains, draws, error, tokens))
-    return ChainPlan(chains=int(n), draws=int(labels), std_error=error, tokens=tokens, logprobs=logprobs)
+    n, labels, least, price = (float(column[best]) for column in (chains, draws, error, tokens))
+    return ChainPlan(chains=int(n), draws=int(labels), std_error=least, tokens=price, logprobs=logprobs)
 
 
 def _enough_chains(between: float, within: float, variance: float) -> tuple[Floats, Floats]:

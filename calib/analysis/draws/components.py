@@ -247,8 +247,8 @@ def variance_components(
     read = one_way.read_draws(draws, "samples", groups)
     fits = one_way.fitted(one_way.moments_fit if estimator == "moments" else one_way.reml_fit, read.rows, read.unit)
     label = None if spread is None else _label_fits(np.where(known, spread, 0.0).sum(axis=1), read, fits)
-    counts = {"n_draws": read.draws_each, "n_unread": int(np.isnan(draws[read.used]).sum())}
-    return _components(fits, read.used, level, label, estimator=estimator, **counts)
+    n_draws, n_unread = float(len(read.draws) / np.sum(1 / read.draws)), int(np.isnan(draws[read.used]).sum())
+    return _components(fits, read.used, level, label, estimator=estimator, n_draws=n_draws, n_unread=n_unread)
 
 
 def _of_distributions(

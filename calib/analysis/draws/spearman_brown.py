@@ -43,7 +43,7 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     >>> spearman_brown(0.4, [1, 5, 20]).round(3)
     array([0.4  , 0.769, 0.93 ])
     """
-    one, draws = np.asarray(icc, dtype=float), _checked_draws(n, "n", 0)
+    one, draws = np.asarray(icc, dtype=float), _checked_draws(n)
     if ((one < 0) | (one > 1)).any():
         raise ArgumentError("icc", "must be from 0 to 1", f"got {icc!r}")
     return np.asarray(one / (one + (1 - one) / draws))[()]
@@ -79,7 +79,7 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> attenuation([0.04, 1.5, 20], 5).round(3)
     array([0.996, 0.877, 0.447])
     """
-    return np.asarray(1 / np.sqrt(1 + _checked_ratio(r) / _checked_draws(n, "n", 0)))[()]
+    return np.asarray(1 / np.sqrt(1 + _checked_ratio(r) / _checked_draws(n)))[()]
 
 
 def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
@@ -112,7 +112,7 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20).round(3)
     array([0.933, 0.903, 0.808, 0.72 , 0.625])
     """
-    noise, draws = np.broadcast_arrays(_checked_ratio(r), _checked_draws(n, "n", 1))
+    noise, draws = np.broadcast_arrays(_checked_ratio(r), _checked_draws(n, least=1))
     # differences of numbers near 1 for small r: taken between their logarithms
     one, mean = (np.expm1(-np.log1p(value) / 2) for value in (noise, noise / draws))
     return np.asarray(np.divide(mean - one, -one, out=np.array(1 - 1 / draws), where=one < 0))[()]
@@ -121,8 +121,7 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
 def draws_needed(r: float, target: float) -> int:
     r"""Fewest draws whose mean keeps this share of the correlation of exact expectations.
 
-    .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad
-              \rho_N \ge q \, \rho_\infty
+    .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad \rho_N \ge q \, \rho_\infty
 
     Parameters
     ----------
@@ -160,10 +159,10 @@ def _checked_ratio(r: ArrayLike) -> Floats:
     return value
 
 
-def _checked_draws(n: ArrayLike, name: str, least: float) -> Floats:
+def _checked_draws(n: ArrayLike, least: int = 0) -> Floats:
     value = np.asarray(n, dtype=float)
     if not ((value >= least) & (value > 0)).all():
-        raise ArgumentError(name, f"must be {'above 0' if least == 0 else f'at least {least:g}'}", f"got {n!r}")
+        raise ArgumentError("n", f"must be at least {least}" if least else "must be above 0", f"got {n!r}")
     return value
 
 

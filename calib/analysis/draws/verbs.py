@@ -118,14 +118,13 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
         return None
     for table in (side.frame for side in tables if side is not None):
         if groups in table:
-            known = table.assign(item=table["item"].astype(object)).drop_duplicates("item").set_index("item")[groups]
+            known = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
             owners = known.reindex(items)
             if owners.notna().all():
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
-        raise TableArgumentError(
-            "groups", "must be a column of {0} or {1} without gaps", f"got {groups!r}", mentions=("exact", "human")
-        )
+        rule = "must be a column of {0} or {1} without gaps"
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("exact", "human"))
     return None
 
 
@@ -133,12 +132,11 @@ def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) ->
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
         return scores_by_item(exact, label, ("criterion", "rater"))
-    found = scores_by_item(exact, label, ("criterion", "rater", "prompt"))
-    trouble = _why_unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
-    if trouble:
-        raise TableArgumentError(
-            "exact", "must estimate what the samples do", f"{trouble}. `unlike=True` compares anyway"
-        )
+    names = ("criterion", "rater", "prompt")
+    found = scores_by_item(exact, label, names)
+    if trouble := _why_unlike(rows_under(exact, label, names), label["temperature"]):
+        given = f"{trouble}. `unlike=True` compares anyway"
+        raise TableArgumentError("exact", "must estimate what the samples do", given)
     return found
 
 
