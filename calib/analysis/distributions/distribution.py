@@ -162,15 +162,13 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
 
     .. math:: p_\tau(k) = (p_k + a)^{source/\tau} \Big/ \sum_l (p_l + a)^{source/\tau}
 
-    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`,
-    and the score is one token without reasoning before it: with reasoning, temperature changes
-    the reasoning too. The expectation moves, not the spread alone (see `temperature_curve`).
+    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`, and the
+    score is one token without reasoning before it, which temperature changes too. See `temperature_curve`.
 
-    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened
-    not to come: without it they stay at 0 at every temperature. Towards a higher temperature it is
-    raised with the rest and moves the expectation to the middle of the levels, the more so the more
-    levels there are: with 20 draws of a judge on four levels, from 0.7 to 1, by 0.03 points with
-    0.1 and by 0.13 with 1/2. So try several.
+    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened not to come:
+    without it they stay at 0 at every temperature. Towards a higher temperature it moves the expectation to the
+    middle of the levels, the more so the more levels there are: with 20 draws of a judge on four levels, from 0.7
+    to 1, by 0.03 points with 0.1 and by 0.13 with 1/2. So try several.
 
     Parameters
     ----------

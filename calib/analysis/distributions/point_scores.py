@@ -38,17 +38,14 @@ class PointScores(Result):
     methods : tuple of str
         Coefficients, as for `agreement`.
     readings : tuple of Reading
-        "mean", "median", "mode" and "draw", each with `name`, `ties` (share of pairs of
-        items that it ties) and `estimates`, one per method. For "draw" both are means over
-        single draws.
+        "mean", "median", "mode" and "draw", each with `name`, `ties` (share of pairs of items that it ties)
+        and `estimates`, one per method. For "draw" both are means over single draws.
     ties_human : float
         Share of pairs that people tie.
-    n, n_missing : int
-        Items used; items left out because one side has no score.
-    n_draws : int
-        Single draws behind "draw".
+    n, n_missing, n_draws : int
+        Items used; items left out because one side has no score; single draws behind "draw".
     warnings : tuple of str
-        What a reader should know first, each as "name: text".
+        ``unequal_ties``.
     """
 
     methods: tuple[str, ...]
@@ -90,11 +87,9 @@ def point_scores(
 ) -> PointScores:
     """Which number to read from a distribution of scores, by each coefficient.
 
-    The mean, the median, the mode and a single draw of each item are compared with the people's
-    score. Several modes are averaged, as are the two middle levels of a median: to take one
-    of them at random, or the lowest, would add noise or an offset that is not the mode's. Readings
-    differ in how many pairs of items they tie, and coefficients in what they make of ties:
-    tau-b and above all gamma speak of the pairs that are left.
+    Several modes are averaged, as are the two middle levels of a median: to take one of them at random, or the
+    lowest, would add noise or an offset that is not the mode's. Readings differ in how many pairs of items they
+    tie, and coefficients in what they make of ties: tau-b and above all gamma speak of the pairs that are left.
 
     Parameters
     ----------

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,11 @@ from calib.tables.door import Checked, in_the_names_of, ratings_in, scores_in
 from calib.tables.results import Results
 
 Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
-SAMPLED = {"sample": "ratings of method 'sample'"}
-_TOLD = {"logprob": "token probabilities (method 'logprob')"}
-_EITHER = dict.fromkeys(("sample", "logprob"), "draws (method 'sample') or probabilities ('logprob')")
+Answer = Callable[[dict[str, Any], pd.DataFrame], Found]
+Wanted = tuple[Sequence[str], str]  # methods, and how a message calls their ratings
+SAMPLED = (["sample"], "ratings of method 'sample'")
+_TOLD = (["logprob"], "token probabilities (method 'logprob')")
+_EITHER = (["sample", "logprob"], "draws (method 'sample') or probabilities ('logprob')")
 
 
 def point_scores(
@@ -55,8 +56,7 @@ def point_scores(
     Warns
     -----
     CalibWarning
-        If one rater's entropies are at several temperatures: how sharp a distribution is there says
-        how it was sampled, not how sure the judge is.
+        If one rater's entropies are at several temperatures: these say how draws were sampled.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def point_scores(
         entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
         return {"entropy": float(np.nanmean(entropy))}, result
 
-    results = each_slice(of_methods(ratings, _EITHER), compared)
+    results = each_slice(ratings, _EITHER, compared)
     _warn_of_unlike_entropies(results.labels)
     if warned := [texts for result in results if (texts := getattr(result, "warnings", ()))]:
         check.warn(f"{warned[0][0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
@@ -89,16 +89,11 @@ def point_scores(
 
 
 def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
-    tempered: dict[tuple[Any, ...], set[float]] = {}
-    for label in labels:
-        if not math.isnan(label["temperature"]):
-            key = tuple(label[name] for name in ("criterion", "rater", "method"))
-            tempered.setdefault(key, set()).add(label["temperature"])
-    for key, found in tempered.items():
-        if len(found) > 1:
-            several = " and ".join(f"{value:g}" for value in sorted(found))
+    names = ["criterion", "rater", "method"]
+    for key, found in pd.DataFrame(labels).groupby(names, sort=False, dropna=False)["temperature"]:
+        if len(several := sorted(found.dropna().unique())) > 1:
             check.warn(
-                f"entropies at temperatures {several} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
+                f"entropies at temperatures {' and '.join(f'{t:g}' for t in several)} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
                 f"near 0 nearly every draw is the mode, however unsure the judge is."
             )
 
@@ -143,9 +138,8 @@ def distribution_fit(
     def tested(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         same = rows_under(told, label, ("criterion", "rater", "prompt"))
         if not len(same):
-            raise TableArgumentError(
-                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {told.holds}"
-            )
+            rule = f"must have token probabilities of prompt {label['prompt']!r}"
+            raise TableArgumentError("exact", rule, f"has {told.holds}")
         (weights, levels), draws = weights_by_level(same), draws_by_item(rows)
         kept = draws[draws.index.isin(weights.index)]
         p = weights.reindex(kept.index)
@@ -153,7 +147,7 @@ def distribution_fit(
             result = stats.distribution_fit(kept, p, levels, n_resamples=n_resamples, rng=source)
         return {"n_unmatched": len(draws) - len(kept)}, result
 
-    return each_slice(of_methods(sampled, SAMPLED, "sampled"), tested)
+    return each_slice(sampled, SAMPLED, tested, "sampled")
 
 
 def fit_temperature(
@@ -214,16 +208,16 @@ def fit_temperature(
         if groups not in (None, "group") and groups not in known:
             raise TableArgumentError("groups", "must be a column of {0}", f"got {groups!r}", mentions=("human",))
         owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
-        p, options = weights.reindex(names), {"floor": floor, "confidence_level": confidence_level}
+        options = {"groups": owner.tolist(), "floor": floor, "confidence_level": confidence_level}
         with in_the_names_of(label, p="ratings", y="human"):
             odd = known.loc[~known["score"].isin(levels), "score"]
             if len(odd):
                 given = f"got {odd.iloc[0]:g}: averages are none, give the raters one by one"
                 raise ArgumentError("human", "must hold labels of the scale", given)
-            result = stats.fit_temperature(p, known["score"], levels, groups=owner.tolist(), **options)
+            result = stats.fit_temperature(weights.reindex(names), known["score"], levels, **options)
         return {"n_unmatched": len(theirs) - len(known)}, result
 
-    return each_slice(of_methods(ratings, _TOLD), fitted)
+    return each_slice(ratings, _TOLD, fitted)
 
 
 def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results:
@@ -261,34 +255,30 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
         with in_the_names_of(label, p="ratings", tau="taus"):
             return {}, stats.temperature_curve(*weights_by_level(rows), taus=taus)
 
-    return each_slice(of_methods(ratings, _TOLD), curve)
+    return each_slice(ratings, _TOLD, curve)
 
 
 # --- what is read of the tables ---------------------------------------------------------------------------------
 
 
-def of_methods(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> Checked:
-    """Ratings of these methods, which are said in words where there are none."""
-    table = ratings_in(ratings, argument)
-    table = table.only(table.frame["method"].isin(list(wanted)))
+def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str = "ratings") -> Results:
+    """A result for each criterion, rater, prompt, method and temperature, of ratings of the methods wanted."""
+    methods, words = wanted
+    table = ratings_in(ratings, name)
+    table = table.only(table.frame["method"].isin(methods))
     if not len(table.frame):
-        raise TableArgumentError(argument, f"must hold {next(iter(wanted.values()))}", "has none")
-    return table
-
-
-def each_slice(table: Checked, answer: Callable[[dict[str, Any], pd.DataFrame], Found]) -> Results:
-    """A result for each criterion, rater, prompt, method and temperature."""
+        raise TableArgumentError(name, f"must hold {words}", "has none")
     found = [(label, *answer(label, rows)) for label, rows in table.slices()]
     return Results(tuple(label | more for label, more, _ in found), tuple(result for *_, result in found))
 
 
 def draws_by_item(rows: pd.DataFrame) -> pd.DataFrame:
     """Sampled scores, one row per item and one column per draw; NaN where a reply has none."""
-    named = rows.assign(item=rows["item"].astype(object))
+    items = rows["item"].astype(object)
     # numbered within each item: batches of items may come from runs of their own
-    cells = named.assign(number=named.groupby("item", sort=False).cumcount()).set_index(["item", "number"])
-    draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
-    return draws.reindex(pd.unique(rows["item"].astype(object)))
+    number = items.groupby(items, sort=False).cumcount().rename("number")
+    draws = rows["score"].set_axis([items, number]).unstack("number")  # noqa: PD010 - nothing is to be averaged here
+    return draws.reindex(pd.unique(items))
 
 
 def weights_by_level(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tuple[pd.DataFrame, Any]:

@@ -30,19 +30,14 @@ class VarianceComponents(Result):
     within, between : float
         Variances in squared score points: of a draw around its item's expectation, and of
         these expectations over items, not below 0.
-    r : float
-        within / between; infinite where `between` is 0.
-    interval : Interval
-        Of `r`; its upper end is infinite where the items may not differ at all.
-    icc : float
+    r, interval : float, Interval
+        within / between; infinite where `between` is 0. The upper end is where the items may not differ at all.
+    icc, icc_interval : float, Interval
         1 / (1 + r): reliability of a single draw.
-    icc_interval : Interval
     label : float
         Variance of the label after a given chain; NaN without chains, as are the next three.
-    share : float
-        label / (within + label): the part of the variance of a whole reply that token probabilities
-        after the chain remove.
-    share_interval : Interval
+    share, share_interval : float, Interval
+        label / (within + label): the part of a whole reply's variance that token probabilities after it remove.
     r_label : float
         (within + label) / between: r of one chain with one drawn label.
     confidence_level : float
@@ -52,12 +47,10 @@ class VarianceComponents(Result):
         Whether `between` was estimated below 0 and set to 0.
     df : float
         Degrees of freedom of the t quantile of `interval`: at most units less one, see `variance_components`.
-    n, n_dropped : int
-        Items in use; items without a single score.
+    n, n_dropped, n_unread : int
+        Items in use; items without a single score; draws without a score, on the items in use.
     n_draws : float
         Read draws per item (harmonic mean); infinite for exact distributions.
-    n_unread : int
-        Draws without a score, on the items in use.
     n_groups : int
         Independent units: groups, or items where no groups were given.
     warnings : tuple of str
@@ -157,9 +150,8 @@ def variance_components(
 
     .. math:: s^2_w = \frac1n \sum_i V_i, \quad s^2_b = \frac1{n-1} \sum_i (E_i - \bar E)^2
 
-    so that the draws that token probabilities stand in for need not be made to know what
-    they would be worth. Nothing is subtracted from the variance of the expectations: they
-    have no sampling error. A judge that reasons first and then gives a label draws twice. With
+    so that no draw need be made to know what draws would be worth. Nothing is subtracted from the variance of the
+    expectations: they have no sampling error. A judge that reasons first and then gives a label draws twice. With
     token probabilities at the label the second draw is known exactly, and only the first is left to chance:
 
     .. math:: \mathrm{Var}(\text{label}) = \underbrace{\mathrm{Var}(E[\text{label} \mid \text{chain}])}_{within}
@@ -193,24 +185,20 @@ def variance_components(
 
     Notes
     -----
-    The interval leaves out items, or whole groups, one at a time: the jackknife of
-    :math:`\log(1 + n_0 / r)`, the logarithm of the F ratio, or of :math:`\log r` of exact
-    distributions. A few items often hold most of
-    the noise, so that its standard error is itself uncertain: the t quantile has
+    The interval leaves out items, or whole groups, one at a time: the jackknife of :math:`\log(1 + n_0 / r)`,
+    the logarithm of the F ratio, or of :math:`\log r` of exact distributions. A few items often hold most of the
+    noise, so that its standard error is itself uncertain: the t quantile has
 
     .. math:: \nu = 2k \Big/ \Big(\kappa - \frac{k - 3}{k - 1}\Big), \quad 1 \le \nu \le k - 1
 
-    degrees of freedom, :math:`\kappa` being the kurtosis of the k leave-one-out values, so
-    that the variance of their variance is matched. Where without one unit nothing would
-    vary, the interval of r is all numbers from 0.
+    degrees of freedom, :math:`\kappa` being the kurtosis of the k leave-one-out values, so that the variance of
+    their variance is matched. Where without one unit nothing would vary, the interval of r is all numbers from 0.
 
-    In simulations with normal, whole and skew scores, noise that differs by item or that
-    most items do not have, a nominal 95 % covered 92 % at least with 20 items and 94 % with
-    50 or more (up to two points less with unread draws); the usual F interval, which needs
-    normal scores with one variance, covered 47 to 96 %. With groups of correlated items it
-    was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10. The interval
-    of the share is the jackknife of log(within / label), which covered 90 to 96 %, least
-    where the share is near 1 and there are two chains.
+    In simulations with normal, whole and skew scores, noise that differs by item or that most items do not have,
+    a nominal 95 % covered 92 % at least with 20 items and 94 % with 50 or more (up to two points less with unread
+    draws); the usual F interval, which needs normal scores with one variance, covered 47 to 96 %. With groups of
+    correlated items it was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10. The interval of
+    the share is the jackknife of log(within / label): 90 to 96 %, least near 1 and with two chains.
 
     References
     ----------

@@ -34,36 +34,26 @@ class Convergence(WithCoefficient, Result):
     ----------
     sizes : tuple of int
         N, the draws that were asked for.
-    rmse, rmse_low, rmse_high : tuple of float
-        Root mean squared distance from the reference, over items and all subsets of the
-        draws, in score points, with its interval over items.
-    rmse_predicted : tuple of float
-        The same from the within-item variance alone.
+    rmse, rmse_low, rmse_high, rmse_predicted : tuple of float
+        Root mean squared distance from the reference in score points, over items and all subsets of the
+        draws, with its interval over items; what the within-item variance alone predicts.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
-    human, human_low, human_high : tuple of float
-        Mean correlation with people, with its interval over items; NaN when no labels were given.
-    human_predicted : tuple of float
-        For Pearson what the law says from the reference alone; NaN for other coefficients.
-    human_reference : float
-        Correlation of the reference itself with people.
-    human_interval : Interval
-        Of `human_reference`, over items.
+    human, human_low, human_high, human_predicted : tuple of float
+        Mean correlation with people, with its interval over items; NaN when no labels were given. For
+        Pearson what the law says from the reference alone, else NaN.
+    human_reference, human_interval : float, Interval
+        Correlation of the reference itself with people, with its interval over items.
     entropy : tuple of float
         Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
         read; NaN where draws are not on few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
     coefficient : str
-    within : float
-        Variance of single draws within an item, squared score points.
-    r : float
-        Within-item over between-item variance of single draws.
-    r_interval : Interval
-    n, n_draws, n_unread : int
-        Items; draws per item; draws without a score, or that were not made.
-    n_groups : int or None
-    n_subsets : int
+    within, r, r_interval : float, float, Interval
+        Variance of single draws within an item, squared score points; the same over that between items.
+    n, n_draws, n_unread, n_groups, n_subsets : int
+        Items; draws per item; draws without a score, or that were not made; groups, if any; subsets per N.
     confidence_level : float
     seed : int or None
         Where `rng` was a number.
@@ -158,8 +148,7 @@ def convergence(
         K draws for each of n items; NaN where a reply could not be read. A draw that was
         paid for counts towards N whether it could be read or not.
     exact : array_like, shape (n,), optional
-        Expectations from token probabilities; items without one are left out. Default: the mean of
-        all draws.
+        Expectations from token probabilities; items without one are left out. Default: means of all draws.
     human : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
@@ -187,15 +176,13 @@ def convergence(
 
     Notes
     -----
-    Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the
-    scale of its logarithm, of a correlation by the jackknife, for product moments on Fisher's
-    scale. The law is one of Pearson's correlation; Spearman's lies up to .05 below it
-    in published judge data, and Kendall's tau-b need not even rise with N.
+    Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the scale of its logarithm,
+    of a correlation by the jackknife, for product moments on Fisher's scale. The law is one of Pearson's correlation;
+    Spearman's lies up to .05 below it in published judge data, and Kendall's tau-b need not even rise with N.
 
     References
     ----------
-    Spearman (1910) and Brown (1910), British Journal of Psychology 3, for the law; Cochran (1977),
-    Sampling Techniques, theorem 2.2, for the finite population.
+    See `spearman_brown` for the law; Cochran (1977), Sampling Techniques, theorem 2.2, for the finite population.
 
     Examples
     --------

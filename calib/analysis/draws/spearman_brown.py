@@ -87,16 +87,13 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
 
     .. math:: g = \frac{(1 + r/n)^{-1/2} - (1 + r)^{-1/2}}{1 - (1 + r)^{-1/2}}
 
-    How much "20 draws" recover depends on the judge and the items alone: 93 % at r = 0.5,
-    90 % at 1.5, 81 % at 5.71, 72 % at 11.25 and 63 % at 20. As r goes to 0 there is less
-    and less to gain, of which n draws recover 1 - 1/n.
+    How much "20 draws" recover depends on the judge and the items alone: from 93 % at r = 0.5 to 63 % at 20.
+    As r goes to 0 there is less and less to gain, of which n draws recover 1 - 1/n.
 
     Parameters
     ----------
-    r : array_like
-        Within-item over between-item variance of a single draw.
-    n : array_like
-        Draws, at least 1; they broadcast together.
+    r, n : array_like
+        As for `attenuation`; `n` at least 1.
 
     Returns
     -------

@@ -15,7 +15,6 @@ from calib.analysis.distributions.verbs import (
     Found,
     draws_by_item,
     each_slice,
-    of_methods,
     rows_under,
     scores_by_item,
     weights_by_level,
@@ -25,7 +24,7 @@ from calib.table import TableArgumentError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.results import Results
 
-_READ = dict.fromkeys(("sample", "logprob", "chain"), "draws (method 'sample') or probabilities ('logprob', 'chain')")
+_READ = (["sample", "logprob", "chain"], "draws (method 'sample') or probabilities ('logprob', 'chain')")
 
 
 def convergence(
@@ -59,9 +58,8 @@ def convergence(
     coefficient, sizes, n_subsets, confidence_level, rng, method
         As for `calib.stats.convergence`.
     unlike : bool, default False
-        Compare the samples with a reference that estimates something else: of another
-        prompt or temperature, or after a single chain of reasoning. The results are then
-        labelled with what it is.
+        Compare the samples with a reference that estimates something else: of another prompt or
+        temperature, or after a single chain of reasoning. The results then name it.
 
     Returns
     -------
@@ -72,14 +70,12 @@ def convergence(
     Raises
     ------
     TableError
-        If there are no sampled draws, `exact` or `human` do not cover them, or `exact`
-        does not estimate what the samples do.
+        If there are no draws, `exact` or `human` do not cover them, or `exact` does not estimate the same.
 
     Notes
     -----
-    Samples at temperature 1 have the expectation of the token probabilities only where
-    the label comes first. After reasoning the probabilities are those given one chain;
-    their mean over several chains has the same target as samples of whole replies.
+    Samples at temperature 1 have the expectation of the token probabilities only where the label comes first. After
+    reasoning these are given one chain; their mean over several has the same target as samples of whole replies.
 
     Examples
     --------
@@ -109,7 +105,7 @@ def convergence(
         against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
         return against | {"n_unmatched": len(draws) - len(kept)}, result
 
-    return each_slice(of_methods(sampled, SAMPLED, "sampled"), curve)
+    return each_slice(sampled, SAMPLED, curve, "sampled")
 
 
 def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items: pd.Index) -> Any:
@@ -155,7 +151,6 @@ def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
 
 
 def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
-    """What a reference is, in words."""
     rows = rows_under(exact, label, ("criterion", "rater"))
     kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
     return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
@@ -201,7 +196,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
             read = _draws_or_moments(rows, label["method"])
             return {}, stats.variance_components(*read, confidence_level=confidence_level)
 
-    return each_slice(of_methods(ratings, _READ), components)
+    return each_slice(ratings, _READ, components)
 
 
 def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
