@@ -90,16 +90,14 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
     """
     drawn, sizes = _counts_of(counts), np.asarray(n)
     check.choice(correction, "correction", CORRECTIONS)
-    wrong = [size for size in sizes.ravel().tolist() if not (size >= 1 and size == int(size))]
-    if wrong:
+    if wrong := [size for size in sizes.ravel().tolist() if not (size >= 1 and size == int(size))]:
         raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
         raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
     kinds, place = _distinct_shares(drawn, replace)
     means = [_entropy_parts(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
-    if correction == "miller-madow":
-        means = [mean - 1 / (2 * size) for mean, size in zip(means, sizes.ravel(), strict=True)]
-    return np.asarray(np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape))[()]
+    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
+    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
 
 
 def _distinct_shares(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
@@ -125,7 +123,6 @@ def _entropy_parts(kinds: Floats, size: int, correction: str) -> Floats:
 
 
 def _counts_of(counts: ArrayLike) -> Floats:
-    """Numbers of draws of each level, in the last axis."""
     draws = check.array(counts, "counts")
     if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
         raise ArgumentError("counts", "must hold numbers of draws that are not negative", f"got {counts!r}")

@@ -99,12 +99,11 @@ def distribution_fit(
     .. math:: TV = \frac1n \sum_i \frac12 \sum_k \Big|\frac{c_{ik}}{N_i} - p_{ik}\Big|, \qquad
               \chi^2 = \sum_i \sum_k \frac{(c_{ik} - N_i p_{ik})^2}{N_i p_{ik}}
 
-    What sampling alone gives is exact for TV, from the mean absolute deviation of the binomial
-    (De Moivre), :math:`E|X - Np| = 2 m \binom{N}{m} p^m (1-p)^{N-m+1}` with m = floor(Np) + 1.
-    P-values come from multinomial draws: with few draws of many items the chi-square law is
-    far off. The chi-square statistic does not see draws at a lower temperature, which come too
-    often where they are expected; `tau` does, whose p-value is that of the log-likelihood of
-    the draws (in simulations at tau 0.8, 20 draws of 100 items: 100 % found, against 0 %).
+    What sampling alone gives is exact for TV, from the mean absolute deviation of the binomial (De Moivre),
+    :math:`E|X - Np| = 2 m \binom{N}{m} p^m (1-p)^{N-m+1}` with m = floor(Np) + 1. P-values come from multinomial
+    draws: with few draws of many items the chi-square law is far off. The chi-square statistic does not see draws
+    at a lower temperature, which come too often where they are expected; `tau` does, whose p-value is that of the
+    log-likelihood of the draws (in simulations at tau 0.8, 20 draws of 100 items: 100 % found, against 0 %).
     Draws are taken to be independent of each other.
 
     Parameters

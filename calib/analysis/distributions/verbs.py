@@ -91,10 +91,12 @@ def point_scores(
 def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
     names = ["criterion", "rater", "method"]
     for key, found in pd.DataFrame(labels).groupby(names, sort=False, dropna=False)["temperature"]:
-        if len(several := sorted(found.dropna().unique())) > 1:
+        several = [f"{value:g}" for value in sorted(found.dropna().unique())]
+        if len(several) > 1:
+            who = ", ".join(filter(None, map(str, key)))
             check.warn(
-                f"entropies at temperatures {' and '.join(f'{t:g}' for t in several)} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
-                f"near 0 nearly every draw is the mode, however unsure the judge is."
+                f"entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: near 0 nearly every draw "
+                "is the mode, however unsure the judge is."
             )
 
 

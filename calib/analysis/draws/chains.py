@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from calib.analysis.draws.components import VarianceComponents
 from calib.analysis.draws.spearman_brown import TOLERANCE, rounded_up
@@ -24,11 +23,9 @@ class ChainPlan(Result):
     Attributes
     ----------
     chains, draws : int
-        Chains per item; labels per chain (1 with token probabilities).
-    std_error : float
-        Of an item's score, in score points.
-    tokens : float
-        Per item.
+        Chains per item; labels per chain (1 with token probabilities, `logprobs`).
+    std_error, tokens : float
+        Of an item's score, in score points; per item.
     logprobs : bool
     """
 
@@ -143,15 +140,12 @@ def _chains_affordable(budget: float, chain: float, label: float, *, several: bo
     """Every number of chains that the budget allows, each with all the labels it allows."""
     if budget < chain + label:
         raise ArgumentError("budget", f"must pay for a chain and a label ({chain + label:g})", f"got {budget!r}")
-    chains = _chain_numbers(1, int(_rounded_down(budget / (chain + label))))
-    return chains, np.maximum(1, _rounded_down((budget / chains - chain) / label)) if several else np.ones(len(chains))
+    chains = _chain_numbers(1, int(budget / (chain + label) * (1 + TOLERANCE)))
+    labels = np.floor((budget / chains - chain) / label * (1 + TOLERANCE))
+    return chains, np.maximum(1, labels) if several else np.ones(len(chains))
 
 
 def _chain_numbers(least: int, most: int) -> Floats:
     if most > _MOST_CHAINS:
         raise ValueError(f"the target must not take more than {_MOST_CHAINS} chains, but may take {most}.")
     return np.arange(float(least), most + 1.0)
-
-
-def _rounded_down(value: ArrayLike) -> Floats:
-    return np.asarray(np.floor(np.asarray(value) * (1 + TOLERANCE)))

@@ -37,7 +37,7 @@ class VarianceComponents(Result):
     label : float
         Variance of the label after a given chain; NaN without chains, as are the next three.
     share, share_interval : float, Interval
-        label / (within + label): the part of a whole reply's variance that token probabilities after it remove.
+        label / (within + label): what token probabilities after the chain remove of a reply's variance.
     r_label : float
         (within + label) / between: r of one chain with one drawn label.
     confidence_level : float

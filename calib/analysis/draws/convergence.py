@@ -272,10 +272,10 @@ def _wanted_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
 
 def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
-    read = np.isfinite(draws).sum(axis=1)
+    read, k = np.isfinite(draws).sum(axis=1), draws.shape[1]
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
     variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
-    spared = _mean_inverse(read, draws.shape[1], size) - _mean_inverse(read, draws.shape[1], draws.shape[1])
+    spared = _mean_inverse(read, k, size) - _mean_inverse(read, k, k)
     return np.asarray(variance * np.maximum(spared, 0.0) + (whole - target) ** 2)
 
 

@@ -134,13 +134,9 @@ def reml_fit(s: Sums) -> Fit:
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
     within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
+    found = Fit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
-    return Fit(
-        np.where(noisy, within, 0.0),
-        np.where(noisy, np.maximum(ratio, 0) * within, start.between),
-        np.where(noisy, ratio, start.ratio),
-        start.n0,
-    )
+    return Fit(*(np.where(noisy, *both) for both in zip(found, start, strict=True)))
 
 
 def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:

@@ -158,7 +158,7 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
     pairs = [] if results is None else figure.checked_pairs([results], kind)
     drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
-    _reference_gains(drawn, n)
+    _gain_frame(drawn, n)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
@@ -167,14 +167,14 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
-    _gain_axis(drawn)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
     figure.say_title(drawn, title_of(facts, names) if facts else "")
     return drawn
 
 
-def _reference_gains(ax: Axes, n: Floats) -> None:
+def _gain_frame(ax: Axes, n: Floats) -> None:
+    """Axes, and the curves of given ratios."""
     height = math.inf
     for r, who in _RATIOS.items():
         values = precision_gain(r, n)
@@ -182,9 +182,6 @@ def _reference_gains(ax: Axes, n: Floats) -> None:
         height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
         where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
         ax.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
-
-
-def _gain_axis(ax: Axes) -> None:
     figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
     ax.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
