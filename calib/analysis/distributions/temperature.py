@@ -52,8 +52,7 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
 
     References
     ----------
-    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of
-    Applied Meteorology 8.
+    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
 
     Examples
     --------

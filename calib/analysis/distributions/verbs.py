@@ -13,7 +13,7 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError
-from calib.tables.door import Checked, in_the_names_of, ratings_in, scores_in
+from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.results import Results
 
 Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
@@ -72,7 +72,7 @@ def point_scores(
 
     def compared(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
-        aim = scores_by_item(people, label, ("criterion",)).reindex(weights.index)
+        aim = people.score_by_item(label, "criterion").reindex(weights.index)
         drawn = label["method"] == "sample"
         scores, values = (draws_by_item(rows), None) if drawn else (weights, levels)
         with in_the_names_of(label, scores="ratings"), warnings.catch_warnings():
@@ -95,8 +95,8 @@ def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
         if len(several) > 1:
             who = ", ".join(filter(None, map(str, key)))
             check.warn(
-                f"entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: near 0 nearly every draw "
-                "is the mode, however unsure the judge is."
+                f"entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: near 0 nearly every "
+                "draw is the mode, however unsure the judge is."
             )
 
 
@@ -138,7 +138,7 @@ def distribution_fit(
     source = np.random.default_rng(rng)
 
     def tested(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        same = rows_under(told, label, ("criterion", "rater", "prompt"))
+        same = told.under(label, "criterion", "rater", "prompt")
         if not len(same):
             rule = f"must have token probabilities of prompt {label['prompt']!r}"
             raise TableArgumentError("exact", rule, f"has {told.holds}")
@@ -201,7 +201,7 @@ def fit_temperature(
 
     def fitted(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
-        theirs = rows_under(people, label, ("criterion",))
+        theirs = people.under(label, "criterion")
         theirs = theirs[theirs["score"].notna()]
         if not len(theirs):
             raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {people.holds}")
@@ -291,20 +291,3 @@ def weights_by_level(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tupl
     there = named[list(key)].drop_duplicates()
     wide = wide.reindex(pd.MultiIndex.from_frame(there) if len(key) > 1 else there[key[0]], fill_value=0.0)
     return wide, wide.columns.to_numpy(dtype=float)
-
-
-def rows_under(table: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
-    """Its rows that have these labels."""
-    return table.frame[np.logical_and.reduce([table.frame[name] == label[name] for name in names])]
-
-
-def scores_by_item(scores: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.Series:
-    """The scores under a label by item; one rater of them."""
-    rows = rows_under(scores, label, names)
-    if not len(rows):
-        wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableArgumentError(scores.argument, f"must have scores of {wanted}", f"has {scores.holds}")
-    if rows["item"].duplicated().any():
-        rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-        raise TableArgumentError(scores.argument, rule)
-    return rows.set_index(rows["item"].astype(object))["score"]

@@ -126,9 +126,8 @@ def convergence(
 ) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
-    Averaged over all subsets of N of an item's K draws, the squared distance of their mean
-    from a reference :math:`e_i` has a closed form, and is predicted from the within-item
-    variance :math:`s_w^2` alone:
+    Averaged over all subsets of N of an item's K draws, the squared distance of their mean from a reference
+    :math:`e_i` has a closed form, and is predicted from the within-item variance :math:`s_w^2` alone:
 
     .. math::
 

@@ -10,15 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.distributions.verbs import (
-    SAMPLED,
-    Found,
-    draws_by_item,
-    each_slice,
-    rows_under,
-    scores_by_item,
-    weights_by_level,
-)
+from calib.analysis.distributions.verbs import SAMPLED, Found, draws_by_item, each_slice, weights_by_level
 from calib.core import check
 from calib.table import TableArgumentError
 from calib.tables.door import Checked, in_the_names_of, scores_in
@@ -97,7 +89,7 @@ def convergence(
         draws = draws_by_item(rows)
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else scores_by_item(people, label, ("criterion",))
+        theirs = None if people is None else people.score_by_item(label, "criterion")
         exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
         owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
@@ -127,10 +119,10 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
 def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
-        return scores_by_item(exact, label, ("criterion", "rater"))
+        return exact.score_by_item(label, "criterion", "rater")
     names = ("criterion", "rater", "prompt")
-    found = scores_by_item(exact, label, names)
-    if trouble := _why_unlike(rows_under(exact, label, names), label["temperature"]):
+    found = exact.score_by_item(label, *names)
+    if trouble := _why_unlike(exact.under(label, *names), label["temperature"]):
         given = f"{trouble}. `unlike=True` compares anyway"
         raise TableArgumentError("exact", "must estimate what the samples do", given)
     return found
@@ -151,7 +143,7 @@ def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
 
 
 def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
-    rows = rows_under(exact, label, ("criterion", "rater"))
+    rows = exact.under(label, "criterion", "rater")
     kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
     return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
 
