@@ -1,7 +1,8 @@
 """Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
 All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
-captured mass speaks (`expectation_bounds` says what the rest could change).
+captured mass speaks (`expectation_bounds` says what the rest could change). A single distribution has a number
+(what `[()]` makes of an array), several have an array.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1)
     # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
-    return _number_or_array((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
+    return np.asarray((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))[()]
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -74,7 +75,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     """
     share, values = _shares(p, levels)
     centre = (share * values).sum(axis=-1, keepdims=True)
-    return _number_or_array((share * (values - centre) ** 2).sum(axis=-1))
+    return np.asarray((share * (values - centre) ** 2).sum(axis=-1))[()]
 
 
 def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
@@ -101,7 +102,7 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     """
     share, _ = _shares(p)
     nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
-    return _number_or_array(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
+    return np.asarray(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)[()]
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -124,7 +125,7 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     """
     share, values = _shares(p, levels)
     lowest = np.min(np.where(share == share.max(axis=-1, keepdims=True), values, np.inf), axis=-1)
-    return _number_or_array(np.where(np.isfinite(lowest), lowest, np.nan))
+    return np.asarray(np.where(np.isfinite(lowest), lowest, np.nan))[()]
 
 
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -154,7 +155,7 @@ def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     # sums of shares are off by rounding dust, which must not decide on which side of one half they are
     ends = [np.argmax(reached > 0.5 + dust, axis=-1)[..., None] for dust in (-_DUST, _DUST)]
     low, high = (np.take_along_axis(values, end, -1)[..., 0] for end in ends)
-    return _number_or_array(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
+    return np.asarray(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))[()]
 
 
 def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float = 0.0) -> Floats:
@@ -270,7 +271,7 @@ def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floa
         added = np.where(helps, np.minimum(left, cap), 0.0)
         mass, total, left = mass + added, total + added * values[..., k], left - added
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _number_or_array(total / np.where(mass > 0, mass, np.nan))
+        return np.asarray(total / np.where(mass > 0, mass, np.nan))[()]
 
 
 def _weights(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
@@ -293,11 +294,6 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1, keepdims=True)
     return weight / np.where(mass > 0, mass, np.nan), values
-
-
-def _number_or_array(values: Floats) -> Floats:
-    """A number for a single distribution, an array for several, as numpy's own functions give."""
-    return np.asarray(values)[()]
 
 
 # --- labels and draws on a scale --------------------------------------------------------------------------------

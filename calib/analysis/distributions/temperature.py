@@ -99,12 +99,9 @@ class Temperature(Result):
     forecasts : tuple of Forecast
         Of a curve one for each temperature. Of a fit three: the judge at temperature 1 ("before") and at `tau`
         ("after"), and the labels' own base rates, the same for every item ("climatology").
-    tau : float
-        Above 1: the judge is too sure of itself. Infinity: labels come no more often where the
-        judge expects them; 0: every label is the judge's mode. NaN where none was fitted.
-    std_error : float
-        Of `tau`, by groups where there are any; NaN at 0 and infinity.
-    interval : Interval
+    tau, std_error, interval : float, float, Interval
+        Above 1: the judge is too sure of itself. Infinity: labels come no more often where the judge expects
+        them; 0: every label is the judge's mode; then the standard error is NaN. NaN where none was fitted.
     confidence_level : float
     estimator : str
         "likelihood-ratio", or "likelihood-ratio, clustered".

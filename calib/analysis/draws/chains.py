@@ -75,10 +75,8 @@ def chain_plan(
         Where `between` is a number, the variance of the label after a chain, `label` of the components.
     tokens_chain, tokens_label : float
         Price of a chain and of a label after it; any unit, such as cents, will do.
-    std_error : float, optional
-        Wanted for each item, in score points.
-    budget : float, optional
-        Instead: tokens per item.
+    std_error, budget : float, optional
+        What is wanted for each item: a standard error in score points, or instead a number of tokens.
     logprobs : bool, default False
         Whether the label's token probabilities are read.
 

@@ -152,8 +152,8 @@ def convergence(
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
-    coefficient : str, default "spearman"
-        That of the two correlations, as for `agreement`, but not "spa".
+    coefficient, method : str, default "spearman"
+        That of the two correlations under either name, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
@@ -161,8 +161,6 @@ def convergence(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
-    method : str, optional
-        Another name of `coefficient`.
 
     Returns
     -------

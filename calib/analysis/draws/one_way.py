@@ -19,7 +19,6 @@ from calib.core.units import unit_sums, units_of
 NONE = Interval(math.nan, math.nan)
 CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `between` was set to 0."
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
-_TOLERANCE = 1e-9  # what is taken for rounding error
 
 # --- what is read -----------------------------------------------------------------------------------------------
 
@@ -69,7 +68,7 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
 
 def not_negative(value: ArrayLike, name: str) -> Floats:
     out = check.array(value, name)
-    if (out < -_TOLERANCE).any():  # a difference of two moments may be a hair below 0
+    if (out < -1e-9).any():  # a difference of two moments may be a hair below 0
         raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
     return np.maximum(out, 0.0)
 

@@ -19,8 +19,6 @@ from calib.tables.text import joined_words, place_of, span_of, telling, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
-
 
 def convergence(
     results: Results | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
@@ -105,7 +103,8 @@ def _has_law(result: Convergence) -> bool:
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
     figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
     ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
-    reference = " or ".join(dict.fromkeys(_REFERENCES[r.reference] for r in results))
+    exact = dict.fromkeys(r.reference == "exact" for r in results)
+    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
     if show == "error":
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)

@@ -107,8 +107,7 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
     for table in (side.frame for side in tables if side is not None):
         if groups in table:
             known = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
-            owners = known.reindex(items)
-            if owners.notna().all():
+            if (owners := known.reindex(items)).notna().all():
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
         rule = "must be a column of {0} or {1} without gaps"
@@ -122,9 +121,9 @@ def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) ->
         return exact.score_by_item(label, "criterion", "rater")
     names = ("criterion", "rater", "prompt")
     found = exact.score_by_item(label, *names)
-    if trouble := _why_unlike(exact.under(label, *names), label["temperature"]):
-        given = f"{trouble}. `unlike=True` compares anyway"
-        raise TableArgumentError("exact", "must estimate what the samples do", given)
+    if why := _why_unlike(exact.under(label, *names), label["temperature"]):
+        rule = "must estimate what the samples do"
+        raise TableArgumentError("exact", rule, f"{why}. `unlike=True` compares anyway")
     return found
 
 
