@@ -151,7 +151,9 @@ def distribution_fit(
     total = counts.sum(axis=1)
     found = _distances(counts, share)
     expected = [expected_entropy(share[total == n], int(n), replace=True).sum() for n in np.unique(total)]
-    p_value, tau_p_value = _p_values(found, total, share, n_resamples, np.random.default_rng(rng))
+    source = np.random.default_rng(rng)
+    drawn = [_distances(source.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
+    p_value, tau_p_value = _p_values(found, np.array(drawn))
     if lost:
         text = (
             f"impossible_draws: {lost} of {lost + int(total.sum())} draws are of levels with probability 0, so they do "
@@ -190,12 +192,9 @@ def _distances(counts: Any, share: Floats) -> tuple[float, float, float]:
     return float(np.abs(apart).sum() / 2 / len(share)), float(squares.sum()), float(likelihood)
 
 
-def _p_values(
-    found: tuple[float, float, float], total: Floats, share: Floats, n_resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def _p_values(found: tuple[float, float, float], drawn: Floats) -> tuple[float, float]:
     """Of the chi-square statistic, and of the likelihood on both sides."""
-    drawn = [_distances(rng.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
-    _, squares, likely = np.array(drawn).T
+    _, squares, likely = drawn.T
     sides = _share_as_large(likely, found[2]), _share_as_large(-likely, -found[2])
     return _share_as_large(squares, found[1]), min(1.0, 2 * min(sides))
 

@@ -317,15 +317,13 @@ def fit_temperature(
     )
 
 
-def _scored(
-    shares: Floats, tau: float, place: Codes, possible: NDArray[np.bool_], values: Floats
-) -> tuple[Forecast, ...]:
+def _scored(shares: Floats, tau: float, place: Codes, known: NDArray[np.bool_], values: Floats) -> tuple[Forecast, ...]:
     """Probabilities at temperature 1 and at `tau`, and the base rates, beside the labels."""
     base = np.tile(np.bincount(place, minlength=len(values)) / len(place), (len(place), 1))
     forecasts = []
     for t, q in ((1.0, shares), (tau, temper(shares, tau)), (np.nan, base)):
         rps = float(np.mean(ranked_probability_score(q, values[place], values)))
-        nll = float(-np.mean(np.log(q[possible, place[possible]])) + 0.0)
+        nll = float(-np.mean(np.log(q[known, place[known]])) + 0.0)
         forecasts.append(_forecast(t, q, values)._replace(rps=rps, nll=nll))
     *told, base_rates = forecasts
     worst = base_rates.rps or np.nan

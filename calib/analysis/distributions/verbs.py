@@ -135,7 +135,7 @@ def distribution_fit(
     """
     told = ratings_in(exact, "exact")
     told = told.only(told.frame["method"] == "logprob")
-    source = np.random.default_rng(rng)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
 
     def tested(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         same = told.under(label, "criterion", "rater", "prompt")
@@ -144,9 +144,8 @@ def distribution_fit(
             raise TableArgumentError("exact", rule, f"has {told.holds}")
         (weights, levels), draws = weights_by_level(same), draws_by_item(rows)
         kept = draws[draws.index.isin(weights.index)]
-        p = weights.reindex(kept.index)
         with in_the_names_of(label, samples="sampled", p="exact"):
-            result = stats.distribution_fit(kept, p, levels, n_resamples=n_resamples, rng=source)
+            result = stats.distribution_fit(kept, weights.reindex(kept.index), levels, **options)
         return {"n_unmatched": len(draws) - len(kept)}, result
 
     return each_slice(sampled, SAMPLED, tested, "sampled")
@@ -176,8 +175,7 @@ def fit_temperature(
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of items
-        without probabilities).
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels without probabilities).
 
     Raises
     ------

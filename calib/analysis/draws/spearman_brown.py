@@ -20,10 +20,8 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    icc : array_like
-        Reliability of a single draw, 0 to 1.
-    n : array_like
-        Draws; they broadcast together.
+    icc, n : array_like
+        Reliability of a single draw, 0 to 1; draws. They broadcast together.
 
     Returns
     -------
@@ -56,10 +54,8 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    r : array_like
-        Within-item over between-item variance of a single draw.
-    n : array_like
-        Draws; they broadcast together.
+    r, n : array_like
+        Within-item over between-item variance of a single draw; draws. They broadcast together.
 
     Returns
     -------
@@ -122,10 +118,8 @@ def draws_needed(r: float, target: float) -> int:
 
     Parameters
     ----------
-    r : float
-        Within-item over between-item variance of a single draw.
-    target : float
-        q, between 0 and 1.
+    r, target : float
+        Within-item over between-item variance of a single draw; q, between 0 and 1.
 
     Returns
     -------

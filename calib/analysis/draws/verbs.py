@@ -40,13 +40,11 @@ def convergence(
     sampled : DataFrame
         Ratings with several draws per item (method "sample").
     exact : DataFrame, optional
-        Scores (or ratings) of the same rater and criterion from token probabilities.
-        Default: the mean of all draws is the reference.
+        Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
     human : DataFrame, optional
         Human scores of the same items, one rater (pool several first).
     groups : str or None, default "group"
-        The column, of `exact` or `human`, of what items share: intervals are over these. None
-        takes items as independent.
+        The column, of `exact` or `human`, of what items share: intervals are over these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng, method
         As for `calib.stats.convergence`.
     unlike : bool, default False
@@ -56,8 +54,7 @@ def convergence(
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`
-        (items of the sampled ratings without an exact score, left out).
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (left out: no exact score).
 
     Raises
     ------
