@@ -117,16 +117,12 @@ def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
         again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.estimator == "judge_only"
         colour, marker = _LOOKS[METHODS[mark.result.estimator].words] if not again else figure.look_of(again + 3)
         results = [m.result for m in marks if m.series == mark.series]
-        said = _ALONE if alone else METHODS[mark.result.estimator].words
-        styles[mark.series] = figure.Style(f"{said}: {_material(results)}", colour, marker, alone)
+        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+        said = f"{METHODS[mark.result.estimator].words}: {labels} labels"
+        said += f", {scores} judge scores" if mark.result.uses_judge else ""
+        said = f"{_ALONE}: {scores} scores" if alone else said
+        styles[mark.series] = figure.Style(said, colour, marker, alone)
     return styles
-
-
-def _material(results: Sequence[MeanEstimate]) -> str:
-    labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-    if results[0].estimator == "judge_only":
-        return f"{scores} scores"
-    return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
 
 
 def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
