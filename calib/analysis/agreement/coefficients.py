@@ -9,7 +9,7 @@ of midranks, which are cumulative sums of w.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def named_coefficient(method: str, coefficient: str | None) -> str:
+def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
     """The coefficient under its own name or, where that is not given, under pandas' `method`.
 
     Examples
@@ -66,11 +66,11 @@ def named_coefficient(method: str, coefficient: str | None) -> str:
     ('kendall', 'pearson')
     """
     if coefficient is None:
-        return choice(method, "method", tuple(COEFFICIENTS))
+        return choice(method, "method", options)
     if method not in ("spearman", coefficient):
         rule = f"must be that of {{0}} ({coefficient!r})"
         raise ArgumentError("method", rule, f"got {method!r}", mentions=("coefficient",))
-    return choice(coefficient, "coefficient", tuple(COEFFICIENTS))
+    return choice(coefficient, "coefficient", options)
 
 
 class WithCoefficient:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
-
-
 def convergence(
     results: Results | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -32,10 +29,9 @@ def convergence(
     ----------
     results : Results of `calib.convergence`, or Convergence
     show : {"error", "human"}, default "error"
-        "error": measured distance (RMSE) of N-draw means from the reference as points with
-        their intervals over items or groups, and the predicted one as a line. "human": their
-        correlation with people with its interval, the reference's own as a dashed line, and for
-        Pearson's coefficient the law as a line.
+        Of N-draw means as points with their intervals, and what is predicted as a line: the distance
+        (RMSE) from the reference; or the correlation with people (predicted for Pearson's
+        coefficient alone), the reference's own as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
     ax : Axes, optional
@@ -43,8 +39,7 @@ def convergence(
     Raises
     ------
     ValueError
-        If `show` is another word, `cost` is not above 0, or there are no
-        human scores to show.
+        If `show` is another word, `cost` is not above 0, or there are no human scores to show.
 
     Examples
     --------
@@ -63,14 +58,13 @@ def convergence(
         raise ArgumentError(
             "show", "'human' needs results that were computed with {0}", "these were not", mentions=("human",)
         )
-    drawn = figure.axes_of(ax)
-    facts = [label for label, _ in pairs]
+    drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
-        curve = _error_curve if show == "error" else _human_curve
         # side by side on the log axis, where the intervals of several would hide each other
         shift = 1 + 0.03 * (place - (len(pairs) - 1) / 2)
-        curve(drawn, result, figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place)), shift)
+        style = figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place))
+        _draws_curve(drawn, result, style, shift, show)
     _draws_axis(drawn, [r for _, r in pairs], show)
     if cost is not None:
         _cost_axis(drawn, cost)
@@ -78,33 +72,28 @@ def convergence(
     return drawn
 
 
-def _between(result: Convergence) -> Floats:
-    return np.geomspace(min(result.sizes), max(result.sizes), 200)
-
-
-def _measured(
-    ax: Axes, result: Convergence, style: figure.Style, shift: float, values: Sequence[float], ends: tuple[Any, Any]
-) -> None:
-    ax.vlines(shift * np.array(result.sizes), *ends, colors=style.colour, linewidth=1, alpha=0.7)
+def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float, show: str) -> None:
+    if show == "human":
+        ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
+    n, name = np.geomspace(min(result.sizes), max(result.sizes), 200), "rmse" if show == "error" else show
+    if (law := (_error_law if show == "error" else _human_law)(result, n)) is not None:
+        ax.plot(n, law, color=style.colour, linewidth=1.2)
+    values, low, high = (getattr(result, f"{name}{end}") for end in ("", "_low", "_high"))
+    ax.vlines(shift * np.array(result.sizes), low, high, colors=style.colour, linewidth=1, alpha=0.7)
     ax.plot(result.sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
-def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
+def _error_law(result: Convergence, n: Floats) -> Floats | None:
     spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
-    n, first = _between(result), 1 / result.sizes[0] - spared
-    if first > 0:  # the variance of a draw, as the first prediction has it
-        law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
-        ax.plot(n, law, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, result.rmse, (result.rmse_low, result.rmse_high))
+    first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
+    return result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first) if first > 0 else None
 
 
-def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
-    ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
-    if _has_law(result):
-        n = _between(result)
-        kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
-        ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, result.human, (result.human_low, result.human_high))
+def _human_law(result: Convergence, n: Floats) -> Floats | None:
+    if not _has_law(result):
+        return None
+    kept = 1.0 if result.reference == "exact" else attenuation(result.r, result.n_draws)
+    return result.human_reference * (attenuation(result.r, n) / kept)
 
 
 def _has_law(result: Convergence) -> bool:
@@ -114,7 +103,8 @@ def _has_law(result: Convergence) -> bool:
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
     figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
     ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
-    reference = " or ".join(dict.fromkeys(_REFERENCES[r.reference] for r in results))
+    exact = dict.fromkeys(r.reference == "exact" for r in results)
+    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
     if show == "error":
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
@@ -130,20 +120,13 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
-    over = f"{levels} % CI over {units}"
-    dot: dict[str, Any] = {"color": figure.GREY, "marker": "o", "markersize": 4.5}
+    grey = partial(Line2D, [], [], color=figure.GREY)
+    handles.append(grey(marker="o", markersize=4.5, linewidth=1, label=f"measured, {levels} % CI over {units}"))
     if show == "error":
-        handles += [
-            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the variance of a draw"),
-        ]
+        handles.append(grey(linewidth=1.2, label="predicted from the variance of a draw"))
     else:
-        handles += [
-            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=figure.GREY, linewidth=1, linestyle="--", label=f"{reference} itself"),
-        ]
-        law = Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the reference and r")
-        handles += [law] * any(map(_has_law, results))
+        handles.append(grey(linewidth=1, linestyle="--", label=f"{reference} itself"))
+        handles += [grey(linewidth=1.2, label="predicted from the reference and r")] * any(map(_has_law, results))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 
@@ -170,13 +153,11 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     >>> [text.get_text() for text in ax.texts][1:]
     ['r = 0.5', 'r = 1.5', 'r = 5.7', 'r = 20']
     """
-    pairs: list[tuple[dict[str, Any], Any]] = []
-    if results is not None:
-        first = results[0] if isinstance(results, Results) and len(results) else results
-        kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
-        pairs = figure.checked_pairs([results], kind)
+    first = results[0] if isinstance(results, Results) and len(results) else results
+    kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
+    pairs = [] if results is None else figure.checked_pairs([results], kind)
     drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
-    _reference_gains(drawn, n)
+    _gain_frame(drawn, n)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
@@ -185,30 +166,24 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
-    _gain_axis(drawn)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
     figure.say_title(drawn, title_of(facts, names) if facts else "")
     return drawn
 
 
-def _reference_gains(ax: Axes, n: Floats) -> None:
+def _gain_frame(ax: Axes, n: Floats) -> None:
+    """Axes, and the curves of given ratios."""
     height = math.inf
     for r, who in _RATIOS.items():
         values = precision_gain(r, n)
         ax.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
         height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
-        words = f"r = {r:g}" + f", {who}" * bool(who)
-        where: dict[str, Any] = {"va": "bottom" if who else "center", "fontsize": "small", "color": "#555555"}
-        ax.text(n[-1] * 1.06, height, words, **where)
-
-
-def _gain_axis(ax: Axes) -> None:
+        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
+        ax.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
     figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    ax.set_xlim(1, _MOST_DRAWS)
-    ax.set_ylim(0, 1)
+    ax.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    ax.set_xlabel("draws per item, N")
     ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
     figure.plain_frame(ax)
 
