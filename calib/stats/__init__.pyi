@@ -98,7 +98,7 @@ from calib.analysis.planning.transport import (
 )
 from calib.analysis.planning.will_it_help import JudgeHelp as JudgeHelp, will_it_help as will_it_help
 from calib.analysis.prompts.averaging import Averaging as Averaging, averaging as averaging
-from calib.analysis.prompts.component_intervals import Component as Component
+from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import (

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
-from calib.analysis.prompts.prompt_variance import names_of
+from calib.analysis.prompts.prompt_mean import names_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, interval_of
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import unit_sums, units_of
-
-_SAME = 1e-9  # ratios this close to 1 differ by rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,15 +178,19 @@ def averaging(
     labels, scores, unit, dropped = _with_all_scores(y, f, groups)
     called = names_of(names, scores)
     means = np.column_stack([scores.mean(axis=1), scores])
-    options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold}
-    average, *alone = (
-        ppi_mean(labels, column, groups=unit, **options, confidence_level=confidence_level) for column in means.T
-    )
+    options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold, "groups": unit}
+    options["confidence_level"] = confidence_level
+    average, *alone = (ppi_mean(labels, column, **options) for column in means.T)
     gold = ~np.isnan(labels)
     r, left = _unexplained(labels[gold], means[gold], units_of(unit, gold))
     best = int(np.argmax(r[1:] ** 2))
     ratio, ends = _labels_ratio(left[:, 0] - left[:, 1:].mean(axis=1), confidence_level)
     ratio_best, ends_best = _labels_ratio(left[:, 0] - left[:, 1 + best], confidence_level)
+    texts: tuple[str, ...] = (f"optimistic_best: prompt {called[best]} is the best on these labels, which flatter it.",)
+    if constant := int(np.sum(np.ptp(scores, axis=0) == 0)):
+        texts += (f"constant: {constant} prompts give every item the same score.",)
+    if dropped:
+        texts += (f"dropped: {dropped} items lack a score under one of the prompts and are left out.",)
     return Averaging(
         average=average,
         alone=tuple(alone),
@@ -207,8 +209,7 @@ def averaging(
         n=len(scores),
         n_dropped=dropped,
         n_prompts=scores.shape[1],
-        warnings=average.warnings
-        + _averaging_warnings(called[best], dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
+        warnings=average.warnings + texts,
     )
 
 
@@ -246,9 +247,8 @@ def _labels_ratio(log: Floats, confidence: float) -> tuple[float, Interval]:
 
 
 def _verdict_of(ends: Interval) -> str:
-    if ends.high < 1 - _SAME:
-        return "helped"
-    return "did not help" if ends.low > 1 + _SAME else "cannot be said"
+    # ratios as close to 1 as 1e-9 differ by rounding
+    return "helped" if ends.high < 1 - 1e-9 else "did not help" if ends.low > 1 + 1e-9 else "cannot be said"
 
 
 def _in_words(verdict: str) -> str:
@@ -257,10 +257,3 @@ def _in_words(verdict: str) -> str:
 
 def _half_of(one: MeanEstimate) -> float:
     return (one.interval.high - one.interval.low) / 2
-
-
-def _averaging_warnings(best: str, dropped: int, constant: int) -> tuple[str, ...]:
-    texts = [f"optimistic_best: prompt {best} is the best on these labels, which flatter it."]
-    texts += [f"constant: {constant} prompts give every item the same score."] if constant else []
-    texts += [f"dropped: {dropped} items lack a score under one of the prompts and are left out."] if dropped else []
-    return tuple(texts)

@@ -10,6 +10,7 @@ from typing import Any
 from calib.core.check import ArgumentError
 from calib.core.result import Result, short
 
+Cost = Callable[[int, float], float]
 _SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
 
 
@@ -90,13 +91,7 @@ def _error_variances(
 
 
 def cheapest_size(
-    estimates: Mapping[str, float],
-    target: float,
-    coefficient: str,
-    judges: int,
-    *,
-    exact: bool,
-    cost: Callable[[int, float], float],
+    estimates: Mapping[str, float], target: float, coefficient: str, judges: int, *, exact: bool, cost: Cost
 ) -> tuple[float, float, float]:
     """Prompts, judges and draws that reach the target at the least cost, which prompts and draws have."""
     item = estimates["item"]

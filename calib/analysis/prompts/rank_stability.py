@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.prompts.prompt_variance import unit_deviations, with_all_prompts
+from calib.analysis.prompts.prompt_mean import unit_deviations, with_all_prompts
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Result, short
@@ -56,6 +56,7 @@ class RankStability(Result):
         ``few_systems``, ``dropped``.
     """
 
+    _cells = "swap swap_noise w p_value chi2 df winners n_systems n_prompts n_dropped"
     swap: float
     swap_noise: float
     pairs: tuple[SystemPair, ...] = field(repr=False)
@@ -72,9 +73,7 @@ class RankStability(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"swap": self.swap, "swap_noise": self.swap_noise, "w": self.w, "p_value": self.p_value}
-        row |= {"chi2": self.chi2, "df": self.df, "winners": ", ".join(dict.fromkeys(self.winners))}
-        return [row | {"n_systems": self.n_systems, "n_prompts": self.n_prompts, "n_dropped": self.n_dropped}]
+        return [self._row(*self._cells.split()) | {"winners": ", ".join(dict.fromkeys(self.winners))}]
 
     def pairs_to_frame(self) -> pd.DataFrame:
         """Each pair of systems: how often prompts order it differently (needs pandas)."""
