@@ -11,10 +11,9 @@ from scipy import special
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.ridge import Rule
-from calib.analysis.planning.half_width import HalfWidth
 from calib.analysis.planning.judge_correlation import check_components, label_multiplier
-from calib.analysis.planning.pilot import LEAST, checked_rho, correlation_interval, pilot_warning, positive, told
-from calib.analysis.planning.purchase import Numbers, Purchase, judge_noise, shop_of
+from calib.analysis.planning.labels import LEAST, checked_rho, correlation_interval, pilot_warning, positive, told
+from calib.analysis.planning.purchase import HalfWidth, Numbers, Purchase, judge_noise, shop_of
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, short
@@ -219,11 +218,6 @@ def budget_plan(
     held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten. About half of
     all intervals come out wider than their mean. Items are taken as independent.
 
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453, and Mani et al. (2025),
-    arXiv:2505.20178, for the error with a judge; Brennan (2001) for `judge_correlation`.
-
     Examples
     --------
     >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
@@ -246,8 +240,10 @@ def budget_plan(
     item_prompt, draw = item_prompt or 0.0, draw or 0.0
     check_components(item, item_prompt, draw)
     shop = replace(shop_of(prices, (n_gold, n_items, prompts, draws), max_items), unknown=tuple(unknown))
+    if scale is not None and (mean is None or not scale[0] <= mean <= scale[1]):
+        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     rule = Rule.on(scale, float(step or 0), same_scale=same_scale)
-    width = HalfWidth(positive(sd, "sd"), confidence, rule, _mean_within(scale, mean))
+    width = HalfWidth(positive(sd, "sd"), confidence, rule, math.nan if scale is None or mean is None else float(mean))
     if effective_n is not None:
         half_width = float(width.alone(check.whole(effective_n, "effective_n", least=LEAST)))
         if effective_n > shop.most:
@@ -348,10 +344,8 @@ def _advice(steps: tuple[Step, ...], other: tuple[str, str], between: Interval) 
     for first in steps[: _next_buy(steps) != "nothing"]:
         text += f": {first.more} more for {first.cost:g} narrow it by {100 * first.narrowing:.2g} %"
     if set(other) != {_next_buy(steps)}:
-        text += (
-            f"; this depends on the correlation: {other[0]} if it is {short(between.low)}, "
-            f"{other[1]} if it is {short(between.high)}"
-        )
+        text += f"; this depends on the correlation: {other[0]} if it is {short(between.low)}, "
+        text += f"{other[1]} if it is {short(between.high)}"
     if wasted:
         ends = (f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in wasted)
         text += f"; a waste: {', '.join(ends)}"
@@ -392,14 +386,6 @@ def _target(**targets: float | None) -> str:
     if len(given) != 1:
         others = ("budget", "effective_n")
         raise ArgumentError("half_width", "or {0} or {1} must be given, and only one of them", mentions=others)
-    for name, value in given.items():
-        positive(value, name)
-    return next(iter(given))
-
-
-def _mean_within(bounds: tuple[float, float] | None, mean: float | None) -> float:
-    if bounds is None:
-        return math.nan
-    if mean is None or not bounds[0] <= mean <= bounds[1]:
-        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
-    return float(mean)
+    ((name, value),) = given.items()
+    positive(value, name)
+    return name

@@ -16,7 +16,7 @@ from calib.core.result import Result, short
 if TYPE_CHECKING:
     import pandas as pd
 
-DESIGNS = ("simple", "groups", "strata", "active")
+_DESIGNS = ("simple", "groups", "strata", "active")
 _FLOOR = 0.25  # of the mean uncertainty: a judge that is sure can be wrong
 _EACH = 2  # labels a stratum, so that its spread can be estimated
 
@@ -52,15 +52,8 @@ class Choice(Result):
         """One row per item, in the order of the scores (needs pandas)."""
         import pandas as pd
 
-        return pd.DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, Any]:
-        columns = {"chosen": self.chosen, "inclusion": self.inclusion}
-        return columns if self.stratum is None else columns | {"stratum": self.stratum}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        strata = {} if self.stratum is None else {"stratum": self.stratum}
+        return pd.DataFrame({"chosen": self.chosen, "inclusion": self.inclusion, **strata})
 
     def _terms(self) -> dict[str, Any]:
         strata = None if self.stratum is None else int(self.stratum.max()) + 1
@@ -147,7 +140,7 @@ def choose_items(
     [0, 1, 0, 1, 0, 1, 0, 1]
     """
     scores = _whole(f, "f")
-    check.choice(design := check.was_called(method, design, name="design"), "design", DESIGNS)
+    check.choice(design := check.was_called(method, design, name="design"), "design", _DESIGNS)
     total, most = check.whole(n, "n", least=2), len(scores)
     if total > most:
         raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {total}")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from calib.analysis.planning.pilot import LEAST, checked_rho, labelled_pairs, pearson, pilot_warning, positive, told
 from calib.core import check
-from calib.core.check import ArgumentError
-from calib.core.result import Result, short
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, Result, bracket, short
 
+LEAST = 10  # labels: with fewer no interval is given
+_SURE = 30  # labels from which a correlation says something
 _POINTS = 40  # of the curve
 
 
@@ -60,11 +62,8 @@ class LabelsNeeded(Result):
 
     def _terms(self) -> dict[str, Any]:
         goal = {"half": self.half_width} if self.difference is None else {"diff": self.difference, "power": self.power}
-        return {"labels-needed": True, "t": True, **goal, "cl": self.confidence_level} | {
-            "rho": self.rho,
-            "sd": self.sd,
-            "n": self.n_items,
-        }
+        known = {"cl": self.confidence_level, "rho": self.rho, "sd": self.sd, "n": self.n_items}
+        return {"labels-needed": True, "t": True, **goal, **known}
 
     def __str__(self) -> str:
         goal = (
@@ -143,10 +142,15 @@ def labels_needed(
     """
     confidence = check.probability(confidence_level, "confidence_level")
     rho, sd, n_pilot, seen = _rho_and_sd(y, f, rho, sd)
-    items = _planned_items(n_items, seen)
-    reached = _reaches(half_width, difference, power, confidence)
+    if (items := seen if n_items is None else n_items) is None:
+        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
+    check.whole(items, "n_items", least=LEAST)
+    name, wanted, reached, best = _goal(half_width, difference, power, confidence)
     if not reached(sd / math.sqrt(items), items - 2):
-        raise _unreachable(half_width, difference, power, confidence, items, sd)
+        rule = (
+            f"must be {short(best(sd / math.sqrt(items), items - 2))} or more, which labels for all {items} items reach"
+        )
+        raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     n_gold = _smallest(lambda n: reached(error_with_judge(n, items, rho, sd), n - 2), LEAST, items)
     alone = _smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items)
     return LabelsNeeded(
@@ -177,6 +181,7 @@ class DetectableDifference(Result):
     rho, sd : float
     """
 
+    _cells = "difference difference_alone power n_gold n_items rho sd"
     difference: float
     difference_alone: float
     power: float
@@ -185,11 +190,6 @@ class DetectableDifference(Result):
     n_items: int
     rho: float
     sd: float
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"difference": self.difference, "difference_alone": self.difference_alone}
-        row |= {"power": self.power, "n_gold": self.n_gold, "n_items": self.n_items}
-        return [row | {"rho": self.rho, "sd": self.sd}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"detectable": True, "t": True, "power": self.power, "cl": self.confidence_level}
@@ -277,18 +277,19 @@ def detectable(error: float, df: int, power: float, confidence: float) -> float:
     )
 
 
-def _reaches(
+def _goal(
     half_width: float | None, difference: float | None, power: float, confidence: float
-) -> Callable[[float, int], bool]:
-    """Whether a standard error with its degrees of freedom reaches the target."""
+) -> tuple[str, float, Callable[[float, int], bool], Callable[[float, int], float]]:
+    """The target by name and value, whether an error reaches it, and the best that this error reaches."""
     if (half_width is None) == (difference is None):
         raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
     check_power(power, confidence)
     if half_width is not None:
-        wanted = positive(half_width, "half_width")
-        return lambda error, df: half_width_of(error, df, confidence) <= wanted
+        half, width = positive(half_width, "half_width"), partial(half_width_of, confidence=confidence)
+        return "half_width", half, lambda error, df: width(error, df) <= half, width
     delta = positive(abs(difference or 0.0), "difference")
-    return lambda error, df: power_of(delta, error, df, confidence) >= power
+    least = partial(detectable, power=power, confidence=confidence)
+    return "difference", delta, lambda error, df: power_of(delta, error, df, confidence) >= power, least
 
 
 def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
@@ -299,29 +300,11 @@ def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _unreachable(
-    half_width: float | None, difference: float | None, power: float, confidence: float, items: int, sd: float
-) -> ArgumentError:
-    error = sd / math.sqrt(items)
-    if half_width is not None:
-        name, got, best = "half_width", half_width, half_width_of(error, items - 2, confidence)
-    else:
-        assert difference is not None
-        name, got, best = "difference", abs(difference), detectable(error, items - 2, power, confidence)
-    rule = f"must be {short(best)} or more, which labels for all {items} items reach"
-    return ArgumentError(name, rule, f"got {got:g}: more items are needed")
-
-
 def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[tuple[int, float, float], ...]:
     sizes = np.unique(np.geomspace(LEAST, items, _POINTS).round().astype(int)).tolist()
-    return tuple(
-        (
-            n,
-            half_width_of(error_with_judge(n, items, rho, sd), n - 2, confidence),
-            half_width_of(sd / math.sqrt(n), n - 1, confidence),
-        )
-        for n in sizes
-    )
+    half = partial(half_width_of, confidence=confidence)
+    judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
+    return tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True))
 
 
 def _rho_and_sd(
@@ -332,17 +315,11 @@ def _rho_and_sd(
         rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
         raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
     if y is not None and f is not None:
-        labels, scores = labelled_pairs(y, f)
-        return pearson(labels, scores), float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
+        labels, _, r = labelled_pairs(y, f)
+        return r, float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
     assert rho is not None
     assert sd is not None
     return checked_rho(rho), positive(sd, "sd"), None, None
-
-
-def _planned_items(n_items: int | None, seen: int | None) -> int:
-    if n_items is None and seen is None:
-        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
-    return check.whole(seen if n_items is None else n_items, "n_items", least=LEAST)  # type: ignore[arg-type]
 
 
 def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
@@ -358,3 +335,62 @@ def check_power(power: float, confidence: float) -> None:
     if not 1 - confidence < power < 1:
         rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
         raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
+
+
+def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
+    """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
+    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    check.same_length(y=labels, f=scores)
+    given = ~np.isnan(labels)
+    bad = given & np.isnan(scores)
+    if bad.any():
+        raise ArgumentError("f", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
+    if given.sum() < 4:
+        raise ArgumentError("y", "must have four labels at least", f"got {int(given.sum())}")
+    if not np.ptp(labels[given]):
+        raise ArgumentError("y", "must vary to plan from it", f"every label is {labels[given][0]:g}")
+    labels, scores = labels[given], scores[given]
+    # a judge that says the same of all explains nothing
+    return labels, scores, float(np.clip(np.corrcoef(labels, scores)[0, 1], -1, 1)) if np.ptp(scores) else 0.0
+
+
+def correlation_interval(rho: float, n: int, confidence: float) -> Interval:
+    """By Fisher's z, from n pairs; NaN ends where no scatter was seen, so that none is estimated."""
+    if abs(rho) > 1 - 1e-12:
+        return Interval(math.nan, math.nan)
+    half = float(stats.norm.ppf((1 + confidence) / 2)) / math.sqrt(n - 3)
+    return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
+
+
+def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
+    """A warning where the correlation comes from few labels."""
+    if n >= _SURE:
+        return {}
+    text = bracket(correlation_interval(rho, n, confidence), confidence)
+    return {"pilot": f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."}
+
+
+def told(warned: Mapping[str, str]) -> tuple[str, ...]:
+    """The texts of warnings, each with its name, that were also warned of."""
+    texts = tuple(f"{name}: {text}" for name, text in warned.items())
+    for text in texts:
+        check.warn(text)
+    return texts
+
+
+def checked_rho(rho: float) -> float:
+    if not -1 < rho < 1:
+        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
+    return float(rho)
+
+
+def positive(value: float, name: str) -> float:
+    if not 0 < value < math.inf:
+        raise ArgumentError(name, "must be above 0", f"got {value!r}")
+    return float(value)
+
+
+def not_negative(value: float, name: str, of: str = "") -> float:
+    if not 0 <= value < math.inf:
+        raise ArgumentError(name, "must be 0 or more", f"got {value!r}{of}")
+    return float(value)

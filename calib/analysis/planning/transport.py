@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Transport(Result):
         ``constant_error``.
     """
 
+    _cells = "estimate std_error statistic df p_value interval transports n n_base n_groups"
     residual: float
     residual_base: float | None
     estimate: float
@@ -55,11 +56,6 @@ class Transport(Result):
     n_base: int
     n_groups: int
     warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimate": self.estimate, "std_error": self.std_error, "statistic": self.statistic}
-        row |= {"df": self.df, "p_value": self.p_value, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        return [row | {"transports": self.transports, "n": self.n, "n_base": self.n_base, "n_groups": self.n_groups}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"transport": True, "t": True, "alt": "two-sided", "cl": self.confidence_level}
@@ -192,7 +188,8 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
     array([0.6667, 0.6667, 0.6667, 2.    ])
     """
     code = check.codes(categories, "categories")
-    names = _in_order(categories)
+    # in the order of the codes
+    names = list(dict.fromkeys(categories.tolist() if hasattr(categories, "tolist") else categories))
     if not len(code):
         raise ArgumentError("categories", "must have one item at least", "got none")
     for name in names:
@@ -222,8 +219,3 @@ def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) 
     if count < 2:
         raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
     return mean_interval(error, groups=unit, estimator="classical")
-
-
-def _in_order(labels: Labels) -> list[Hashable]:
-    """In the order of the codes."""
-    return list(dict.fromkeys(labels.tolist() if hasattr(labels, "tolist") else labels))

@@ -230,38 +230,34 @@ def _restricted(
     value += float(np.sum(inverse * blocks.products))
     whole = own.sum(axis=0) - shared @ root @ total.sum(axis=1)  # the weights of the mean, before B
     ahead = mean + shared @ root @ (lead - mean * total.sum(axis=1))  # what is expected of each cell
+
+    def slope(kernel: Floats) -> float:
+        """By a component whose covariance within an item is this kernel."""
+        middle = inverse @ kernel @ inverse
+        squares = np.tensordot(blocks.items, middle, 1)
+        cross = blocks.sums[:, :, None] * ahead
+        off = blocks.products - cross - cross.swapaxes(1, 2) + blocks.items[:, None, None] * np.outer(ahead, ahead)
+        trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
+        rest = np.sum(shared @ root * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off)
+        return trace - float(rest)
+
     slopes = []
     for name in parts:
         kernel = kernels[name]
         if kinds[name]:
-            slopes.append(_slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead))
+            slopes.append(slope(kernel))
         else:
-            left = np.einsum("ucd,ud->c", inverse, blocks.sums) - total @ ahead
-            across = total @ whole
+            left, across = lead - total @ ahead, total @ whole
             trace = float(np.sum(kernel * (root @ total).T))
             slopes.append(float(trace - across @ kernel @ across / precision - left @ kernel @ left))
     if blocks.freedom:
         value += blocks.freedom * math.log(draw) + blocks.squares / draw
         kernel = own * blocks.spread[:, None, :]
-        slope = _slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead)
-        slopes.append(slope + blocks.freedom / draw - blocks.squares / draw**2)
+        slopes.append(slope(kernel) + blocks.freedom / draw - blocks.squares / draw**2)
     return value, np.array(slopes)
 
 
-def _slope(
-    blocks: _Blocks, inverse: Floats, kernel: Floats, carried: Floats, whole: Floats, precision: float, ahead: Floats
-) -> float:
-    """Derivative of -2 log likelihood by a component whose covariance within an item is the kernel."""
-    middle = inverse @ kernel @ inverse
-    squares = np.tensordot(blocks.items, middle, 1)
-    n = blocks.items[:, None, None]
-    cross = blocks.sums[:, :, None] * ahead
-    off = blocks.products - cross - cross.swapaxes(1, 2) + n * np.outer(ahead, ahead)
-    trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
-    return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off))
-
-
-def squared_errors(
+def _squared_errors(
     cells: Cells, owners: Codes, fitted: Callable[[Cells], dict[str, float]], names: Sequence[str]
 ) -> list[SquaredErrors]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
@@ -284,8 +280,15 @@ def _left_out(
 
 
 def components_with_intervals(
-    components: dict[str, float], cells: Cells, errors: list[SquaredErrors], confidence: float
+    components: dict[str, float],
+    cells: Cells,
+    owners: Codes,
+    fitted: Callable[[Cells], dict[str, float]],
+    confidence: float | None,
 ) -> tuple[Component, ...]:
+    """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
+    errors = [] if confidence is None else _squared_errors(cells, owners, fitted, [*components])
+    level = confidence or math.nan
     total = sum(max(value, 0.0) for value in components.values())
     floors, everything = _floors(components, cells), errors if len(errors) > 1 else []
     return tuple(
@@ -293,8 +296,8 @@ def components_with_intervals(
             name=name,
             estimate=max(value, 0.0),
             share=max(value, 0.0) / total if total else math.nan,
-            interval=_component_interval(value, floors[name], name, everything, confidence),
-            interval_items=_component_interval(value, floors[name], name, errors[:1], confidence),
+            interval=_component_interval(value, floors[name], name, everything, level),
+            interval_items=_component_interval(value, floors[name], name, errors[:1], level),
             clipped=value <= 0,
         )
         for name, value in components.items()

@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.prompts.crossed import (
-    Cells,
-    Component,
-    cells_of,
-    components_with_intervals,
-    moments,
-    reml,
-    squared_errors,
-)
+from calib.analysis.prompts.crossed import Cells, Component, cells_of, components_with_intervals, moments, reml
 from calib.analysis.prompts.d_study import DStudy, cheapest_size, d_study_of, whole_numbers
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -320,9 +312,8 @@ def g_study(
     _enough(kept, chosen)
     components = moments(kept) if chosen == "moments" else reml(kept)
     again = moments if chosen == "moments" else partial(reml, start=components)
-    errors = [] if confidence is None else squared_errors(kept, owners, again, [*components])
     return GStudy(
-        components=components_with_intervals(components, kept, errors, confidence or 0.95),
+        components=components_with_intervals(components, kept, owners, again, confidence),
         estimator=chosen,
         n_items=len(rows),
         n_prompts=kept.means.shape[1],

@@ -329,12 +329,10 @@ def _over_prompts(
 
 
 def _mean_warnings(prompts: int, dropped: int, confidence: float, *, clipped: bool, flat: bool) -> tuple[str, ...]:
-    t = f"{two_sided(prompts - 1, confidence):.4g}" if prompts > 1 else ""
+    few, t = 1 < prompts < 5, short(two_sided(max(prompts - 1, 1), confidence))
     texts = {
         "conditional: there is one prompt, so the interval is over items only, for this prompt alone.": prompts == 1,
-        f"few_prompts: with {prompts} prompts the t quantile is {t}; a few more make the interval much shorter.": 1
-        < prompts
-        < 5,
+        f"few_prompts: with {prompts} prompts the t quantile is {t}; a few more make the interval much shorter.": few,
         "clipped: the variance between prompts was estimated below 0 and set to 0.": clipped,
         f"dropped: {dropped} items lack a score under one of the prompts and are left out.": dropped,
         "no_spread: all scores are equal, so no interval can be given.": flat,
