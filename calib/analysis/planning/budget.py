@@ -183,12 +183,9 @@ def budget_plan(
         The pilot: labels, items with a judge score (labelled ones included), prompts and draws
         under each. ``draws=inf`` for exact token probabilities: one reply under each prompt.
         Default: nothing is there yet, and `rho` is taken as known.
-    half_width : float, optional
-        Wanted half of the interval, in score points: the cheapest way there.
-    budget : float, optional
-        Instead: the narrowest interval that this much more money buys.
-    effective_n : int, optional
-        Instead: the cheapest way to the half-width of so many labels alone.
+    half_width, budget, effective_n : float, float, int
+        One of them. Wanted half of the interval, in score points, the cheapest way there; the narrowest interval
+        that this much more money buys; the cheapest way to the half-width of so many labels alone.
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing.
     bounds, step, same_scale
@@ -210,13 +207,12 @@ def budget_plan(
 
     Notes
     -----
-    If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30
-    sizes (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
-    yes or no within 7 %, farthest off where the judge is very good. They are not quite right: from
-    pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in
-    one of ten, most of that for the standard deviation, which 40 labels tell to 11 %; `interval`
-    held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten. About half of
-    all intervals come out wider than their mean. Items are taken as independent.
+    If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30 sizes (20 to 200
+    labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for yes or no within 7 %, farthest off
+    where the judge is very good. They are not quite right: from pilots of 40 labels, 200 items, 3 prompts and 3 draws
+    it was off by 7 % in the middle and by 18 % in one of ten, most of that for the standard deviation, which 40 labels
+    tell to 11 %; `interval` held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten.
+    About half of all intervals come out wider than their mean. Items are taken as independent.
 
     Examples
     --------

@@ -145,8 +145,8 @@ def shop_of(prices: Mapping[str, float], now: Numbers, max_items: int | None) ->
         not_negative(price, "prices", f" for {name!r}")
     for name in names[:2]:
         if name not in prices:
-            there = ", ".join(map(repr, prices)) or "none"
-            raise ArgumentError("prices", f"must have one of a {name!r}", f"has {there}")
+            has = f"has {', '.join(map(repr, prices)) or 'none'}"
+            raise ArgumentError("prices", f"must have one of a {name!r}", has)
     positive(prices["label"], "prices['label']")
     label, judge, item, prompt = (float(prices.get(name, 0)) for name in names)
     n, items, prompts, draws = now

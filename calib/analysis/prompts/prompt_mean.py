@@ -189,10 +189,9 @@ def prompt_mean(
     normal parts covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or
     10 to 50 groups, normal and five-level scores, 95 % intervals covered 94 to 99 % of the time with
     two or three prompts and 93 to 97 % with 5 to 10; 89 to 99 % where the prompts' own effects were
-    strongly skewed. The usual interval, plus and minus t(`df`) times `std_error` with Satterthwaite's
-    `df`, covered as little as 87 % with two prompts and 92 % with three, since a variance between so few
-    prompts is often small by chance and is then also given many degrees of freedom; from eight prompts on
-    the two hardly differ.
+    strongly skewed. Plus and minus t(`df`) times `std_error`, with Satterthwaite's `df`, covered as little
+    as 87 % with two prompts and 92 % with three: a variance between so few is often small by chance, and is
+    then also given many degrees of freedom. From eight prompts on the two hardly differ.
 
     Parameters
     ----------
