@@ -51,9 +51,8 @@ class StudySize(NamedTuple):
 class Step(NamedTuple):
     """A little more of one thing than there is now.
 
-    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of
-    money, `limit` the share if there were no end to it; where even that is below .02, more is a
-    `waste`.
+    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of money, `limit` the
+    share if there were no end to it; where even that is below .02, more is a `waste`.
     """
 
     what: str
@@ -75,10 +74,9 @@ class BudgetPlan(Result):
         The best size, and the pilot as it is.
     steps : tuple of Step
         A little more of each, the best for its money first; none without a pilot.
-    next : str
-        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps.
-    next_range : (str, str)
-        The same if the pilot's correlation is at the low or the high end of its interval.
+    next, next_range : str, (str, str)
+        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps;
+        the same if the pilot's correlation is at the low or the high end of its interval.
     advice : str
         Both in words, with what would be a waste.
     rho, rho_inf : float

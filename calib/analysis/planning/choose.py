@@ -79,22 +79,19 @@ def choose_items(
     r"""Draw the items that people shall label, each with a known probability.
 
     ``"simple"``: n at random, without replacement.
-    ``"groups"``: whole groups at random, the smallest number of them that holds n items
-    on average (exactly n or more where all are of one size).
-    ``"strata"``: the items are cut into strata at quantiles of the judge score, or of the
-    entropy where it is given, and
+    ``"groups"``: whole groups at random, the smallest number of them that holds n items on average (exactly n or
+    more where all are of one size).
+    ``"strata"``: the items are cut into strata at quantiles of the judge score, or of the entropy where given, and
 
     .. math:: n_k \propto N_k \sqrt{\bar u_k}
 
-    are drawn at random in stratum k, as whole numbers with the least variance, two at
-    least: u is the entropy, the judge's own word on how far off it may be (Neyman).
-    Judge scores alone do not say where the judge errs: without entropy n_k is
-    proportional to N_k.
+    are drawn at random in stratum k, as whole numbers with the least variance, two at least: u is the entropy, the
+    judge's own word on how far off it may be (Neyman). Judge scores alone do not say where the judge errs: without
+    entropy n_k is proportional to N_k.
     ``"active"``: each item by a coin of its own, with probability proportional to
     :math:`\sqrt{u}`; the number of labels is n on average.
 
-    No item counts as surer than a quarter of the mean :math:`\sqrt u`, since a judge can
-    be sure and wrong.
+    No item counts as surer than a quarter of the mean :math:`\sqrt u`, since a judge can be sure and wrong.
 
     Parameters
     ----------
@@ -104,8 +101,7 @@ def choose_items(
         Labels to buy.
     design : {"simple", "groups", "strata", "active"}
     entropy : array_like, shape (M,), optional
-        Entropy, or variance, of the judge's distribution on each item; for "strata" and
-        needed for "active".
+        Entropy, or variance, of the judge's distribution on each item; for "strata" and needed for "active".
     groups : sequence, shape (M,), optional
         Group of each item, needed for "groups".
     n_strata : int, default 4

@@ -126,21 +126,16 @@ class JudgeHelp(Result):
 
     Attributes
     ----------
-    helps : bool
-        Whether ``|rho|`` is above `break_even`.
-    verdict : str
-        In words, with how sure that is.
-    rho : float
-        Pearson correlation of labels and judge on the gold items.
-    interval : Interval
-        Of the correlation (Fisher's z).
+    helps, verdict : bool, str
+        Whether ``|rho|`` is above `break_even`; in words, with how sure that is.
+    rho, interval : float, Interval
+        Pearson correlation of labels and judge on the gold items, and its interval (Fisher's z).
     confidence_level : float
     break_even : float
         1 / sqrt(n_gold - 2): below it the judge makes intervals wider.
-    width_ratio : float
-        Expected width with the judge over width without, for many unlabelled items.
-    label_factor : float
-        How many times as far labels go: 1 / `width_ratio` squared.
+    width_ratio, label_factor : float
+        Expected width with the judge over width without, for many unlabelled items; how many times as far labels
+        go: 1 / `width_ratio` squared.
     n_gold : int
     warnings : tuple of str
         ``constant_judge``.
@@ -175,8 +170,7 @@ class JudgeHelp(Result):
 def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) -> JudgeHelp:
     r"""Whether a judge narrows an interval for the human mean.
 
-    The regression estimator beats labels alone, for normal scores and many unlabelled
-    items, by the width ratio
+    The regression estimator beats labels alone, for normal scores and many unlabelled items, by the width ratio
 
     .. math:: \sqrt{(1 - \rho^2) \frac{n - 2}{n - 3}} < 1
               \iff |\rho| > \frac{1}{\sqrt{n - 2}}

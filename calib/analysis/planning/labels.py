@@ -31,9 +31,8 @@ class LabelsNeeded(Result):
         Labels in all (those of a pilot included), with the judge and with labels alone.
     half_width : float
         Of the interval at `n_gold`.
-    difference : float or None
-        To be found with `power`, where that was the target.
-    power : float or None
+    difference, power : float or None
+        To be found with this power, where that was the target.
     rho, sd : float
         Correlation of judge and labels, standard deviation of labels.
     n_items : int
@@ -66,11 +65,9 @@ class LabelsNeeded(Result):
         return {"labels-needed": True, "t": True, **goal, **known}
 
     def __str__(self) -> str:
-        goal = (
-            f"a {100 * self.confidence_level:g} % interval of +/- {short(self.half_width)}"
-            if self.difference is None or self.power is None
-            else f"a difference of {short(self.difference)} found with power {self.power:g}"
-        )
+        goal = f"a {100 * self.confidence_level:g} % interval of +/- {short(self.half_width)}"
+        if self.difference is not None:
+            goal = f"a difference of {short(self.difference)} found with power {self.power:g}"
         return (
             f"{self.n_gold} labels with the judge (r = {short(self.rho)}, {self.n_items} items), "
             f"{self.n_gold_alone} without, for {goal}"
@@ -112,8 +109,7 @@ def labels_needed(
     half_width : float, optional
         Wanted half of the interval, in score points.
     difference : float, optional
-        Instead: distance of the mean from the value that it is tested against, to be
-        found with probability `power`.
+        Instead: distance of the mean from the value that it is tested against, to be found with probability `power`.
     power : float, default 0.8
     rho, sd : float, optional
         Instead of a pilot: correlation of judge and labels, standard deviation of labels.
@@ -126,9 +122,8 @@ def labels_needed(
     Raises
     ------
     ValueError
-        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`),
-        are given; if the labels of the pilot are fewer than four or do not vary; if even
-        labels for all items do not reach the target.
+        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`), are given; if the labels
+        of the pilot are fewer than four or do not vary; if even labels for all items do not reach the target.
 
     References
     ----------
@@ -146,10 +141,8 @@ def labels_needed(
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     check.whole(items, "n_items", least=LEAST)
     name, wanted, reached, best = _goal(half_width, difference, power, confidence)
-    if not reached(sd / math.sqrt(items), items - 2):
-        rule = (
-            f"must be {short(best(sd / math.sqrt(items), items - 2))} or more, which labels for all {items} items reach"
-        )
+    if not reached(error := sd / math.sqrt(items), items - 2):
+        rule = f"must be {short(best(error, items - 2))} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     n_gold = _smallest(lambda n: reached(error_with_judge(n, items, rho, sd), n - 2), LEAST, items)
     alone = _smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items)
@@ -311,15 +304,13 @@ def _rho_and_sd(
     y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None
 ) -> tuple[float, float, int | None, int | None]:
     """Correlation, spread, labels of the pilot and items that the judge has scored."""
-    if (y is None) != (f is None) or (rho is None) != (sd is None) or (y is None) == (rho is None):
-        rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
-        raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
-    if y is not None and f is not None:
+    if y is not None and f is not None and rho is None and sd is None:
         labels, _, r = labelled_pairs(y, f)
         return r, float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
-    assert rho is not None
-    assert sd is not None
-    return checked_rho(rho), positive(sd, "sd"), None, None
+    if y is None and f is None and rho is not None and sd is not None:
+        return checked_rho(rho), positive(sd, "sd"), None, None
+    rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
+    raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
 
 
 def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:

@@ -23,10 +23,8 @@ class Transport(Result):
 
     Attributes
     ----------
-    residual : float
-        Mean of label - judge score on the probe.
-    residual_base : float or None
-        The same at home, where a base was given.
+    residual, residual_base : float, float or None
+        Mean of label - judge score on the probe; the same at home, where a base was given.
     estimate, std_error, statistic, df, p_value : float
         Of the residual, or of the probe's less the base's.
     interval : Interval
@@ -161,16 +159,14 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
     .. math:: w_i = \frac{\text{share of } i\text{'s category in the target}}{\text{its share here}}
 
-    with mean 1. Within a category the target has to be like the items here: `transport_test`
-    on a probe is the check.
+    with mean 1. Within a category the target has to be like the items here: `transport_test` on a probe is the check.
 
     Parameters
     ----------
     categories : sequence, shape (n,)
         Category (topic, language, difficulty) of each item.
     shares : mapping
-        Share of each category in the target; they sum to 1. A category that the target
-        lacks has share 0.
+        Share of each category in the target; they sum to 1. A category that the target lacks has share 0.
 
     Returns
     -------

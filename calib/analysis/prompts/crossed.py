@@ -34,16 +34,12 @@ class Component:
     ----------
     name : str
         "item", "prompt", "item_prompt", "draw"; "residual" where the last two cannot be told apart.
-    estimate : float
-        In squared score points; 0 where it came out negative.
+    estimate, clipped : float, bool
+        In squared score points; 0 where it came out negative (`clipped`).
     share : float
         Of the variance of a single score.
-    interval : Interval
-        What other items and other prompts would give.
-    interval_items : Interval
-        What other items would give under these very prompts.
-    clipped : bool
-        Whether the estimate was negative.
+    interval, interval_items : Interval
+        What other items and other prompts would give; what other items would give under these very prompts.
     """
 
     name: str
@@ -64,6 +60,9 @@ class Cells(NamedTuple):
 
     def take(self, places: Any, axis: int) -> Cells:
         return Cells(*(np.take(values, places, axis) for values in self))
+
+
+Fit = Callable[[Cells], dict[str, float]]  # components by name
 
 
 def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
@@ -257,9 +256,7 @@ def _restricted(
     return value, np.array(slopes)
 
 
-def _squared_errors(
-    cells: Cells, owners: Codes, fitted: Callable[[Cells], dict[str, float]], names: Sequence[str]
-) -> list[SquaredErrors]:
+def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[SquaredErrors]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
     units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
@@ -271,20 +268,14 @@ def _squared_errors(
     return [_left_out(cells, of, axis, fitted, names) for axis, of in enumerate(facets)]
 
 
-def _left_out(
-    cells: Cells, lots: Codes, axis: int, fitted: Callable[[Cells], dict[str, float]], names: Sequence[str]
-) -> SquaredErrors:
+def _left_out(cells: Cells, lots: Codes, axis: int, fitted: Fit, names: Sequence[str]) -> SquaredErrors:
     without = [fitted(cells.take(np.flatnonzero(lots != lot), axis)) for lot in range(int(lots.max()) + 1)]
     g = len(without)
     return {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in without], ddof=1)) for name in names}, g - 1
 
 
 def components_with_intervals(
-    components: dict[str, float],
-    cells: Cells,
-    owners: Codes,
-    fitted: Callable[[Cells], dict[str, float]],
-    confidence: float | None,
+    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fit, confidence: float | None
 ) -> tuple[Component, ...]:
     """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
     errors = [] if confidence is None else _squared_errors(cells, owners, fitted, [*components])
@@ -304,16 +295,14 @@ def components_with_intervals(
     )
 
 
-def _component_interval(
-    value: float, floor: float, name: str, errors: Sequence[SquaredErrors], confidence: float
-) -> Interval:
+def _component_interval(value: float, floor: float, name: str, errors: list[SquaredErrors], level: float) -> Interval:
     """On the scale of the logarithm of the mean square, which is above 0 where the component is not."""
     total, mean_square = sum(squares[name] for squares, _ in errors), value + floor
     # a likelihood that stops at 0 says nothing about how far it would have gone
     if not 0 < total < math.inf or value == 0 or mean_square <= 0:
         return Interval(math.nan, math.nan)
     freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
-    reach = two_sided(freedom, confidence) * math.sqrt(total) / mean_square
+    reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
     low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, _LARGEST)))
     return Interval(max(low, 0.0), max(high, 0.0))
 
@@ -322,11 +311,8 @@ def _floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
     """What draws and the effects above it add to each component before they are taken away."""
     shape, read = cells.means.shape, cells.counts[cells.counts > 0]
     noise = components.get("draw", 0.0) * float(np.mean(1 / read))
-    places = {
-        name: tuple(range(len(shape)) if name == "residual" else map(_FACETS.index, name.split("_")))
-        for name in components
-        if name != "draw"
-    }
+    whole, names = tuple(range(len(shape))), [name for name in components if name != "draw"]
+    places = {name: whole if name == "residual" else tuple(map(_FACETS.index, name.split("_"))) for name in names}
     above = {
         name: sum(_replicates(shape, other) * components[n] for n, other in places.items() if {*effect} < {*other})
         for name, effect in places.items()

@@ -73,12 +73,10 @@ def d_study_of(estimates: Mapping[str, float], sizes: Sequence[tuple[float, floa
     )
 
 
-def _error_variances(
-    estimates: Mapping[str, float], prompts: float, judges: float, draws: float
-) -> tuple[float, float]:
+def _error_variances(parts: Mapping[str, float], prompts: float, judges: float, draws: float) -> tuple[float, float]:
     """Relative and absolute."""
     relative = shift = 0.0
-    for name, estimate in estimates.items():
+    for name, estimate in parts.items():
         words = {*name.split("_")}
         over = prompts if words & {"prompt", "residual", "draw"} else 1
         over *= judges if words & {"judge", "residual", "draw"} else 1
@@ -97,7 +95,7 @@ def cheapest_size(
     item = estimates["item"]
     if item <= 0:
         raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-    stays, per_prompt, per_draw = _error_by_what_it_falls_with(estimates, coefficient, judges)
+    stays, per_prompt, per_draw = _fixed_and_falling(estimates, coefficient, judges)
     allowed = item * (1 / target - 1) - stays
     if allowed <= 0:
         text = f"must be below {short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
@@ -111,12 +109,10 @@ def cheapest_size(
     return prompts, judges, math.inf if exact else draws
 
 
-def _error_by_what_it_falls_with(
-    estimates: Mapping[str, float], coefficient: str, judges: int
-) -> tuple[float, float, float]:
+def _fixed_and_falling(parts: Mapping[str, float], coefficient: str, judges: int) -> tuple[float, float, float]:
     """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
     out = {"stays": 0.0, "prompt": 0.0, "draw": 0.0}
-    for name, estimate in estimates.items():
+    for name, estimate in parts.items():
         words = {*name.split("_")}
         if name == "item" or (coefficient != "phi" and name in _SHIFTS):
             continue

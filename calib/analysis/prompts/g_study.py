@@ -231,9 +231,8 @@ def g_study(
 
     .. math:: X_{ipk} = \mu + I_i + P_p + (IP)_{ip} + e_{ipk}
 
-    with all terms random, and likewise with judges crossed. By the method of moments on
-    the cell means, every cell having one; draws of unequal number count by their harmonic mean
-    :math:`\tilde K`:
+    with all terms random, and likewise with judges crossed. By the method of moments on the cell means, every cell
+    having one; draws of unequal number count by their harmonic mean :math:`\tilde K`:
 
     .. math::
 

@@ -43,19 +43,14 @@ class PromptMean(Result):
         Satterthwaite's degrees of freedom of `std_error`.
     names : tuple of str
         Of the prompts.
-    prompt_means : tuple of float
-        Mean over items under each prompt.
-    prompt_intervals : tuple of Interval
-        What each prompt alone would claim: over items only.
-    range : float
-        Largest less smallest of `prompt_means`.
-    prompt_width : float
-        Mean width of `prompt_intervals`.
-    s2_prompt : float
+    prompt_means, prompt_intervals : tuple of float, tuple of Interval
+        Mean over items under each prompt, and what each alone would claim: over items only.
+    range, prompt_width : float
+        Largest less smallest of `prompt_means`; mean width of `prompt_intervals`.
+    s2_prompt, clipped : float, bool
         Variance between prompts, less what items leave in it; 0 if that is negative (`clipped`).
     s2_prompt_interval : Interval
         From the chi-square law of the variance between prompts; NaN ends with one prompt.
-    clipped : bool
     floor : float
         Half-width that these prompts would leave with items without end.
     item_variance, noise_variance : float
@@ -144,9 +139,8 @@ class PromptMean(Result):
         import pandas as pd
 
         low, high = np.transpose(self.prompt_intervals)
-        return pd.DataFrame(
-            {"prompt": self.names, "estimate": self.prompt_means, "conf_low": low, "conf_high": high, "n": self.n}
-        )
+        means = {"prompt": self.names, "estimate": self.prompt_means}
+        return pd.DataFrame(means | {"conf_low": low, "conf_high": high, "n": self.n})
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "of": self.estimand.replace(" ", "-")}

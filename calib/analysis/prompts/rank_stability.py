@@ -195,16 +195,11 @@ def _system_pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b
     prompts, won, lost = len(gap), int(np.sum(gap > 0)), int(np.sum(gap < 0))
     tied = prompts - won - lost
     swap = (won * lost + tied * (won + lost) / 2) / math.comb(prompts, 2)
-    return SystemPair(names[a], names[b], swap, _noise_swap(gap, float(noise[a, b])))
-
-
-def _noise_swap(gap: Floats, noise: float) -> float:
-    """How often two prompts would differ in sign if all had one mean and this noise, given their mean."""
-    if not noise > 0:
-        return noise  # NaN where it is not known, 0 where there is none
-    prompts = len(gap)
-    slope = math.inf if prompts == 2 else math.sqrt(prompts / (prompts - 2))
-    return float(4 * special.owens_t(abs(gap.mean()) / math.sqrt(noise * (1 - 1 / prompts)), slope))
+    by_noise = float(noise[a, b])  # NaN where it is not known, 0 where there is none
+    if by_noise > 0:
+        slope = math.inf if prompts == 2 else math.sqrt(prompts / (prompts - 2))
+        by_noise = float(4 * special.owens_t(abs(gap.mean()) / math.sqrt(by_noise * (1 - 1 / prompts)), slope))
+    return SystemPair(names[a], names[b], swap, by_noise)
 
 
 def _concordance(means: Floats) -> tuple[float, float]:
