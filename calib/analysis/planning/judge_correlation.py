@@ -18,7 +18,7 @@ from calib.analysis.planning.labels import (
     told,
 )
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, bracket, short
 
 _CEILING = 2.0  # times that labels go further, at most, with a judge no better than what it judges
@@ -69,7 +69,10 @@ def judge_correlation(
     array([0.405, 0.526, 0.474])
     """
     check_components(item, item_prompt, draw)
-    times, reads = (_averaged(value, name) for value, name in ((prompts, "prompts"), (draws, "draws")))
+    times, reads = np.asarray(prompts, dtype=float), np.asarray(draws, dtype=float)
+    for name, value in {"prompts": times, "draws": reads}.items():
+        if not np.all(value >= 1):
+            raise ArgumentError(name, "must be 1 or more", f"got {prompts if value is times else draws!r}")
     endless = np.asarray(rho_inf, dtype=float)
     if not np.all(np.abs(endless) <= 1):
         raise ArgumentError("rho_inf", "must be between -1 and 1", f"got {rho_inf!r}")
@@ -234,10 +237,3 @@ def check_components(item: float, item_prompt: float, draw: float) -> None:
     positive(item, "item")
     not_negative(item_prompt, "item_prompt")
     not_negative(draw, "draw")
-
-
-def _averaged(value: ArrayLike, name: str) -> Floats:
-    out = np.asarray(value, dtype=float)
-    if not np.all(out >= 1):
-        raise ArgumentError(name, "must be 1 or more", f"got {value!r}")
-    return out

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 LEAST = 10  # labels: with fewer no interval is given
@@ -287,10 +288,7 @@ def _goal(
 
 def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
     """The first n that is enough, by halving: `high` is enough, and the error falls as n grows."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=enough)
 
 
 def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[tuple[int, float, float], ...]:
@@ -328,14 +326,21 @@ def check_power(power: float, confidence: float) -> None:
         raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
 
 
+def labels_and_scores(
+    y: ArrayLike, f: ArrayLike, groups: Labels | None = None, of: str = ""
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Checked arrays of one length, and which items have a label: each of them needs a score."""
+    labels, scores = check.array(y, f"y{of}", ndim=1), check.array(f, f"f{of}", ndim=1)
+    check.same_length(**{f"y{of}": labels, f"f{of}": scores, f"groups{of}": groups})
+    given = ~np.isnan(labels)
+    if (bad := given & np.isnan(scores)).any():
+        raise ArgumentError(f"f{of}", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
+    return labels, scores, given
+
+
 def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
     """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
-    labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    check.same_length(y=labels, f=scores)
-    given = ~np.isnan(labels)
-    bad = given & np.isnan(scores)
-    if bad.any():
-        raise ArgumentError("f", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
+    labels, scores, given = labels_and_scores(y, f)
     if given.sum() < 4:
         raise ArgumentError("y", "must have four labels at least", f"got {int(given.sum())}")
     if not np.ptp(labels[given]):

@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from calib.analysis.means.mean import MeanEstimate, mean_interval
+from calib.analysis.planning.labels import labels_and_scores, told
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
+
+_CONSTANT = "the judge's error does not vary here, so its spread is not known."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +136,6 @@ def transport_test(
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * error if error else math.nan
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
-    warned = () if error else ("constant_error: the judge's error does not vary here, so its spread is not known.",)
-    for text in warned:
-        check.warn(text)
     return Transport(
         residual=here.estimate,
         residual_base=sides[1].estimate if len(sides) > 1 else None,
@@ -150,7 +150,7 @@ def transport_test(
         n=here.n_gold,
         n_base=sides[1].n_gold if len(sides) > 1 else 0,
         n_groups=here.n_groups,
-        warnings=warned,
+        warnings=told({} if error else {"constant_error": _CONSTANT}),
     )
 
 
@@ -203,12 +203,7 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
 
 def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> MeanEstimate:
-    labels, scores = check.array(y, f"y{suffix}", ndim=1), check.array(f, f"f{suffix}", ndim=1)
-    check.same_length(**{f"y{suffix}": labels, f"f{suffix}": scores, f"groups{suffix}": groups})
-    given = ~np.isnan(labels)
-    if np.isnan(scores[given]).any():
-        place = int(np.argmax(given & np.isnan(scores)))
-        raise ArgumentError(f"f{suffix}", "must have a judge score for each label", f"got NaN at {place}")
+    labels, scores, given = labels_and_scores(y, f, groups, suffix)
     unit = np.arange(len(labels)) if groups is None else check.codes(groups, f"groups{suffix}")
     _, unit = np.unique(unit[given], return_inverse=True)
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1

@@ -212,7 +212,7 @@ def plan(
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
     half_width, budget : float, optional
-        One of them: the cheapest way to this half of the interval, in score points, or the most for this much money.
+        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
     max_items : int, optional
         Items that there are to be had.
     by : str, optional

@@ -265,13 +265,13 @@ def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[st
         return []
     sizes = cells.means.shape[1:]
     facets = [lots, *map(np.arange, sizes if min(sizes) > 2 else ())]
-    return [_left_out(cells, of, axis, fitted, names) for axis, of in enumerate(facets)]
-
-
-def _left_out(cells: Cells, lots: Codes, axis: int, fitted: Fit, names: Sequence[str]) -> SquaredErrors:
-    without = [fitted(cells.take(np.flatnonzero(lots != lot), axis)) for lot in range(int(lots.max()) + 1)]
-    g = len(without)
-    return {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in without], ddof=1)) for name in names}, g - 1
+    out = []
+    for axis, of in enumerate(facets):
+        fits = [fitted(cells.take(np.flatnonzero(of != lot), axis)) for lot in range(int(of.max()) + 1)]
+        g = len(fits)
+        squares = {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in fits], ddof=1)) for name in names}
+        out.append((squares, g - 1))
+    return out
 
 
 def components_with_intervals(

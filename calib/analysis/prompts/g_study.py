@@ -34,10 +34,8 @@ class GStudy(Result):
     n_draws : float
         Read replies per cell (harmonic mean); infinite where the scores are exact expectations.
     n_groups : int or None
-    n_dropped : int
-        Items left out: without any score, or by the method of moments with a cell missing.
-    n_unread : int
-        Missing draws of the items that are in.
+    n_dropped, n_unread : int
+        Items left out (without any score, or by the method of moments with a cell missing); missing draws of those in.
     confidence_level : float
     warnings : tuple of str
         ``negative``, ``few_prompts``, ``confounded``.
