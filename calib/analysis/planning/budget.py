@@ -18,7 +18,6 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, short
 
-_WASTE = 0.02  # what endlessly more has to narrow at least
 _THINGS = ("labels", "items", "prompts", "draws")
 
 
@@ -325,7 +324,7 @@ def _steps(purchase: Purchase) -> tuple[Step, ...]:
             cost, narrowing = float(purchase.shop.cost(*then)), 1 - purchase.half(then) / half
             each = narrowing / cost if cost else math.copysign(math.inf, narrowing) if narrowing else 0.0
             limit = 1 - purchase.half(end) / half
-            ranked.append(Step(what, more, cost, narrowing, each, limit, waste=limit < _WASTE))
+            ranked.append(Step(what, more, cost, narrowing, each, limit, waste=limit < 0.02))
     return tuple(sorted(ranked, key=lambda step: (step.per_money, step.narrowing), reverse=True))
 
 

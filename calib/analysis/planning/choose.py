@@ -16,8 +16,6 @@ from calib.core.result import Result, short
 if TYPE_CHECKING:
     import pandas as pd
 
-_DESIGNS = ("simple", "groups", "strata", "active")
-_FLOOR = 0.25  # of the mean uncertainty: a judge that is sure can be wrong
 _EACH = 2  # labels a stratum, so that its spread can be estimated
 
 
@@ -136,7 +134,8 @@ def choose_items(
     [0, 1, 0, 1, 0, 1, 0, 1]
     """
     scores = _whole(f, "f")
-    check.choice(design := check.was_called(method, design, name="design"), "design", _DESIGNS)
+    design = check.was_called(method, design, name="design")
+    check.choice(design, "design", ("simple", "groups", "strata", "active"))
     total, most = check.whole(n, "n", least=2), len(scores)
     if total > most:
         raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {total}")
@@ -184,7 +183,8 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
         place = int(np.argmax(values < 0))
         raise ArgumentError("entropy", "must be 0 or more", f"got {values[place]:g} at {place}")
     root = np.sqrt(values)
-    return np.maximum(root, _FLOOR * root.mean()) if root.any() else np.ones_like(root)
+    # a judge that is sure can be wrong
+    return np.maximum(root, 0.25 * root.mean()) if root.any() else np.ones_like(root)
 
 
 def _coins(unsure: Floats, n: int) -> Floats:

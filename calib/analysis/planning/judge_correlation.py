@@ -21,8 +21,6 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, bracket, short
 
-_CEILING = 2.0  # times that labels go further, at most, with a judge no better than what it judges
-
 
 def judge_correlation(
     rho_inf: ArrayLike, item: float, item_prompt: float, draw: float, *, prompts: ArrayLike, draws: ArrayLike
@@ -163,7 +161,7 @@ class JudgeHelp(Result):
         far = "take the labels alone"
         if self.label_factor > 1:
             far = f"labels go {short(self.label_factor)} times as far with many unlabelled items "
-            far += f"(a judge no better than what it judges reaches {_CEILING:g} at most)"
+            far += "(a judge no better than what it judges reaches 2 at most)"
         return (
             f"{self.verdict}: r = {short(self.rho)}, {bracket(self.interval, self.confidence_level)}, break-even "
             f"{short(self.break_even)} with {self.n_gold} labels; {far}"

@@ -18,8 +18,6 @@ from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 LEAST = 10  # labels: with fewer no interval is given
-_SURE = 30  # labels from which a correlation says something
-_POINTS = 40  # of the curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +290,7 @@ def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[tuple[int, float, float], ...]:
-    sizes = np.unique(np.geomspace(LEAST, items, _POINTS).round().astype(int)).tolist()
+    sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
     half = partial(half_width_of, confidence=confidence)
     judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
     return tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True))
@@ -360,7 +358,7 @@ def correlation_interval(rho: float, n: int, confidence: float) -> Interval:
 
 def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
     """A warning where the correlation comes from few labels."""
-    if n >= _SURE:
+    if n >= 30:  # labels from which a correlation says something
         return {}
     text = bracket(correlation_interval(rho, n, confidence), confidence)
     return {"pilot": f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."}

@@ -20,10 +20,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 
-_ENDLESS = 10**8  # items, where nothing else sets a limit
 _PROMPTS, _DRAWS = 32, 128  # the most that are looked at
 _AXIS = 9  # values of each axis that a round of the search looks at
-_STARTS = 5
 
 Numbers = tuple[int, int, int, float]  # labels, items, prompts, draws
 
@@ -156,7 +154,8 @@ def shop_of(prices: Mapping[str, float], now: Numbers, max_items: int | None) ->
     reads = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
     if max_items is None and not judge + item:
         raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
-    most = _ENDLESS if max_items is None else check.whole(max_items, "max_items", least=max(items, LEAST))
+    # items without end, where nothing else sets a limit
+    most = 10**8 if max_items is None else check.whole(max_items, "max_items", least=max(items, LEAST))
     return Shop(label, judge, item, prompt, (n, items, prompts, reads), most)
 
 
@@ -245,7 +244,7 @@ def _best_numbers(worth_of: _WorthOf, low: int, high: int, shop: Shop) -> tuple[
     order = np.lexsort((second, first))
     # the best of each pair of prompts and draws: what is paid for makes kinks, and so more than one valley
     _, leading = np.unique(np.stack(mesh[1:])[:, order], axis=1, return_index=True)
-    starts = [tuple(float(side[at]) for side in mesh) for at in order[np.sort(leading)[:_STARTS]]]
+    starts = [tuple(float(side[at]) for side in mesh) for at in order[np.sort(leading)[:5]]]
     return min(_refined(worth_of, axes, start) for start in starts)
 
 

@@ -17,8 +17,6 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
-_CONSTANT = "the judge's error does not vary here, so its spread is not known."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport(Result):
@@ -136,6 +134,7 @@ def transport_test(
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * error if error else math.nan
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
+    warned = {} if error else {"constant_error": "the judge's error does not vary here, so its spread is not known."}
     return Transport(
         residual=here.estimate,
         residual_base=sides[1].estimate if len(sides) > 1 else None,
@@ -150,7 +149,7 @@ def transport_test(
         n=here.n_gold,
         n_base=sides[1].n_gold if len(sides) > 1 else 0,
         n_groups=here.n_groups,
-        warnings=told({} if error else {"constant_error": _CONSTANT}),
+        warnings=told(warned),
     )
 
 

@@ -18,8 +18,6 @@ from calib.core.laws import two_sided
 from calib.core.result import Interval
 
 _FACETS = ("item", "prompt", "judge")
-_LOTS = 50  # of items, left out in turn
-_LARGEST = 50.0  # exponent: beyond it an interval has no upper end worth a number
 
 Effect = tuple[int, ...]  # the facets that an effect belongs to, by their place
 # of each component from leaving out levels of one facet, and its degrees of freedom
@@ -260,7 +258,7 @@ def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[st
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
     units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
-    lots = (np.random.default_rng(0).permutation(units.max() + 1) % _LOTS)[units]
+    lots = (np.random.default_rng(0).permutation(units.max() + 1) % 50)[units]
     if len(lots) - np.bincount(lots).max() < 2:
         return []
     sizes = cells.means.shape[1:]
@@ -303,7 +301,8 @@ def _component_interval(value: float, floor: float, name: str, errors: list[Squa
         return Interval(math.nan, math.nan)
     freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
     reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
-    low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, _LARGEST)))
+    # beyond an exponent of 50 an interval has no upper end worth a number
+    low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, 50.0)))
     return Interval(max(low, 0.0), max(high, 0.0))
 
 

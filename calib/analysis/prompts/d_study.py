@@ -51,9 +51,10 @@ class DStudy(Result):
 
     def __str__(self) -> str:
         name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
+        draws = ("exact probabilities" if math.isinf(k) else counted(int(k), "draw") for k in self.draws)
         return "; ".join(
-            f"{counted(p, 'prompt')} x {_draws_in_words(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
-            for p, j, k, value in zip(self.prompts, self.judges, self.draws, values, strict=True)
+            f"{counted(p, 'prompt')} x {k}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
+            for p, j, k, value in zip(self.prompts, self.judges, draws, values, strict=True)
         )
 
 
@@ -145,7 +146,3 @@ def whole_numbers(value: Any, name: str) -> list[float]:
 
 def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
-
-
-def _draws_in_words(draws: float) -> str:
-    return "exact probabilities" if math.isinf(draws) else counted(int(draws), "draw")

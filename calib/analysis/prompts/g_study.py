@@ -15,10 +15,8 @@ from numpy.typing import ArrayLike
 from calib.analysis.prompts.crossed import Cells, Component, cells_of, components_with_intervals, moments, reml
 from calib.analysis.prompts.d_study import DStudy, cheapest_size, d_study_of, whole_numbers
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Labels
 from calib.core.result import Result
-
-_FEW = 5  # prompts: fewer and their variance is hardly known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,13 +306,14 @@ def g_study(
     _enough(kept, chosen)
     components = moments(kept) if chosen == "moments" else reml(kept)
     again = moments if chosen == "moments" else partial(reml, start=components)
+    read = kept.counts[kept.counts > 0]
     return GStudy(
         components=components_with_intervals(components, kept, owners, again, confidence),
         estimator=chosen,
         n_items=len(rows),
         n_prompts=kept.means.shape[1],
         n_judges=kept.means.shape[2] if kept.means.ndim == 3 else 1,
-        n_draws=_harmonic(kept.counts),
+        n_draws=float(read[0]) if read.min() == read.max() else 1 / float(np.mean(1 / read)),
         n_groups=None if groups is None else len(np.unique(owners)),
         n_dropped=len(there) - len(rows),
         n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
@@ -340,17 +339,12 @@ def _enough(cells: Cells, estimator: str) -> None:
         raise ArgumentError("x", rule, f"has them of {' x '.join(map(str, shape))}")
 
 
-def _harmonic(counts: Floats) -> float:
-    read = counts[counts > 0]
-    return float(read[0]) if read.min() == read.max() else 1 / float(np.mean(1 / read))
-
-
 def _study_warnings(components: dict[str, float], cells: Cells, confidence: float | None) -> tuple[str, ...]:
     texts = []
     if negative := [name.replace("_", " x ") for name, value in components.items() if value <= 0]:
         texts.append(f"negative: {', '.join(negative)} came out at 0 or below and stands as 0")
     facets = zip(("prompts", "judges"), cells.means.shape[1:], strict=False)
-    few = [f"{size} {name}" for name, size in facets if size < _FEW]
+    few = [f"{size} {name}" for name, size in facets if size < 5]  # whose variance is hardly known
     if few and confidence is not None:
         texts.append(f"few_prompts: {' and '.join(few)} say little about those that there could be")
     if "residual" in components:
