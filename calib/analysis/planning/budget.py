@@ -12,7 +12,7 @@ from scipy import special
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning.judge_correlation import check_components, label_multiplier
-from calib.analysis.planning.labels import LEAST, checked_rho, correlation_interval, pilot_warning, positive, told
+from calib.analysis.planning.labels import LEAST, checked_rho, pilot_warning, positive, rho_interval, told
 from calib.analysis.planning.purchase import HalfWidth, Numbers, Purchase, judge_noise, shop_of
 from calib.core import check
 from calib.core.check import ArgumentError
@@ -250,7 +250,7 @@ def budget_plan(
     steps: tuple[Step, ...] = ()
     other, sides = ("nothing", "nothing"), []
     if n_gold:
-        between = correlation_interval(rho, n_gold, confidence)
+        between = rho_interval(rho, n_gold, confidence)
         steps = _steps(middle)
         other = _next_buy(_steps(purchase(sd, between.low))), _next_buy(_steps(purchase(sd, between.high)))
         sides = [[purchase(*end) for end in pair] for pair in _pilot_ends(sd, rho, n_gold, confidence)]

@@ -142,8 +142,7 @@ def choose_items(
     source = np.random.default_rng(rng)
     unsure = _uncertainty(entropy, scores, design)
     stratum: Codes | None = None
-    if design == "active":
-        assert unsure is not None
+    if design == "active" and unsure is not None:
         inclusion = _coins(unsure, total)
         chosen = source.random(most) < inclusion
     else:

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.planning.labels import (
-    correlation_interval,
-    error_with_judge,
-    labelled_pairs,
-    not_negative,
-    positive,
-    told,
-)
+from calib.analysis.planning.labels import error_with_judge, labelled_pairs, not_negative, positive, rho_interval, told
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, bracket, short
@@ -116,8 +109,8 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
     else:
         check.whole(n_gold, "n_gold", least=4)
         check.whole(n_items, "n_items", least=n_gold)
-        out = np.asarray([1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat])
-        out = out.reshape(rhos.shape)
+        worth = [1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat]
+        out = np.reshape(worth, rhos.shape)
     return float(out) if np.ndim(out) == 0 else out
 
 
@@ -208,11 +201,13 @@ def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) 
     confidence = check.probability(confidence_level, "confidence_level")
     labels, scores, rho = labelled_pairs(y, f)
     n = len(labels)
-    interval, even = correlation_interval(rho, n, confidence), 1 / math.sqrt(n - 2)
+    interval, even = rho_interval(rho, n, confidence), 1 / math.sqrt(n - 2)
     ratio = math.sqrt((1 - rho**2) * (n - 2) / (n - 3))
+    sure = interval.low > even or interval.high < -even
+    verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
     return JudgeHelp(
         helps=abs(rho) > even,
-        verdict=_judge_verdict(rho, interval, even),
+        verdict=verdict if abs(rho) > even else "the judge does not help",
         rho=rho,
         interval=interval,
         confidence_level=confidence,
@@ -222,13 +217,6 @@ def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) 
         n_gold=n,
         warnings=told({} if np.ptp(scores) else {"constant_judge": "it gives all gold items the same score."}),
     )
-
-
-def _judge_verdict(rho: float, interval: Interval, even: float) -> str:
-    if abs(rho) <= even:
-        return "the judge does not help"
-    sure = interval.low > even or interval.high < -even
-    return "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
 
 
 def check_components(item: float, item_prompt: float, draw: float) -> None:

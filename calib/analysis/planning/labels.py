@@ -144,18 +144,20 @@ def labels_needed(
         rule = f"must be {short(best(error, items - 2))} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     n_gold = _smallest(lambda n: reached(error_with_judge(n, items, rho, sd), n - 2), LEAST, items)
-    alone = _smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items)
+    half = partial(half_width_of, confidence=confidence)
+    sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
+    judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
     return LabelsNeeded(
         n_gold=n_gold,
-        n_gold_alone=alone,
-        half_width=half_width_of(error_with_judge(n_gold, items, rho, sd), n_gold - 2, confidence),
+        n_gold_alone=_smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items),
+        half_width=half(error_with_judge(n_gold, items, rho, sd), n_gold - 2),
         difference=difference,
         power=None if difference is None else power,
         rho=rho,
         sd=sd,
         n_items=items,
         confidence_level=confidence,
-        curve=_half_widths(items, rho, sd, confidence),
+        curve=tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True)),
         warnings=told(_labels_warnings(n_gold, rho, n_pilot, confidence)),
     )
 
@@ -289,13 +291,6 @@ def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
     return low + bisect_left(range(low, high), True, key=enough)
 
 
-def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[tuple[int, float, float], ...]:
-    sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
-    half = partial(half_width_of, confidence=confidence)
-    judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
-    return tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True))
-
-
 def _rho_and_sd(
     y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None
 ) -> tuple[float, float, int | None, int | None]:
@@ -348,7 +343,7 @@ def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
     return labels, scores, float(np.clip(np.corrcoef(labels, scores)[0, 1], -1, 1)) if np.ptp(scores) else 0.0
 
 
-def correlation_interval(rho: float, n: int, confidence: float) -> Interval:
+def rho_interval(rho: float, n: int, confidence: float) -> Interval:
     """By Fisher's z, from n pairs; NaN ends where no scatter was seen, so that none is estimated."""
     if abs(rho) > 1 - 1e-12:
         return Interval(math.nan, math.nan)
@@ -360,7 +355,7 @@ def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
     """A warning where the correlation comes from few labels."""
     if n >= 30:  # labels from which a correlation says something
         return {}
-    text = bracket(correlation_interval(rho, n, confidence), confidence)
+    text = bracket(rho_interval(rho, n, confidence), confidence)
     return {"pilot": f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."}
 
 

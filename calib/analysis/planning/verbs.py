@@ -375,9 +375,8 @@ def transport_test(
         for value, part in known.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
-                options = home | {"confidence_level": confidence_level}
                 with in_the_names_of(label, **NAMES):
-                    result = stats.transport_test(**_side_of_test(part), **options)
+                    result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
                 results.append(with_warnings(result, pair.warnings))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))

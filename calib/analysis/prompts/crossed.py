@@ -85,9 +85,8 @@ def _exact_cells(means: Floats, variance: Floats) -> Cells:
     if (variance < 0).any():
         raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
     seen = np.isfinite(means) & np.isfinite(variance)
-    return Cells(
-        np.where(seen, means, np.nan), np.where(seen, np.inf, 0.0), np.where(seen, variance, 0.0), seen.astype(float)
-    )
+    counts = np.where(seen, np.inf, 0.0)
+    return Cells(np.where(seen, means, np.nan), counts, np.where(seen, variance, 0.0), seen.astype(float))
 
 
 def _mean_squares(means: Floats) -> dict[Effect, float]:

@@ -17,7 +17,6 @@ from calib.tables.text import level_words, plain_text, span_of, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
     "item_prompt_judge": "#8C6BB1", "prompt_judge": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",

@@ -88,16 +88,14 @@ def sensitivity(
         with in_the_names_of(label, x="ratings"):
             study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        results.append(study if study.n_dropped else replace(study, n_unread=_unread(rows)))
+        replies, good = (
+            rows[["item", "prompt", "rater", "run", "draw"]],
+            (rows["status"] == "ok") & rows["score"].notna(),
+        )
+        unread = len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
+        results.append(study if study.n_dropped else replace(study, n_unread=unread))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
-
-
-def _unread(rows: pd.DataFrame) -> int:
-    """Replies without a score."""
-    replies = rows[["item", "prompt", "rater", "run", "draw"]]
-    good = (rows["status"] == "ok") & rows["score"].notna()
-    return len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -191,12 +189,11 @@ def prompt_mean(
     labels, results = [], []
     for label, rows in _judged(scores):
         for value, part in parts_of(rows, by):
-            whole = label | value
+            labels.append(label | value)
             wide = wide_of(part)
             options = {"groups": shared_groups(part, groups, wide.index), "names": wide.columns}
-            with in_the_names_of(whole, x="scores"):
+            with in_the_names_of(labels[-1], x="scores"):
                 results.append(stats.prompt_mean(wide, confidence_level=confidence_level, **options))
-            labels.append(whole)
     return Results(tuple(labels), tuple(results))
 
 
