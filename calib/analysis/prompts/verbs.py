@@ -88,10 +88,8 @@ def sensitivity(
         with in_the_names_of(label, x="ratings"):
             study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        replies, good = (
-            rows[["item", "prompt", "rater", "run", "draw"]],
-            (rows["status"] == "ok") & rows["score"].notna(),
-        )
+        replies = rows[["item", "prompt", "rater", "run", "draw"]]
+        good = (rows["status"] == "ok") & rows["score"].notna()
         unread = len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
         results.append(study if study.n_dropped else replace(study, n_unread=unread))
         labels.append(label)
