@@ -17,13 +17,10 @@ from calib.tables.text import level_words, plain_text, span_of, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
-    "item_prompt_judge": "#8C6BB1",
-    "prompt_judge": "#F0E442", "judge_prompt": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
+    "item_prompt_judge": "#8C6BB1", "prompt_judge": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
 }  # fmt: skip
-_NAMED_SHARE = 0.045  # a narrower piece has no room for its number  # a narrower piece has no room for its number
 
 
 def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
@@ -31,14 +28,13 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from calib.stats import g_study
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
-    >>> ax = components(g_study(scores))
+    >>> ax = components(g_study([[[1, 2], [2, 2]], [[3, 4], [5, 4]], [[4, 4], [5, 5]]]))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['item', 'prompt', 'item x prompt', 'draw']
     """
+    from matplotlib.patches import Patch
+
     pairs = figure.checked_pairs([results], GStudy)
     facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, studies, pitch=1.2)
@@ -48,7 +44,8 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
     rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
-    handles = _part_handles([part.name for r in studies for part in r.components])
+    parts = dict.fromkeys(part.name for r in studies for part in r.components)
+    handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
     return figure.finished(rows.ax, ax)
 
@@ -59,17 +56,11 @@ def _stack(ax: Axes, height: float, result: GStudy) -> None:
         share = part.share if math.isfinite(part.share) else 0.0
         colour = _PARTS.get(part.name, "#888888")
         ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-        if share >= _NAMED_SHARE:
+        if share >= 0.045:  # a narrower piece has no room for its number
             ink = "white" if colour in ("#0072B2", "#4D4D4D", "#009E73") else "black"
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
             ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
         left += share
-
-
-def _part_handles(parts: Sequence[str]) -> list[Any]:
-    from matplotlib.patches import Patch
-
-    return [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in dict.fromkeys(parts)]
 
 
 _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
@@ -103,11 +94,8 @@ def d_study(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from calib.stats import g_study
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
-    >>> ax = d_study(g_study(scores))
+    >>> ax = d_study(g_study([[[1, 2], [2, 2]], [[3, 4], [5, 4]], [[4, 4], [5, 5]]]))
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('prompts', 'draws under each prompt')
     """
@@ -123,9 +111,8 @@ def d_study(
     _map(drawn, prompts, draws, worth)
     _equal_costs(drawn, most_prompts, most_draws)
     if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
-        drawn.plot(
-            [study.n_prompts], [study.n_draws], "o", color=figure.COLOURS[1], mec="white", markersize=9, clip_on=False
-        )
+        look: dict[str, Any] = {"color": figure.COLOURS[1], "mec": "white", "markersize": 9, "clip_on": False}
+        drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
     head = title_of([label], [])
@@ -175,6 +162,8 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one prompt alone', 'with the prompt inside']
     """
+    from matplotlib.lines import Line2D
+
     pairs = figure.checked_pairs([results], PromptMean)
     facts, means = [label for label, _ in pairs], [r for _, r in pairs]
     most = max(r.n_prompts for r in means)
@@ -184,8 +173,11 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
     if any(r.estimand.startswith("difference") for r in means):
         figure.zero_line(rows.ax)
-    one = all(r.conditional for r in means)
-    handles = _prompt_handles("over items, of this prompt alone" if one else "with the prompt inside")
+    whole = "over items, of this prompt alone" if all(r.conditional for r in means) else "with the prompt inside"
+    handles = [
+        Line2D([], [], color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
+        Line2D([], [], color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
+    ]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
     return figure.finished(rows.ax, ax)
 
@@ -203,12 +195,3 @@ def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> Non
     ax.hlines(height, *result.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
     face = "white" if result.conditional else figure.COLOURS[0]
     ax.plot([result.estimate], [height], "D", color=figure.COLOURS[0], mfc=face, markersize=6, zorder=3)
-
-
-def _prompt_handles(whole: str) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    return [
-        Line2D([], [], color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
-        Line2D([], [], color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
-    ]
