@@ -66,15 +66,17 @@ def matrix_product(a: Any, b: Any) -> Any:
     (m, k), n = a.shape, b.shape[1]
     most = _LINE if 1 in (m, n) else _BLOCK
     if m * k * n <= most:
-        return a @ b
+        with np.errstate(all="ignore"):  # BLAS leaves flags behind that mean nothing
+            return a @ b
     deep = max(256, most // (m * n))
     if k > deep:
         return sum(matrix_product(a[:, i : i + deep], b[i : i + deep]) for i in range(0, k, deep))
     width = min(n, _LINE // k)  # so that the last piece, which may be a line, is small too
     high = max(1, most // (k * width))
     out = np.empty((m, n), np.result_type(a, b))
-    for i, j in product(range(0, m, high), range(0, n, width)):
-        np.matmul(a[i : i + high], b[:, j : j + width], out=out[i : i + high, j : j + width])
+    with np.errstate(all="ignore"):
+        for i, j in product(range(0, m, high), range(0, n, width)):
+            np.matmul(a[i : i + high], b[:, j : j + width], out=out[i : i + high, j : j + width])
     return out
 
 

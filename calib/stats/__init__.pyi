@@ -74,11 +74,7 @@ from calib.analysis.means.sequence import (
     confidence_sequence as confidence_sequence,
 )
 from calib.analysis.means.systems import MeanEstimates as MeanEstimates, ppi_means as ppi_means
-from calib.analysis.planning.budget import (
-    BudgetPlan as BudgetPlan,
-    budget_plan as budget_plan,
-    cost_optimal as cost_optimal,
-)
+from calib.analysis.planning.budget import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
@@ -111,8 +107,10 @@ from calib.core.check import ArgumentError as ArgumentError, CalibWarning as Cal
 from calib.core.result import Interval as Interval, Result as Result
 from calib.stats.former import (
     ChainComponents as ChainComponents,
+    CostOptimal as CostOptimal,
     TemperatureCurve as TemperatureCurve,
     chain_components as chain_components,
+    cost_optimal as cost_optimal,
     exact_components as exact_components,
     retemper as retemper,
 )

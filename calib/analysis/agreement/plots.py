@@ -180,7 +180,7 @@ def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
 
 
 _MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
-_FEW_SYSTEMS = _FEW_LEVELS = 20
+_NAMED_SYSTEMS = _FEW_LEVELS = 20
 _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
 
 
@@ -225,7 +225,7 @@ def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
         systems = _members(sample.system)
         human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
         kinds = {name: [place] for place, name in enumerate(systems)}
-        return (human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else (human, judge, one, "")
+        return (human, judge, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (human, judge, one, "")
     for labels, unit in ((sample.group, "group"), (sample.system, "system")):
         found = _members(labels)
         if 1 < len(found) <= len(figure.COLOURS):

@@ -283,29 +283,6 @@ def budget_plan(
     )
 
 
-def cost_optimal(
-    rho: float,
-    *,
-    cost_label: float,
-    cost_judge: float,
-    cost_item: float = 0.0,
-    budget: float | None = None,
-    effective_n: int | None = None,
-    n_max: int | None = None,
-) -> BudgetPlan:
-    """`budget_plan` without a pilot, under its old name, which goes with the next release.
-
-    Examples
-    --------
-    >>> plan = budget_plan(rho=0.9, prices={"label": 1, "judge": 0.1}, effective_n=3000).plan
-    >>> plan.n_gold, plan.n_items
-    (945, 6139)
-    """
-    check.warn("`cost_optimal` is `budget_plan` now, and goes with the next release.", FutureWarning)
-    prices = {"label": cost_label, "judge": cost_judge, "item": cost_item}
-    return budget_plan(rho=abs(rho), prices=prices, budget=budget, effective_n=effective_n, max_items=n_max)
-
-
 def _steps(purchase: Purchase) -> tuple[Step, ...]:
     """One more prompt, one more draw, a tenth more labels and items; the best for its money first."""
     n, items, prompts, draws = purchase.shop.now

@@ -14,11 +14,11 @@ from scipy import stats
 
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning import purchase
-from calib.analysis.planning.budget import budget_plan, cost_optimal
+from calib.analysis.planning.budget import budget_plan
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
 from calib.analysis.planning.labels import error_with_judge
 from calib.analysis.planning.purchase import HalfWidth
-from calib.stats import CalibWarning, mean_interval, ppi_mean
+from calib.stats import CalibWarning, cost_optimal, mean_interval, ppi_mean
 
 INF = math.inf
 PILOT = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3}
