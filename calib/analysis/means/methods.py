@@ -316,13 +316,15 @@ def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
 
 _FITTED = Needs(min_gold=True)
 _PAIRED = Needs(rest=2, takes=("groups",))
-METHODS = {
+_CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
     "regression": Method(_by_regression, Needs(labels=4, min_gold=True, takes=()), "regression estimator"),
     "classical": Method(_by_labels, Needs(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
     "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
+}
+METHODS = _CHOICES | {  # and what "auto" becomes
     "wilson-ppi": Method(_by_slope, _FITTED, "people and judge", alone="wilson-t"),
     "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
     "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys"),
@@ -332,7 +334,7 @@ METHODS = {
     "jeffreys": Method(_by_rates, _FITTED, "people alone", alone="jeffreys"),
     "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", alone="clopper-pearson"),
 }
-ESTIMATORS = ("auto", "regression", "classical", "ppi", "ppi++", "judge_only")  # those that one can ask for
+ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")
 
 
