@@ -91,24 +91,20 @@ def _empty(values: pd.Series) -> bool:
 def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
     """All columns as text; the two ends of an interval in one."""
     ends = {"conf_low", "conf_high"} <= set(frame.columns)
-    digits = (
-        _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float, na_value=np.nan))
-        if ends
-        else None
-    )
-    columns, numeric = {}, []
-    for place, (name, values) in enumerate(frame.items()):
+    of_estimates = [name for name in _ESTIMATES if name in frame] if ends else []
+    digits = _decimals(frame[of_estimates].to_numpy(float, na_value=np.nan))
+    named, columns, numeric = [], [], []
+    for name, values in frame.items():
         if ends and name == "conf_high":
             continue
-        texts = _texts(values, digits if ends and name in _ESTIMATES else None)
+        head, texts = heads().get(name, visible(name)), _texts(values, digits if name in of_estimates else None)
         if ends and name == "conf_low":
-            texts = [
-                f"[{a}, {b}]" if a and b else "" for a, b in zip(texts, _texts(frame["conf_high"], digits), strict=True)
-            ]
-        columns[place] = (interval if ends and name == "conf_low" else heads().get(name, visible(name)), texts)
+            pairs = zip(texts, _texts(frame["conf_high"], digits), strict=True)
+            head, texts = interval, [f"[{a}, {b}]" if a and b else "" for a, b in pairs]
+        named.append(head)
+        columns.append(texts)
         numeric.append(_is_number(values))
-    rows = zip(*(texts for _, texts in columns.values()), strict=True)
-    return Table([head for head, _ in columns.values()], [list(row) for row in rows], numeric)
+    return Table(named, [list(row) for row in zip(*columns, strict=True)], numeric)
 
 
 def _is_number(values: pd.Series) -> bool:
@@ -125,9 +121,8 @@ def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
 
 
 def _fixed(value: float, digits: int) -> str:
-    """As many decimals as the column has; a number that would read 0 and is not is written out."""
     text = f"{value:.{digits}f}"
-    return short(value) if value and not float(text) else text
+    return short(value) if value and not float(text) else text  # what is not 0 does not read so
 
 
 def _decimals(values: Any) -> int:
