@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import calib
 from calib.core.result import short
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calib import Results
 
 _ROWS = 20
 
@@ -31,9 +30,8 @@ def shown_text(value: object) -> str:
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
-def show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
+def show_results(results: calib.Results, out: Path | None = None, *, conclude: bool = False) -> None:
     """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
-    from calib import conclusions
     from calib.report.columns import digest
     from calib.report.sections import said_of
 
@@ -43,10 +41,9 @@ def show_results(results: Results, out: Path | None = None, *, conclude: bool = 
     signatures = {result.signature for result in results}
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")
-    notes = [
-        note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")
-    ]  # the rest is for a report
-    for line in [*notes, *(conclusions(results) if conclude else ())]:
+    # of a note the rest is for a report
+    notes = [note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")]
+    for line in [*notes, *(calib.conclusions(results) if conclude else ())]:
         paragraph(line)
     _warn_once(results)
     write(results.to_frame(), out)
@@ -55,19 +52,18 @@ def show_results(results: Results, out: Path | None = None, *, conclude: bool = 
         paragraph(line)
 
 
-def _warn_once(results: Results) -> None:
+def _warn_once(results: calib.Results) -> None:
     """Each text once, whoever says it; of texts with one name the first, and how many there are."""
     said: dict[str, list[str]] = {}
-    for result in results:
-        for text in getattr(result, "warnings", ()):
-            named = text.partition(": ")[0] if " " not in text.partition(": ")[0] else text
-            said.setdefault(named, []).append(text)
+    for text in (text for result in results for text in getattr(result, "warnings", ())):
+        name = text.partition(": ")[0]
+        said.setdefault(text if " " in name else name, []).append(text)
     for texts in said.values():
         more = f" (and {len(texts) - 1} more results)" if len(set(texts)) > 1 else ""
         warnings.warn(texts[0] + more, stacklevel=1)
 
 
-def show_lines(results: Results) -> None:
+def show_lines(results: calib.Results) -> None:
     """What results say of themselves."""
     for line in str(results).splitlines():
         paragraph(line)
@@ -92,7 +88,7 @@ def print_table(frame: pd.DataFrame) -> None:
     import pandas as pd
 
     shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
-    width, options = shutil.get_terminal_size().columns, {"float_format": _number, "na_rep": ""}
+    width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}
     text = shown.to_string(index=False, **options)
     if max(map(len, text.splitlines()), default=0) > width:
         # in a table of several parts each part repeats the words that name its rows
@@ -111,13 +107,7 @@ def _column(name: object, values: pd.Series) -> tuple[str, Any]:
     return head, cells
 
 
-def _number(value: Any) -> str:
-    return short(value) if isinstance(value, float) else str(value)
-
-
 def write(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
-    from calib import table
-
     if out is not None:
-        typer.echo(f"wrote {len(frame)} rows to {shown_text(table.write(frame, out))}")
+        typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out))}")
