@@ -6,7 +6,10 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from calib.core.topic import shown, words_of
+from calib.core.topic import shown
+
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_PREFIXES = {"against": "vs ", "temperature": "T = "}
 
 
 def visible(text: object, most: int | None = None) -> str:
@@ -18,21 +21,15 @@ def visible(text: object, most: int | None = None) -> str:
     ('a[31mb c\ufffdd', 'a-rather…-system')
     """
     spaced = "".join(" " if char in "\n\r\t\u2028\u2029" else char for char in str(text))
-    kept = "".join(_harmless(char) for char in spaced)
+    # a lone surrogate cannot be written; a direction mark shows other words than are there
+    kept = "".join(
+        "\ufffd" if unicodedata.category(char) == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
+        for char in spaced
+        if unicodedata.category(char) != "Cc"
+    )
     if most is None or len(kept) <= most:
         return kept
     return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
-
-
-def _harmless(char: str) -> str:
-    category = unicodedata.category(char)
-    if category == "Cc":
-        return ""
-    # a lone surrogate cannot be written; a direction mark shows other words than are there
-    return "\ufffd" if category == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
-
-
-_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 
 
 def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -46,9 +43,8 @@ def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     names: list[str] = []
     for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
-        if len({place_of(label, [*names, name]) for label in labels}) > len(
-            {place_of(label, names) for label in labels}
-        ):
+        before, after = ({place_of(label, told) for label in labels} for told in (names, [*names, name]))
+        if len(after) > len(before):
             names.append(name)
     return names
 
@@ -63,26 +59,20 @@ def plain_text(text: object, most: int = 40) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-_PREFIXES = {"against": "vs ", "temperature": "T = "}
-
-
 def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
-    words = zip(names, place, strict=True)
-    return plain_text(
-        " · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in words if value not in ("", "nan"))
-    )
+    pairs = [(name, value) for name, value in zip(names, place, strict=True) if value not in ("", "nan")]
+    return plain_text(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in pairs))
 
 
 def title_of(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
     told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
-    words = [
+    return ", ".join(
         f"{against if name == 'against' else ''}{plain_text(value)}"
         for name, value in labels[0].items()
         if name not in told and not name.startswith("n_") and value != ""
         if all(label.get(name) == value for label in labels)
-    ]
-    return ", ".join(words)
+    )
 
 
 def span_of(values: Sequence[int]) -> str:
@@ -121,14 +111,3 @@ def each_once(
 ) -> list[str]:
     """The same as sentences, each behind the names of those that say it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]
-
-
-def concluded(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
-    """What may be concluded, as the topic of each type of result says it."""
-    lines: list[str] = []
-    for kind in dict.fromkeys(map(type, results)):
-        places = [place for place, result in enumerate(results) if type(result) is kind]
-        of_kind = [labels[place] for place in places], [results[place] for place in places]
-        say = words_of(kind, "conclusions")
-        lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
-    return lines

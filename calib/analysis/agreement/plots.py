@@ -14,7 +14,6 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
-from calib.tables.cells import draw_cells, name_cells
 from calib.tables.results import Results
 from calib.tables.text import joined_words, level_words, place_of, plain_text, span_of, telling, title_of, visible
 
@@ -368,8 +367,8 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     for place, r in cells.items():
         table[place] = r.estimate
     framed = {place for place, r in cells.items() if _covers_zero(r)}
-    draw_cells(drawn, table, cells, framed)
-    name_cells(drawn, columns, rows)
+    figure.draw_cells(drawn, table, cells, framed)
+    figure.name_cells(drawn, columns, rows)
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
     figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
     return figure.finished(drawn, ax)

@@ -30,7 +30,6 @@ def convergence(
 
     Parameters
     ----------
-    results : Results of `calib.convergence`, or Convergence
     show : {"error", "human"}, default "error"
         "error": measured distance (RMSE) of N-draw means from the reference as points with
         their intervals over items or groups, and the predicted one as a line. "human": their
@@ -38,13 +37,11 @@ def convergence(
         Pearson's coefficient the law as a line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
-    ax : Axes, optional
 
     Raises
     ------
     ValueError
-        If `show` is another word, `cost` is not above 0, or there are no
-        human scores to show.
+        If `show` is another word, `cost` is not above 0, or there are no human scores to show.
 
     Examples
     --------
@@ -60,9 +57,8 @@ def convergence(
         raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
     pairs = figure.checked_pairs([results], Convergence)
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
-        raise ArgumentError(
-            "show", "'human' needs results that were computed with {0}", "these were not", mentions=("human",)
-        )
+        rule = "'human' needs results that were computed with {0}"
+        raise ArgumentError("show", rule, "these were not", mentions=("human",))
     drawn = figure.axes_of(ax)
     facts = [label for label, _ in pairs]
     names = telling(facts)
@@ -78,10 +74,6 @@ def convergence(
     return drawn
 
 
-def _between(result: Convergence) -> Floats:
-    return np.geomspace(min(result.sizes), max(result.sizes), 200)
-
-
 def _measured(
     ax: Axes, result: Convergence, style: figure.Style, shift: float, values: Sequence[float], ends: tuple[Any, Any]
 ) -> None:
@@ -91,7 +83,7 @@ def _measured(
 
 def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
     spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
-    n, first = _between(result), 1 / result.sizes[0] - spared
+    n, first = np.geomspace(min(result.sizes), max(result.sizes), 200), 1 / result.sizes[0] - spared
     if first > 0:  # the variance of a draw, as the first prediction has it
         law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
         ax.plot(n, law, color=style.colour, linewidth=1.2)
@@ -101,7 +93,7 @@ def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
 def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
     ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
     if _has_law(result):
-        n = _between(result)
+        n = np.geomspace(min(result.sizes), max(result.sizes), 200)
         kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
         ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
     _measured(ax, result, style, shift, result.human, (result.human_low, result.human_high))
@@ -125,25 +117,16 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
 
 
 def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show: str) -> None:
-    from matplotlib.lines import Line2D
-
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
-    over = f"{levels} % CI over {units}"
-    dot: dict[str, Any] = {"color": figure.GREY, "marker": "o", "markersize": 4.5}
+    grey = partial(figure.handle, color=figure.GREY)
+    handles.append(grey(f"measured, {levels} % CI over {units}", linewidth=1, marker="o", markersize=4.5))
     if show == "error":
-        handles += [
-            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the variance of a draw"),
-        ]
+        handles.append(grey("predicted from the variance of a draw", linewidth=1.2))
     else:
-        handles += [
-            Line2D([], [], linestyle="-", linewidth=1, label=f"measured, {over}", **dot),
-            Line2D([], [], color=figure.GREY, linewidth=1, linestyle="--", label=f"{reference} itself"),
-        ]
-        law = Line2D([], [], color=figure.GREY, linewidth=1.2, label="predicted from the reference and r")
-        handles += [law] * any(map(_has_law, results))
+        handles.append(grey(f"{reference} itself", linewidth=1, linestyle="--"))
+        handles += [grey("predicted from the reference and r", linewidth=1.2)] * any(map(_has_law, results))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 

@@ -39,12 +39,11 @@ def interval(
 
     Parameters
     ----------
-    *results : Results of `calib.interval`, or MeanEstimate
+    *results : Results or MeanEstimate
         One or more, such as gold only, judge only and PPI++ of the same rows.
     truth : mapping or Series, optional
         What the mean is known to be, by row: by what names the row (a system, say), or by a
         tuple of all that does. Drawn as a line through the row.
-    ax : Axes, optional
 
     Raises
     ------
@@ -130,8 +129,6 @@ def _material(results: Sequence[MeanEstimate]) -> str:
 
 
 def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
-    from matplotlib.lines import Line2D
-
     known = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
     found = {height: known.get(place, known.get(place[-1])) for place, height in rows.items()}
     drawn = {height: float(value) for height, value in found.items() if value is not None}
@@ -140,7 +137,7 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
         raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
     for height, value in drawn.items():
         ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
-    return Line2D([], [], color="black", marker="|", linestyle="", markersize=9, label="truth")
+    return figure.handle("truth", color="black", marker="|", linestyle="", markersize=9)
 
 
 def mean_pictures(results: Results) -> Iterator[Callable[..., Axes]]:

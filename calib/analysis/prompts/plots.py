@@ -23,7 +23,7 @@ _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item_prompt_judge": "#8C6BB1",
     "prompt_judge": "#F0E442", "judge_prompt": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
 }  # fmt: skip
-_NAMED_SHARE = 0.045  # a narrower piece has no room for its number  # a narrower piece has no room for its number
+_NAMED_SHARE = 0.045  # a narrower piece has no room for its number
 
 
 def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
@@ -89,17 +89,15 @@ def d_study(
 
     Parameters
     ----------
-    result : GStudy, or Results of `calib.sensitivity` with one
     coefficient : {"phi", "e_rho2"}, default "phi"
     most_prompts, most_draws : int, default 8
         Ends of the axes.
-    ax : Axes, optional
 
     Raises
     ------
     ValueError
-        If `coefficient` is another word, an axis would end
-        below 2, or each prompt was asked once, so that nothing is known about draws.
+        If `coefficient` is another word, an axis would end below 2, or each prompt was asked
+        once, so that nothing is known about draws.
 
     Examples
     --------
@@ -123,9 +121,8 @@ def d_study(
     _map(drawn, prompts, draws, worth)
     _equal_costs(drawn, most_prompts, most_draws)
     if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
-        drawn.plot(
-            [study.n_prompts], [study.n_draws], "o", color=figure.COLOURS[1], mec="white", markersize=9, clip_on=False
-        )
+        look: dict[str, Any] = {"color": figure.COLOURS[1], "mec": "white", "markersize": 9, "clip_on": False}
+        drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
     head = title_of([label], [])
@@ -148,14 +145,12 @@ def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) 
 
 
 def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
-    from matplotlib.lines import Line2D
-
     for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
         ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
         ax.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
     handles = [
-        Line2D([], [], color=figure.GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
-        Line2D([], [], color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
+        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
+        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
     ]
     below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="upper left", ncols=2, **below)
@@ -185,7 +180,11 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     if any(r.estimand.startswith("difference") for r in means):
         figure.zero_line(rows.ax)
     one = all(r.conditional for r in means)
-    handles = _prompt_handles("over items, of this prompt alone" if one else "with the prompt inside")
+    whole = "over items, of this prompt alone" if one else "with the prompt inside"
+    handles = [
+        figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
+        figure.handle(whole, color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6),
+    ]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
     return figure.finished(rows.ax, ax)
 
@@ -203,12 +202,3 @@ def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> Non
     ax.hlines(height, *result.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
     face = "white" if result.conditional else figure.COLOURS[0]
     ax.plot([result.estimate], [height], "D", color=figure.COLOURS[0], mfc=face, markersize=6, zorder=3)
-
-
-def _prompt_handles(whole: str) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    return [
-        Line2D([], [], color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
-        Line2D([], [], color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
-    ]
