@@ -49,7 +49,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 
         taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
-            taken["files"] = Files.of({name: given.pop(name) for name in files})
+            said = {name: value for name in files if (value := given.pop(name)) is not None}
+            taken["files"] = Files(said.pop("items", None), said)
         try:
             function(**given, **taken)
         except ArgumentError as error:

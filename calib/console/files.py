@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,14 +37,6 @@ class Files:
     items: Path | None
     own: Mapping[str, str]
 
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> Files:
-        items = options.pop("items")
-        return cls(items, {name: value for name, value in options.items() if value is not None})
-
-    def without(self, name: str) -> Files:
-        return replace(self, own={option: value for option, value in self.own.items() if option != name})
-
     def read(self, judges: Sequence[Path | None], human: Path | None = None) -> list[Any]:
         """The scores in the files of judges and people, each of scores, of ratings, or of one's own."""
         texts = None if self.items is None else calib.table.read(self.items, "items")
@@ -66,9 +58,9 @@ def is_table(frame: pd.DataFrame) -> bool:
 def _own_of(own: Mapping[str, str], paths: list[Path | None], frames: list[Any], place: int) -> dict[str, str]:
     """The options as they go for one file; the last is people's."""
     path, mine = paths[place], frames[place]
-    named = {option: column for option, column in own.items() if option[:6] != "human_"}
+    human = {option: column for option, column in own.items() if option[:6] == "human_"}
+    named = {option: column for option, column in own.items() if option not in human}
     if place == len(paths) - 1:
-        human = {option: column for option, column in own.items() if option[:6] == "human_"}
         named = {option: column for option, column in named.items() if f"human_{option}" not in human} | human
     elif path is not None and own.get("rater") not in (mine if mine is not None else ()):
         # in two files of one's own the raters must differ: the judge is called as its file is

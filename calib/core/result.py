@@ -64,8 +64,16 @@ class Result:
 
     @property
     def signature(self) -> str:
-        """How the number was made, in one line: ``method|option:value|...|v:version``."""
-        return write_signature(self._terms())
+        """How the number was made, in one line: ``method|option:value|...|v:version``.
+
+        A term whose value is True is its name alone, one that is None is left out.
+        """
+        words = [
+            name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
+            for name, value in self._terms().items()
+            if value is not None
+        ]
+        return "|".join([*words, f"v:{__version__}"])
 
     @property
     def conclusion(self) -> str:
@@ -77,22 +85,6 @@ class Result:
         if find_spec("pandas") is None:
             return None  # the one line of text is shown instead
         return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
-
-
-def write_signature(terms: dict[str, Any]) -> str:
-    """Join ``name:value`` terms with ``|``; a term whose value is True is its name alone, None is left out.
-
-    Examples
-    --------
-    >>> write_signature({"spearman": True, "level": "group", "skipped": None, "n": 1600})
-    'spearman|level:group|n:1600|v:0.1.0'
-    """
-    words = [
-        name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
-        for name, value in terms.items()
-        if value is not None
-    ]
-    return "|".join([*words, f"v:{__version__}"])
 
 
 def short(value: float) -> str:

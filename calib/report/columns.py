@@ -13,7 +13,7 @@ import pandas as pd
 from calib.analysis import TOPICS
 from calib.core.result import short
 from calib.core.topic import topic_of
-from calib.tables.results import Results
+from calib.tables.results import Results, filled
 from calib.tables.text import telling, visible
 
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
@@ -51,7 +51,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     >>> list(kept), shared
     (['criterion', 'estimate'], {'rater': 'judge'})
     """
-    full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
+    full = filled(frame)
     stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
@@ -70,8 +70,7 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     """
     # warnings are said in words, each once
     numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
-    topics = {topic.home: topic for topic in map(topic_of, map(type, results))}
-    for topic in topics.values():
+    for topic in {topic.home: topic for topic in map(topic_of, map(type, results))}.values():
         wanted = topic.function("words", topic.frame)
         numbers = wanted(numbers) if wanted else numbers
     frame, shared = informative(numbers)
@@ -82,10 +81,6 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
     said = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in said.items() if text)
-
-
-def _empty(values: pd.Series) -> bool:
-    return bool((values.isna() | (values.astype(object) == "")).all())
 
 
 def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
@@ -117,12 +112,9 @@ def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
     if values.name == "p_value":
         return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
     places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
-    return ["" if pd.isna(value) else _fixed(float(value), places) for value in values]
-
-
-def _fixed(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return short(value) if value and not float(text) else text  # what is not 0 does not read so
+    fixed = [("" if pd.isna(value) else f"{float(value):.{places}f}", value) for value in values]
+    # what is not 0 does not read so
+    return [short(value) if text and value and not float(text) else text for text, value in fixed]
 
 
 def _decimals(values: Any) -> int:

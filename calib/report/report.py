@@ -89,21 +89,17 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
         yield heading, thing
 
 
-def _joined(results: Any) -> Iterator[Any]:
+def _joined(results: Any) -> list[Any]:
     """Means of one thing by several methods, given one after the other without a heading, are one section."""
-    kept: Results | None = None
+    kept: list[Any] = []
+    means = False
     for one in results:
-        means = isinstance(one, Results) and len(one) > 0 and all(shown(type(result)).joined for result in one)
-        if kept is not None and means and one.labels == kept.labels[: len(one)]:
-            kept += one
-            continue
-        if kept is not None:
-            yield kept
-        kept = one if means else None
-        if not means:
-            yield one
-    if kept is not None:
-        yield kept
+        again, means = means, isinstance(one, Results) and len(one) > 0 and all(shown(type(r)).joined for r in one)
+        if again and means and one.labels == kept[-1].labels[: len(one)]:
+            kept[-1] += one
+        else:
+            kept.append(one)
+    return kept
 
 
 def _html(title: str, sections: Sequence[Section]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 R = TypeVar("R", bound=Result)
+Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
@@ -226,9 +227,7 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
 # --- a map of results -------------------------------------------------------------------------------------------------
 
 
-def draw_cells(
-    ax: Axes, table: Floats, cells: Mapping[tuple[int, int], Any], framed: Collection[tuple[int, int]]
-) -> None:
+def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Collection[Cell]) -> None:
     """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
     from matplotlib.patches import Rectangle
 

@@ -109,9 +109,7 @@ class Results(Sequence[Result]):
         return f"<{len(self)} results>\n{self}"
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame()
-        said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
-        return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
+        return str(filled(self.to_frame()).to_html(index=False, float_format=short, na_rep="", escape=True))
 
 
 def conclusions(results: Results) -> list[str]:
@@ -134,6 +132,11 @@ and excludes 0.
         say = words_of(kind, "conclusions")
         lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
     return lines
+
+
+def filled(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without its empty columns."""
+    return frame.loc[:, [not (frame[name].isna() | (frame[name].astype(object) == "")).all() for name in frame]]
 
 
 def _left_out(label: dict[str, Any]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from calib.core.topic import shown
 
+Labels: TypeAlias = Sequence[Mapping[str, Any]]
+Said: TypeAlias = Callable[[Any], Sequence[str]]
 _DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _PREFIXES = {"against": "vs ", "temperature": "T = "}
 
@@ -32,7 +34,7 @@ def visible(text: object, most: int | None = None) -> str:
     return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
 
 
-def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def telling(labels: Labels) -> list[str]:
     """The names that tell labels apart; one that says nothing beyond those before it is left out.
 
     Examples
@@ -64,7 +66,7 @@ def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
     return plain_text(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in pairs))
 
 
-def title_of(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
+def title_of(labels: Labels, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
     told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
     return ", ".join(
@@ -85,29 +87,23 @@ def level_words(results: Sequence[Any]) -> str:
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
-def told_apart(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def told_apart(labels: Labels) -> list[str]:
     """What tells each label from the others."""
     names = telling(labels)
     return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in labels]
 
 
-def by_text(
-    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
-) -> list[tuple[str, str]]:
+def by_text(labels: Labels, results: Sequence[Any], said: Said) -> list[tuple[str, str]]:
     """What results say, each text once, and in words which of them say it."""
     found: dict[str, list[str]] = {}
-    rest = [
-        {name: value for name, value in label.items() if name not in shown(type(result)).repeats}
-        for label, result in zip(labels, results, strict=True)
-    ]
+    known = [shown(type(result)).repeats for result in results]
+    rest = [{k: v for k, v in label.items() if k not in own} for label, own in zip(labels, known, strict=True)]
     for name, result in zip(told_apart(rest), results, strict=True):
         for text in said(result):
             found.setdefault(text, []).append(name)
     return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
 
 
-def each_once(
-    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
-) -> list[str]:
+def each_once(labels: Labels, results: Sequence[Any], said: Said) -> list[str]:
     """The same as sentences, each behind the names of those that say it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]

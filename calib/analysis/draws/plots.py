@@ -74,10 +74,9 @@ def convergence(
     return drawn
 
 
-def _measured(
-    ax: Axes, result: Convergence, style: figure.Style, shift: float, values: Sequence[float], ends: tuple[Any, Any]
-) -> None:
-    ax.vlines(shift * np.array(result.sizes), *ends, colors=style.colour, linewidth=1, alpha=0.7)
+def _measured(ax: Axes, result: Convergence, style: figure.Style, shift: float, field: str) -> None:
+    values, low, high = (getattr(result, name) for name in (field, f"{field}_low", f"{field}_high"))
+    ax.vlines(shift * np.array(result.sizes), low, high, colors=style.colour, linewidth=1, alpha=0.7)
     ax.plot(result.sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
@@ -87,7 +86,7 @@ def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
     if first > 0:  # the variance of a draw, as the first prediction has it
         law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
         ax.plot(n, law, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, result.rmse, (result.rmse_low, result.rmse_high))
+    _measured(ax, result, style, shift, "rmse")
 
 
 def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
@@ -96,7 +95,7 @@ def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
         n = np.geomspace(min(result.sizes), max(result.sizes), 200)
         kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
         ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, result.human, (result.human_low, result.human_high))
+    _measured(ax, result, style, shift, "human")
 
 
 def _has_law(result: Convergence) -> bool:

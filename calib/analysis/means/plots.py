@@ -62,7 +62,18 @@ def interval(
     judge alone (not an interval for the human mean): 14 scores
     PPI++: 6 labels, 14 judge scores
     """
-    return _means(figure.checked_pairs(results, MeanEstimate), truth, ax)
+    pairs = figure.checked_pairs(results, MeanEstimate)
+    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, means, _series(pairs, telling(facts) or ["criterion"]))
+    styles = _series_styles(rows.marks)
+    figure.draw_series(rows, styles)
+    handles = figure.style_handles([*styles.values()])
+    if truth is not None:
+        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
+    estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
+    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
+    return figure.finished(rows.ax, ax)
 
 
 def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
@@ -77,25 +88,9 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     >>> difference(ppi_difference(y_a, y_b, f_a, f_b, estimator="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """
-    drawn = _means(figure.checked_pairs([results], MeanEstimate), None, ax)
+    drawn = interval(results, ax=ax)
     figure.zero_line(drawn)
     return drawn
-
-
-def _means(
-    pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], truth: Mapping[Any, float] | None, ax: Axes | None
-) -> Axes:
-    facts, results = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, results, _series(pairs, telling(facts) or ["criterion"]))
-    styles = _series_styles(rows.marks)
-    figure.draw_series(rows, styles)
-    handles = figure.style_handles([*styles.values()])
-    if truth is not None:
-        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
-    estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.estimator == "judge_only"))
-    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
-    return figure.finished(rows.ax, ax)
 
 
 def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:

@@ -27,21 +27,19 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
 
 
 def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
-    """A mean in words: what of, the interval, what it rests on, and what the judge was good for."""
+    """What of, the interval, what it rests on, and what the judge was good for."""
     who = "human" if result.estimand.startswith("human") else "judge's"
     of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
     apart = "Difference of mean" if "difference" in result.estimand else "Mean"
-    what = " ".join(
-        filter(None, (apart, who, str(label.get("criterion", "score")), *[f"of {', '.join(of)}"] * bool(of)))
-    )
+    words = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" * bool(of))
+    what = " ".join(filter(None, words))
     labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
     scores = f" and {result.n} judge scores" if result.uses_judge else ""
     gain = 1 - result.width_ratio
     told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
     p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
-    ends = result.bracket
-    return f"{what} is {short(result.estimate)}, {ends}{p}, from {labels}{scores}{wide * told}."
+    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}."
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:

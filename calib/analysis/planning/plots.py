@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,13 +77,10 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
         drawn.barh(place + 0.5, known, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
         note = ", next" * best + ", a waste" * step.waste
         words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
-        drawn.text(
-            max(known, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight="bold" if best else None
-        )
-    drawn.set_yticks(
-        [place + 0.5 for place in range(len(widths))],
-        [f"{s.what}, {s.more} more for {s.cost:.3g}" for s in found.steps],
-    )
+        look: dict[str, Any] = {"va": "center", "fontsize": "small", "fontweight": "bold" if best else None}
+        drawn.text(max(known, 0.0), place + 0.5, words, **look)
+    names = [f"{step.what}, {step.more} more for {step.cost:.3g}" for step in found.steps]
+    drawn.set_yticks([place + 0.5 for place in range(len(widths))], names)
     drawn.set_ylim(len(widths) + 0.1, -0.1)
     drawn.tick_params(axis="y", length=0)
     drawn.margins(x=0.22)

@@ -39,6 +39,8 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['item', 'prompt', 'item x prompt', 'draw']
     """
+    from matplotlib.patches import Patch
+
     pairs = figure.checked_pairs([results], GStudy)
     facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, studies, pitch=1.2)
@@ -48,7 +50,8 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
     rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
     rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
-    handles = _part_handles([part.name for r in studies for part in r.components])
+    parts = dict.fromkeys(part.name for r in studies for part in r.components)
+    handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
     return figure.finished(rows.ax, ax)
 
@@ -64,12 +67,6 @@ def _stack(ax: Axes, height: float, result: GStudy) -> None:
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
             ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
         left += share
-
-
-def _part_handles(parts: Sequence[str]) -> list[Any]:
-    from matplotlib.patches import Patch
-
-    return [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in dict.fromkeys(parts)]
 
 
 _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
