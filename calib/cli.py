@@ -63,15 +63,17 @@ def _run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     except Exception as error:
-        status, message = _failure(error)
+        if (found := _failure(error)) is None:
+            raise
+        status, message = found
         say(message)
     if status == 130:
         say("interrupted. Replies that were stored are kept: the same command goes on from there.")
     return int(status)
 
 
-def _failure(error: Exception) -> tuple[int, str]:
-    """Exit code and message of an error that the user can do something about; another one is raised."""
+def _failure(error: Exception) -> tuple[int, str] | None:
+    """Exit code and message of an error that the user can do something about."""
     import sqlite3
 
     from calib.datasets import DatasetError
@@ -87,4 +89,4 @@ def _failure(error: Exception) -> tuple[int, str]:
         return 1, f"the store of replies: {error}"
     if isinstance(error, JudgeError | DatasetError | OSError):
         return 1, str(error)
-    raise error
+    return None

@@ -37,7 +37,7 @@ def options_from(
 
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
-    asked = function.__dict__.get("asked", {"verbs": (), "only": (), "without": (), "called": {}})
+    asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options = _verb_options(asked, own)
     files = _file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
@@ -56,8 +56,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         except ArgumentError as error:
             raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
 
-    last = sorted(shown.values(), key=lambda parameter: parameter.name == "out")
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in last]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(shown.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__

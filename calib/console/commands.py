@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import By, Files, Human, Items, Out, Scores
-from calib.console.show import paragraph, print_table, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
 def _show_demo(agreement: calib.Results, convergence: calib.Results, intervals: calib.Results) -> None:
     from calib.report.sections import together
 
-    paragraph(_DEMO)
+    paragraphs(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
     show_results(agreement)
     typer.echo(f"\n{_HEADS[1]}\n")
@@ -89,7 +89,7 @@ def data(
     about = {row.loader.removeprefix("load_"): row for row in calib.datasets.available().itertuples()}
     if name is None:
         for known, row in about.items():
-            paragraph(f"{known}: {row.title} (licence: {row.licence}; where: {row.where})")
+            paragraphs(f"{known}: {row.title} (licence: {row.licence}; where: {row.where})")
     elif name not in about:
         raise typer.BadParameter(f"NAME must be one of {', '.join(sorted(about))}, but got {name!r}.")
     elif out is None:
@@ -98,7 +98,7 @@ def data(
         row = about[name]
         for kind, frame in zip(("items", "ratings"), getattr(calib.datasets, row.loader)(), strict=True):
             write(frame, out / f"{kind}.csv")
-        paragraph(f"{row.title}. Licence: {row.licence}. {row.citation}")
+        paragraphs(f"{row.title}. Licence: {row.licence}. {row.citation}")
 
 
 @options_from("summarize")

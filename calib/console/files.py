@@ -79,7 +79,7 @@ def _scored(path: Path | None, frame: pd.DataFrame, own: dict[str, str], items: 
     try:
         if is_table(frame) and {"weight", "draw", "status"} & set(frame.columns):
             return calib.summarize(frame, items)
-        columns = {short: own[name] for short, name in names.items()}
+        columns = {argument: own[name] for argument, name in names.items()}
         scores = calib.table.check_scores(frame) if is_table(frame) else calib.scores_from(frame, **columns)
     except TableArgumentError as error:
         raise error.renamed(names, about=str(path)) from None

@@ -37,19 +37,17 @@ def show_results(results: calib.Results, out: Path | None = None, *, conclude: b
 
     kept, rest = digest(results)
     print_table(kept)
-    paragraph(rest)
+    paragraphs(rest)
     signatures = {result.signature for result in results}
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")
     # of a note the rest is for a report
     notes = [note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")]
-    for line in [*notes, *(calib.conclusions(results) if conclude else ())]:
-        paragraph(line)
+    paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)
     write(results.to_frame(), out)
-    assumed = said_of(results, "assumptions") if conclude else []
-    for line in ["Assumed:", *(f"- {text}" for text in assumed)] if assumed else ():
-        paragraph(line)
+    assumed = [f"- {text}" for text in said_of(results, "assumptions")] if conclude else []
+    paragraphs(*["Assumed:"] * bool(assumed), *assumed)
 
 
 def _warn_once(results: calib.Results) -> None:
@@ -65,14 +63,14 @@ def _warn_once(results: calib.Results) -> None:
 
 def show_lines(results: calib.Results) -> None:
     """What results say of themselves."""
-    for line in str(results).splitlines():
-        paragraph(line)
+    paragraphs(*str(results).splitlines())
     _warn_once(results)
 
 
-def paragraph(text: str) -> None:
-    """Text as wide as the terminal."""
-    typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
+def paragraphs(*texts: str) -> None:
+    """Texts as wide as the terminal."""
+    for text in texts:
+        typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
 
 
 def show_rows(frame: pd.DataFrame) -> None:

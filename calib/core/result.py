@@ -79,7 +79,7 @@ class Result:
     def conclusion(self) -> str:
         """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
         say = words_of(type(self), "conclusions")
-        return " ".join(say([{}], [self])) if say else sentence(self)
+        return " ".join(say([{}], [self])) if say else f"{str(self).removesuffix('.')}."
 
     def _repr_html_(self) -> str | None:
         if find_spec("pandas") is None:
@@ -96,11 +96,6 @@ def short(value: float) -> str:
     ('0.01235', '1600', 'nan')
     """
     return f"{value:.4g}"
-
-
-def sentence(result: Result) -> str:
-    """A result in its own words, with one full stop."""
-    return str(result).removesuffix(".") + "."
 
 
 def bracket(interval: Interval, confidence_level: float) -> str:

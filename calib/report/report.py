@@ -136,11 +136,5 @@ def _markdown_parts(section: Section) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    r"""Text that Markdown takes as it stands.
-
-    Examples
-    --------
-    >>> print(_escaped("a|b <i>\n`c` [d](e) 1*2"))
-    a\|b \<i\> \`c\` \[d\](e) 1\*2
-    """
+    """Text that Markdown takes as it stands."""
     return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from calib.core.result import Result, sentence
+from calib.core.result import Result
 from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
 from calib.tables.figure import fit
@@ -94,7 +94,7 @@ def _sentences(results: Results) -> list[str]:
     """The results' own words where a table would not say it all."""
     if len(results) == 1:
         one = results[0]
-        return [sentence(one) + f" {one.conclusion}" * shown(type(one)).adds]
+        return [f"{str(one).removesuffix('.')}." + f" {one.conclusion}" * shown(type(one)).adds]
     return conclusions(results) if all(shown(type(result)).speaks for result in results) else []
 
 
@@ -109,7 +109,13 @@ def _signatures(results: Results) -> list[tuple[str, str]]:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers with runs drawn together: '1-3, 7, 9-10'."""
+    """Numbers with runs drawn together.
+
+    Examples
+    --------
+    >>> _ranges([1, 2, 3, 7, 9, 10])
+    '1-3, 7, 9-10'
+    """
     starts = [n for n in numbers if n - 1 not in numbers]
     ends = [n for n in numbers if n + 1 not in numbers]
     return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

@@ -18,8 +18,7 @@ _JUDGES = "Two judges' scores or ratings; or one file of several judges, to rank
 @options_from("agreement")
 def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options: Any) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    judged, people = files.read([scores], human)
-    show_results(calib.agreement(judged, people, **options), out, conclude=True)
+    show_results(calib.agreement(*files.read([scores], human), **options), out, conclude=True)
 
 
 @options_from("compare", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))

@@ -59,8 +59,7 @@ def convergence(
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
         rule = "'human' needs results that were computed with {0}"
         raise ArgumentError("show", rule, "these were not", mentions=("human",))
-    drawn = figure.axes_of(ax)
-    facts = [label for label, _ in pairs]
+    drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
         curve = _error_curve if show == "error" else _human_curve
@@ -99,7 +98,7 @@ def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
 
 
 def _has_law(result: Convergence) -> bool:
-    return math.isfinite(result.r) and all(map(math.isfinite, result.human_predicted))
+    return all(map(math.isfinite, (result.r, *result.human_predicted)))
 
 
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
@@ -121,11 +120,11 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
     grey = partial(figure.handle, color=figure.GREY)
     handles.append(grey(f"measured, {levels} % CI over {units}", linewidth=1, marker="o", markersize=4.5))
-    if show == "error":
-        handles.append(grey("predicted from the variance of a draw", linewidth=1.2))
-    else:
+    if show == "human":
         handles.append(grey(f"{reference} itself", linewidth=1, linestyle="--"))
-        handles += [grey("predicted from the reference and r", linewidth=1.2)] * any(map(_has_law, results))
+    if show == "error" or any(map(_has_law, results)):
+        law = "the variance of a draw" if show == "error" else "the reference and r"
+        handles.append(grey(f"predicted from {law}", linewidth=1.2))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 
@@ -165,8 +164,8 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     for place, (label, result) in enumerate(known):
         colour, marker = figure.look_of(place)
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
-        values = precision_gain(result.r, n)
-        drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
+        look: dict[str, Any] = {"color": colour, "linewidth": 2, "marker": marker, "markevery": [-1], "markersize": 5}
+        drawn.plot(n, precision_gain(result.r, n), label=words, **look)
     _gain_axis(drawn)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)

@@ -95,24 +95,19 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
 
 def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
     """Which series each result is of: its method, and the number of it where a row has several of one method."""
-    seen: dict[tuple[Any, ...], int] = {}
-    series = []
-    for label, result in pairs:
-        words = METHODS[result.estimator].words  # rows of one estimator may differ in how the labels alone were read
-        key = (place_of(label, names), words)
-        seen[key] = seen.get(key, 0) + 1
-        series.append(f"{words} {seen[key]}")
-    return series
+    # rows of one estimator may differ in how the labels alone were read
+    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
+    return [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
 
 
 def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
     styles: dict[str, figure.Style] = {}
     for mark in sorted(marks, key=lambda m: list(_LOOKS).index(METHODS[m.result.estimator].words)):
-        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.estimator == "judge_only"
-        colour, marker = _LOOKS[METHODS[mark.result.estimator].words] if not again else figure.look_of(again + 3)
+        words, _, number = mark.series.rpartition(" ")
+        again, alone = int(number) - 1, mark.result.estimator == "judge_only"
+        look = figure.look_of(again + 3) if again else _LOOKS[words]
         results = [m.result for m in marks if m.series == mark.series]
-        said = _ALONE if alone else METHODS[mark.result.estimator].words
-        styles[mark.series] = figure.Style(f"{said}: {_material(results)}", colour, marker, alone)
+        styles[mark.series] = figure.Style(f"{_ALONE if alone else words}: {_material(results)}", *look, alone)
     return styles
 
 
