@@ -35,22 +35,22 @@ from .analysis.prompts.verbs import (
     rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
-from .datasets.alt_test import (
-    load_lesion as load_lesion,
-    load_summeval_judges as load_summeval_judges,
-    load_wax as load_wax,
-)
-from .datasets.cje_arena import load_cje_arena as load_cje_arena
+from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo
 from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
 from .datasets.planted import load_planted as load_planted
 from .datasets.records import (
+    load_cje_arena as load_cje_arena,
+    load_lesion as load_lesion,
     load_summeval as load_summeval,
+    load_summeval_judges as load_summeval_judges,
     load_topical_chat as load_topical_chat,
     load_unieval as load_unieval,
+    load_wax as load_wax,
 )
-from .datasets.two_raters import load_ballots as load_ballots, load_forest_badmodel as load_forest_badmodel
 from .datasets.wide import (
+    load_ballots as load_ballots,
+    load_forest_badmodel as load_forest_badmodel,
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
     load_triviaqa_judges as load_triviaqa_judges,

@@ -83,7 +83,9 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
             value = value.to_numpy(dtype=float, na_value=np.nan)
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numeric", f"got {_glimpse(value)}") from None
+        text = repr(value)
+        glimpse = text if len(text) <= 60 else text[:57] + "..."
+        raise ArgumentError(name, "must be numeric", f"got {glimpse}") from None
     if ndim is not None and out.ndim != ndim:
         plural = "" if ndim == 1 else "s"
         raise ArgumentError(name, f"must have {ndim} dimension{plural}", f"got shape {out.shape}")
@@ -209,8 +211,3 @@ def warn(message: str, category: type[Warning] = CalibWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calib."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _glimpse(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from calib._version import __version__
@@ -85,6 +86,27 @@ class Result:
         if find_spec("pandas") is None:
             return None  # the one line of text is shown instead
         return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
+
+
+class Columns(Result):
+    """A result of many numbers at a time: one row for each place of the arrays that `_cells` names."""
+
+    __slots__ = ()
+
+    def _columns(self) -> dict[str, Any]:
+        heads = {"low": "conf_low", "high": "conf_high", "names": "term"}
+        return {heads.get(name, name): value for name, value in self._row(*self._cells.split()).items()}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        columns = self._columns()
+        cells = [repeat(value) if isinstance(value, str | int | float) else value for value in columns.values()]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=False)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per place, unrounded (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self._columns())
 
 
 def short(value: float) -> str:

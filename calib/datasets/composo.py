@@ -28,6 +28,12 @@ def load_composo(
 ) -> Tables:
     """RewardBench 2: four responses to each query, scored 8 times by a judge, under up to seven prompts.
 
+    Items: a row for each response that the files hold: `group` is the query, `subset` its kind, `response` 1 to 4,
+    `best` 1 for the one that is right or better than the other three by the benchmark (always the first one) and 0
+    for these. Texts are not in the files.
+    Ratings: criterion ``quality`` from 1 to 10, a row for each of the 8 draws. A draw without a score says why:
+    ``refused``, ``unread`` or ``failed``.
+
     Parameters
     ----------
     judge : str, default "gpt-5.4"
@@ -40,32 +46,15 @@ def load_composo(
         One of the cooler runs of gpt-5.4 under base. Default: the main run, at temperature 1
         (of the Claude models it is not stated).
 
-    Returns
-    -------
-    items : DataFrame
-        A row for each response that the files hold: `group` is the query, `subset` its
-        kind, `response` 1 to 4, `best` 1 for the one that is right or better than the other
-        three by the benchmark (always the first one) and 0 for these. Texts are not in the files.
-    ratings : DataFrame
-        Criterion ``quality`` from 1 to 10, a row for each of the 8 draws. A draw without a
-        score says why: ``refused``, ``unread`` or ``failed``.
-
-    Raises
-    ------
-    ValueError
-        If `judge`, a prompt or `temperature` is another one, or there is no such run.
-    DatasetError
-        If a file cannot be found or downloaded, or has other counts.
-
     Notes
     -----
-    The number of a query is unique only within its subset. Not every query is in every file:
-    1,663 are in all seven, 1,647 of them without a gap for gpt-5.4, 1,472 for gpt-5.4-mini.
+    The number of a query is unique only within its subset. Not every query is in every file: 1,663 are in all seven,
+    1,647 of them without a gap for gpt-5.4, 1,472 for gpt-5.4-mini.
 
     References
     ----------
-    Lail (2026), Practical Techniques for Improving LLM-as-Judge Accuracy on RewardBench 2;
-    queries of Malik et al. (2025), RewardBench 2, arXiv:2506.01937.
+    Lail (2026), Practical Techniques for Improving LLM-as-Judge Accuracy on RewardBench 2; queries of Malik et al.
+    (2025), RewardBench 2, arXiv:2506.01937.
     """
     choice(judge, "judge", tuple(_RUNS))
     files = _run_files(judge, temperature)
@@ -124,17 +113,12 @@ def _response_draws(records: list[Record], key: str, items: pd.Series) -> pd.Dat
     errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]
     places = {item: place for place, item in enumerate(items)}
     first = [places[f"{_query(record)}__1"] for record in records]
-    status = [0 if error is None else table.STATUSES.index(_gap(error)) for error in errors]
+    status = ["ok" if error is None else _ERRORS.get(error.partition(" ")[0], "failed") for error in errors]
     return pd.DataFrame(
         {
             "item": pd.Categorical.from_codes(np.add.outer(first, np.repeat(range(4), 8)).ravel(), list(items)),
             "draw": np.tile(range(8), 4 * len(records)),
             "score": score.ravel(),
-            "status": pd.Categorical.from_codes(status, list(table.STATUSES)),
+            "status": pd.Categorical(status, list(table.STATUSES)),
         }
     )
-
-
-def _gap(error: str) -> str:
-    """Why a draw has no score."""
-    return _ERRORS.get(error.partition(" ")[0], "failed")

@@ -31,6 +31,10 @@ _SCORES = {
 def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "experts", reading: str = "calib") -> Tables:
     """SummEval, 100 articles x 12 systems, judged by GPT-3.5 in five formats of the prompt, or by another model in one.
 
+    Items: 1,200 rows, texts and ids as in `load_summeval`.
+    Ratings: 14,400 rows of experts or 24,000 of crowd workers, 4,800 of the judge for each prompt, its text in
+    `reply`. Halves such as 3.5 occur.
+
     Parameters
     ----------
     judge : str, default "gpt-3.5-turbo-0301"
@@ -42,35 +46,19 @@ def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "exper
     reading : {"calib", "shen"}
         How a score is read from a reply that gives reasons: see Notes.
 
-    Returns
-    -------
-    items : DataFrame
-        1,200 rows, texts and ids as in `load_summeval`.
-    ratings : DataFrame
-        14,400 rows of experts or 24,000 of crowd workers, 4,800 of the judge for each prompt,
-        its text in `reply`. Halves such as 3.5 occur.
-
-    Raises
-    ------
-    ValueError
-        If an argument is another one.
-    DatasetError
-        If a file cannot be found or downloaded, or has other counts.
-
     Notes
     -----
-    Where an id occurs twice in a file, the last one counts. Replies to rts and altrts, in lower
-    case: ``"calib"`` takes what follows "score:", else what stands before "/5" or "out of 5",
-    else the first number after "score", "scores" or "scoring" in its sentence, else a number at
-    the very end.
-    ``"shen"`` is the rule of the published scores: after "score:", else the first digit after
+    Where an id occurs twice in a file, the last one counts. Replies to rts and altrts, in lower case: ``"calib"``
+    takes what follows "score:", else what stands before "/5" or "out of 5", else the first number after "score",
+    "scores" or "scoring" in its sentence, else a number at the very end. ``"shen"`` is the rule of the published
+    scores: after "score:", else the first digit after
     "score" or "scoring" in its sentence, else the last digit of the reply, so that "a 4 out of
     5" is a 5.
 
     References
     ----------
-    Shen et al. (2023), Large Language Models are Not Yet Human-Level Evaluators for Abstractive
-    Summarization, Findings of EMNLP; Fabbri et al. (2021), SummEval, TACL 9:391-409.
+    Shen et al. (2023), Large Language Models are Not Yet Human-Level Evaluators for Abstractive Summarization,
+    Findings of EMNLP; Fabbri et al. (2021), SummEval, TACL 9:391-409.
     """
     choice(judge, "judge", tuple(_JUDGE_PROMPTS))
     choice(people, "people", ("experts", "crowd"))

@@ -12,7 +12,6 @@ of the ids, so that the data are the same on every machine.
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
@@ -70,20 +69,7 @@ def inversions(order: tuple[int, ...]) -> int:
 
 
 def spoil_coherence(text: Text, severity: int) -> str:
-    """Return the summary with its sentences out of order.
-
-    Parameters
-    ----------
-    text : Text
-        The text record.
-    severity : int
-        1, 2, 3: about a quarter, half, seven eighths of the sentence pairs are inverted.
-
-    Returns
-    -------
-    str
-        The same sentences, never in the original order.
-    """
+    """Return the sentences in another order: about a quarter, half, seven eighths of their pairs are inverted."""
     size = len(text["sentences"])
     wanted = round(_DISORDER[severity] * size * (size - 1) / 2)
     orders = [order for order in permutations(range(size)) if inversions(order) == wanted]
@@ -116,20 +102,10 @@ def _number_changes(text: Text) -> dict[str, str]:
 
 
 def spoil_consistency(text: Text, severity: int) -> str:
-    """Return the summary with wrong facts in right grammar.
+    """Return the summary with wrong facts in right grammar: names change places, numbers are none of the source's.
 
-    Parameters
-    ----------
-    text : Text
-        The text record.
-    severity : int
-        1: the first two names are exchanged (about a quarter of the facts are wrong);
-        2: half of the numbers are changed as well; 3: every name and number is wrong.
-
-    Returns
-    -------
-    str
-        Names stand in one another's place, numbers are none of the source's.
+    Severity 1: the first two names are exchanged (about a quarter of the facts are wrong); 2: half of the numbers
+    are changed as well; 3: every name and number is wrong.
     """
     names = text["names"] if severity == 3 else text["names"][:2]
     numbers = list(_number_changes(text).items())
@@ -165,19 +141,9 @@ def _spoilable(word: str) -> bool:
 
 
 def spoil_fluency(text: Text, severity: int) -> str:
-    """Return the summary with broken grammar and spelling.
+    """Return the summary with broken grammar and spelling; what is not in small letters is left alone.
 
-    Parameters
-    ----------
-    text : Text
-        The text record.
-    severity : int
-        1, 2, 3: about 12, 25, 45 percent of the words are hit; a lower severity's are among them.
-
-    Returns
-    -------
-    str
-        Names, numbers and whatever else is not in small letters are left alone.
+    About 12, 25, 45 percent of the words are hit; those of a lower severity are among them.
     """
     words = " ".join(text["sentences"]).split()
     plain = [index for index, word in enumerate(words) if _spoilable(word)]
@@ -190,20 +156,10 @@ def spoil_fluency(text: Text, severity: int) -> str:
 
 
 def spoil_relevance(text: Text, severity: int) -> str:
-    """Return the summary with padding in the place of what matters.
+    """Return what is left of the summary, in its own order, and then padding.
 
-    Parameters
-    ----------
-    text : Text
-        The text record.
-    severity : int
-        1: one empty sentence is added; 2: the main point is lost and two are added;
-        3: only the two sentences with the fewest facts are left, and three are added.
-
-    Returns
-    -------
-    str
-        What is left of the summary, in its own order, then the padding.
+    Severity 1: one empty sentence is added; 2: the main point is lost and two are added; 3: only the two sentences
+    with the fewest facts are left, and three are added.
     """
     sentences, facts = text["sentences"], [*text["names"], *_number_changes(text)]
     kept = list(range(len(sentences)))[severity > 1 :]
@@ -213,12 +169,7 @@ def spoil_relevance(text: Text, severity: int) -> str:
     return " ".join([*(sentences[index] for index in kept), *text["padding"][:severity]])
 
 
-_DEFECTS: dict[str, Callable[[Text, int], str]] = {
-    "coherence": spoil_coherence,
-    "consistency": spoil_consistency,
-    "fluency": spoil_fluency,
-    "relevance": spoil_relevance,
-}
+_DEFECTS = dict(zip(CRITERIA, (spoil_coherence, spoil_consistency, spoil_fluency, spoil_relevance), strict=True))
 
 
 def ladder(text: Text) -> list[tuple[str, int, str]]:
@@ -230,8 +181,7 @@ def ladder(text: Text) -> list[tuple[str, int, str]]:
 
 def _score(item: str, criterion: str, rater: str, quality: float) -> int:
     """Return one simulated rating: quality, the rater's bias and normal noise, rounded to 1..5."""
-    uniform = (_digest(item, criterion, rater) + 0.5) / 2**64
-    noise = NormalDist(0.0, _NOISE).inv_cdf(uniform)
+    noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(item, criterion, rater) + 0.5) / 2**64)
     return min(5, max(1, round(quality + _BIASES[rater] + noise)))
 
 
@@ -248,22 +198,12 @@ def _ratings(item: str, defect: str, severity: int) -> list[dict[str, object]]:
 
 @cache
 def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """Return the items and their SIMULATED human ratings.
+    """Return the items (24 texts x 13 outputs) and their SIMULATED human ratings (x 4 criteria x 3 raters).
 
-    Returns
-    -------
-    items : list of dict
-        24 texts x 13 outputs: item, source, output, group, system, register, defect, severity.
-    ratings : list of dict
-        items x 4 criteria x 3 raters: item, criterion, rater, score.
-
-    Notes
-    -----
-    The human labels are simulated; no person rated the outputs.  The latent quality is 4.7, less
-    1.2, 2.2 or 3.3 (severity 1, 2, 3) on the criterion that the defect is aimed at and less
-    0.15 x severity on the other three.  Each of the three raters has a fixed bias (-0.25, 0, 0.2)
-    and independent normal noise (standard deviation 0.45) in each rating; the sum is rounded
-    and clipped to 1..5.
+    No person rated the outputs.  The latent quality is 4.7, less 1.2, 2.2 or 3.3
+    (severity 1, 2, 3) on the criterion that the defect is aimed at and less 0.15 x severity on the other three.  Each
+    of the three raters has a fixed bias (-0.25, 0, 0.2) and independent normal noise (standard deviation 0.45) in
+    each rating; the sum is rounded and clipped to 1..5.
     """
     items: list[dict[str, object]] = []
     ratings: list[dict[str, object]] = []
@@ -281,13 +221,9 @@ def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
 def load_planted() -> Tables:
     """Texts of this project with planted defects. The human labels are SIMULATED: no person gave them.
 
-    Returns
-    -------
-    items : DataFrame
-        312 rows: 24 texts (`group`), each with a faithful summary and ones with a `defect` of
-        known kind and `severity` (1 to 3); `system` is both, such as ``fluency-2``.
-    ratings : DataFrame
-        3,744 rows: raters ``simulated-1`` to ``simulated-3``, four criteria, 1 to 5.
+    Items: 312 rows: 24 texts (`group`), each with a faithful summary and ones with a `defect` of known kind and
+    `severity` (1 to 3); `system` is both, such as ``fluency-2``.
+    Ratings: 3,744 rows: raters ``simulated-1`` to ``simulated-3``, four criteria, 1 to 5.
 
     Examples
     --------

@@ -1,14 +1,24 @@
-"""Sets whose files are records: a text, the system that wrote it, and its scores by criterion."""
+"""Sets whose files are records or labels under keys: a text, the system that wrote it, its scores by criterion."""
 
 import re
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
+
+import pandas as pd
 
 from calib.core.check import choice
 from calib.datasets.planted import CRITERIA
-from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json
+from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json, read_jsonl
 from calib.judge.replies.extract import read_label
 from calib.judge.scale import Scale
 
+POLICIES = ("base", "clone", "parallel_universe_prompt", "unhelpful")
+WAX_RELATIONS = (
+    "Action", "Antonym", "Category-Exemplar-Pairs", "Common-Phrase", "Emotion-Evaluation", "Function",
+    "Has-Prerequisite", "HasProperty", "Location", "Material-MadeOf", "Members-of-the-same-Category",
+    "None-of-the-above", "PartOf", "Result-In", "Synonym", "Thematic", "Time",
+)  # fmt: skip
+_LESION_SCALES = {**dict.fromkeys(("Asymmetry", "Border", "Dermo", "Blue"), "0|1|2"), "Color": "1|2|3|4|5|6"}
 TOPICAL_CHAT_PROMPTS = (
     "analyze_rate", "analyze_rate_auto_cot", "geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain",
     "rate_explain_auto_cot",
@@ -24,25 +34,16 @@ _DIALOGUE_PEOPLE = {
 }
 # UniEval adds up sentences for two of them: no fixed end
 _DIALOGUE_UNIEVAL = dict.fromkeys(_DIALOGUE_PEOPLE, "0..1") | {"engagingness": "", "overall": ""}
-_FACTS = {"consistency": "0..1"}
+_TURN = itemgetter("source", "system_id", "system_output")
 _QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
 
 
 def load_summeval() -> Tables:
     """SummEval: 1,600 summaries of 100 news articles by 16 systems, with the mean of three experts.
 
-    Returns
-    -------
-    items : DataFrame
-        1,600 rows: `item`, `source`, `output`, `group` (the article), `system`, `reference`;
-        `references` (a list of eleven texts) where the file has them.
-    ratings : DataFrame
-        6,400 rows: rater ``expert_mean``, criteria coherence, consistency, fluency, relevance.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be found or downloaded, or has other counts.
+    Items: 1,600 rows: `item`, `source`, `output`, `group` (the article), `system`, `reference`; `references` (a list
+    of eleven texts) where the file has them.
+    Ratings: 6,400 rows: rater ``expert_mean``, criteria coherence, consistency, fluency, relevance.
 
     References
     ----------
@@ -57,6 +58,11 @@ def load_summeval() -> Tables:
 def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Tables:
     """Topical-Chat: 360 responses in 60 dialogues, three people's mean and 20 replies of GPT-3.5.
 
+    Items: 360 rows; `source` is the dialogue so far, `context` the fact, `group` the dialogue, `system` who wrote the
+    response.
+    Ratings: 2,160 rows of rater ``expert_mean`` on six criteria, and up to 28,800 of rater ``gpt-3.5`` on four: one
+    per draw, its text in `reply`. A few items have no replies.
+
     Parameters
     ----------
     prompt : str, default "geval"
@@ -68,28 +74,11 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
         the scale has no score. ``"chiang-lee"``: the rule behind the published tables, see
         Notes; nothing is off the scale then, so these ratings have none.
 
-    Returns
-    -------
-    items : DataFrame
-        360 rows; `source` is the dialogue so far, `context` the fact, `group` the dialogue,
-        `system` who wrote the response.
-    ratings : DataFrame
-        2,160 rows of rater ``expert_mean`` on six criteria, and up to 28,800 of rater
-        ``gpt-3.5`` on four: one per draw, its text in `reply`. A few items have no replies.
-
-    Raises
-    ------
-    ValueError
-        If `prompt` or `reading` is another one.
-    DatasetError
-        If a file cannot be found or downloaded, or has other counts.
-
     Notes
     -----
-    The published rule: in lower case, with newlines as blanks and "1-3" removed, the first
-    digit after the last "rating:", or of the whole reply where there is none; no digit is
-    a missing score. (The released pattern allows one decimal, but a later step of it parts
-    the characters, so that 0.5 is read as 0.)
+    The published rule: in lower case, with newlines as blanks and "1-3" removed, the first digit after the last
+    "rating:", or of the whole reply where there is none; no digit is a missing score. (The released pattern allows
+    one decimal, but a later step of it parts the characters, so that 0.5 is read as 0.)
 
     References
     ----------
@@ -99,7 +88,7 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
     choice(reading, "reading", ("calib", "chiang-lee"))
     turns = read_json("topical_chat", "data/topical_chat.json")
     items = _dialogue_items(turns)
-    names = {_turn(record): item["item"] for record, item in zip(turns, items, strict=True)}
+    names = {_TURN(record): item["item"] for record, item in zip(turns, items, strict=True)}
     ratings = _record_scores(turns, items, "scores", _DIALOGUE_PEOPLE, rater="expert_mean")
     ratings += [row for criterion in _DIALOGUE_JUDGED for row in _dialogue_replies(prompt, criterion, names, reading)]
     return checked_tables("topical_chat", items, ratings)
@@ -108,36 +97,26 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
 def load_unieval() -> Tables:
     """Stored predictions of UniEval beside human scores: Topical-Chat and two QAGS sets.
 
-    Returns
-    -------
-    items : DataFrame
-        834 rows; `set` is ``topical_chat`` (360; the same items as in `load_topical_chat`),
-        ``qags_cnndm`` (235) or ``qags_xsum`` (239); `group` is the source text.
-    ratings : DataFrame
-        5,268 rows: raters ``human`` and ``unieval`` on six criteria for Topical-Chat and on
-        consistency for QAGS, all continuous. UniEval's engagingness and overall are sums
-        without a fixed end, so their scale is unknown.
-
-    Raises
-    ------
-    DatasetError
-        If a file cannot be found or downloaded, or has other counts.
+    Items: 834 rows; `set` is ``topical_chat`` (360; the same items as in `load_topical_chat`), ``qags_cnndm`` (235)
+    or ``qags_xsum`` (239); `group` is the source text.
+    Ratings: 5,268 rows: raters ``human`` and ``unieval`` on six criteria for Topical-Chat and on consistency for
+    QAGS, all continuous. UniEval's engagingness and overall are sums without a fixed end, so their scale is unknown.
 
     References
     ----------
-    Zhong et al. (2022), UniEval, EMNLP; Mehri and Eskenazi (2020), USR, ACL; Wang, Cho and
-    Lewis (2020), QAGS, ACL.
+    Zhong et al. (2022), UniEval, EMNLP; Mehri and Eskenazi (2020), USR, ACL; Wang, Cho and Lewis (2020), QAGS, ACL.
     """
     folder = "reproduce/unieval_predict"
     records = read_json("unieval", f"{folder}/dialogue/topical_chat_result.json")
     items = [{**row, "set": "topical_chat"} for row in _dialogue_items(records)]
     ratings = _human_and_unieval(records, items, _DIALOGUE_PEOPLE, _DIALOGUE_UNIEVAL)
+    scales = {"consistency": "0..1"}
     for name, count in _QAGS.items():
         records = read_json("unieval", f"{folder}/fact/{name}_result.json")
         expect("unieval", f"items of {name}", len(records), count)
         ids = [f"{name}-{int(record['doc_id']):03d}" for record in records]
         facts = [_text(*pair, pair[1], name, context="", set=name) for pair in zip(records, ids, strict=True)]
-        items, ratings = items + facts, ratings + _human_and_unieval(records, facts, _FACTS, _FACTS)
+        items, ratings = items + facts, ratings + _human_and_unieval(records, facts, scales, scales)
     return checked_tables("unieval", items, ratings)
 
 
@@ -181,10 +160,6 @@ def _dialogue_items(turns: list[Record]) -> list[Record]:
     ]
 
 
-def _turn(record: Record) -> tuple[str, ...]:
-    return record["source"], record["system_id"], record["system_output"]
-
-
 def _dialogue_replies(prompt: str, criterion: str, names: dict[tuple[str, ...], str], reading: str) -> Iterator[Record]:
     shared = {"criterion": criterion, "rater": "gpt-3.5", "prompt": prompt, "method": "sample", "temperature": 1.0}
     shared["scale"] = str(_DIALOGUE_JUDGED[criterion]) if reading == "calib" else ""
@@ -192,7 +167,7 @@ def _dialogue_replies(prompt: str, criterion: str, names: dict[tuple[str, ...], 
     answer = "line" if prompt.startswith("analyze") else "label"
     for record in read_json("topical_chat", f"results/topical_chat/gpt3.5_{criterion[:3]}_{prompt}.json"):
         for draw, reply in enumerate(record["all_responses"]):
-            row = {**shared, "item": names[_turn(record)], "draw": draw, "reply": reply}
+            row = {**shared, "item": names[_TURN(record)], "draw": draw, "reply": reply}
             if reading == "calib":
                 score, status = read_label(reply, _DIALOGUE_JUDGED[criterion], answer)
                 yield row | {"score": score, "status": status}
@@ -211,3 +186,114 @@ def read_chiang_lee(reply: str) -> float:
     text = reply.lower().replace("\n", " ").replace("1-3", " ").rpartition("rating:")[2]
     digit = re.search("[0-9]", text)
     return float(digit[0]) if digit else float("nan")
+
+
+# --- Chatbot Arena ----------------------------------------------------------------------------------------------
+
+
+def load_cje_arena() -> Tables:
+    """Chatbot Arena prompts answered by four policies: a judge's scores of all, a better model's of a few.
+
+    Items: 4,000 rows: 1,000 prompts (`source`, `group`) answered under four policies (`system`): ``base``, and
+    ``clone``, ``parallel_universe_prompt`` and ``unhelpful``.
+    Ratings: 4,630 rows of criterion ``quality``, from 0 to 1: rater ``judge`` (4,000) and rater ``oracle``, which
+    stands in for people (480 of ``base``, 50 of each other policy: probes, to see whether the judge errs there as it
+    does on ``base``).
+
+    References
+    ----------
+    Landesberg and Narayan (2025), Causal Judge Evaluation, arXiv:2512.11150.
+    """
+    folder = "examples/arena_sample"
+    draws = {policy: read_jsonl("cje_arena", f"{folder}/fresh_draws/{policy}_responses.jsonl") for policy in POLICIES}
+    probes = {policy: read_jsonl("cje_arena", f"{folder}/probe_slice/{policy}_probe.jsonl") for policy in POLICIES[1:]}
+    items = [_answer(record, policy) for policy, records in draws.items() for record in records]
+    judge = _policy_scores(draws, "judge", "judge_score")
+    oracle = _policy_scores({**probes, "base": draws["base"]}, "oracle", "oracle_label")
+    return checked_tables("cje_arena", items, judge + oracle)
+
+
+def _answer(record: Record, policy: str) -> Record:
+    row = {"item": f"{record['prompt_id']}__{policy}", "source": record["prompt"], "output": record["response"]}
+    return row | {"group": record["prompt_id"], "system": policy}
+
+
+def _policy_scores(answers: dict[str, list[Record]], rater: str, field: str) -> list[Record]:
+    shared = {"criterion": "quality", "rater": rater, "method": "sample", "scale": "0..1"}
+    return [
+        {**shared, "item": f"{record['prompt_id']}__{policy}", "score": record[field]}
+        for policy, records in answers.items()
+        for record in records
+        if field in record
+    ]
+
+
+# --- the sets of the alternative annotator test: labels under rater and key, a file of people and one of judges ---
+
+
+def load_summeval_judges() -> Tables:
+    """SummEval, rated by three experts (e0, e1, e2) and six LLM judges, each a rater of its own.
+
+    Items: as `load_summeval`.
+    Ratings: 57,600 rows, 6,400 a rater, whole numbers from 1 to 5. A judge gave one number per item and criterion;
+    how it was asked is not recorded.
+
+    References
+    ----------
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    items, _ = load_summeval()
+    ratings = _annotations("alt_test", "summeval").assign(scale="1|2|3|4|5")
+    items, ratings = checked_tables("alt_test", items, ratings)
+    expect("alt_test", "rated items that have a text", len(set(ratings["item"]) & set(items["item"])), 1600)
+    expect("alt_test", "ratings from the rater with fewest", ratings["rater"].value_counts().min(), 6400)
+    return items, ratings
+
+
+def load_lesion() -> Tables:
+    """Lesion: five features of 100 skin images, rated by six students and four LLM judges.
+
+    Items: 100 rows: `item`, the name of the image in the ISIC archive. The images are not part of the set.
+    Ratings: 4,980 rows: criteria Asymmetry, Border, Color, Dermo and Blue, raters ``student_1`` to ``student_6`` (a
+    few ratings are missing) and four judges, one number each.
+
+    References
+    ----------
+    Cheplygina and Pluim (2018), Crowd disagreement about medical images is informative, LABELS; judges of Calderon,
+    Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    ratings = _annotations("lesion", "lesion")
+    ratings["scale"] = ratings["criterion"].map(_LESION_SCALES)
+    return checked_tables("lesion", {"item": ratings["item"].unique()}, ratings)
+
+
+def load_wax() -> Tables:
+    """WAX: which of 17 relations holds between two words, given an explanation; a set of names, not numbers.
+
+    Items: 246 rows: `cue`, `association`, `output` (the explanation), `group` (the cue; 159 of them).
+    Ratings: 2,856 rows of criterion ``relation``: eight people (each item has five or six of them) and six judges.
+    `label` is the name of the relation, `score` its place in `calib.datasets.WAX_RELATIONS`, counted from 0: a code,
+    without order or distance, so that the scale is unknown.
+
+    References
+    ----------
+    Liu, Cohn, De Deyne and Frermann (2022), WAX: A New Dataset for Word Association eXplanations, AACL; judges of
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
+    """
+    ratings = _annotations("wax", "wax", "relation").rename(columns={"score": "label"})
+    expect("wax", "names of other relations", len(set(ratings["label"]) - set(WAX_RELATIONS)), 0)
+    ratings["score"] = ratings["label"].map(WAX_RELATIONS.index)
+    items = pd.DataFrame({"item": ratings["item"].unique()})
+    items[["cue", "association", "output"]] = items["item"].str.split("__", expand=True)
+    return checked_tables("wax", items.assign(group=items["cue"]), ratings)
+
+
+def _annotations(name: str, folder: str, criterion: str = "") -> pd.DataFrame:
+    """Ratings; a key is an item and a criterion, or the item alone where the criterion is given."""
+    rows = [
+        (*((key, criterion) if criterion else key.rsplit("__", 1)), rater, label, method)
+        for file, method in {"human": "human", "llm": "sample"}.items()
+        for rater, labels in read_json(name, f"data/{folder}/{file}_annotations.json").items()
+        for key, label in labels.items()
+    ]
+    return pd.DataFrame(rows, columns=["item", "criterion", "rater", "score", "method"])

@@ -1,4 +1,4 @@
-"""Sets in one table of columns: for each rater, for each label, or for each question."""
+"""Sets in one table of columns, or in arrays: one for each rater, for each label, or for each question."""
 
 import io
 import json
@@ -21,25 +21,15 @@ HANNA_JUDGES = ("Beluga-13B", "ChatGPT", "Llama-13B", "Mistral-7B", "OrcaPlatypu
 def load_triviaqa_judges() -> Tables:
     """TriviaQA: 400 questions answered by eight models, each answer called right or wrong by people and nine judges.
 
-    Returns
-    -------
-    items : DataFrame
-        3,200 rows: `source` is the question (`group`), `system` the model that answered,
-        `references` the list of right answers, `reference` the first of them. The answers
-        themselves are not in the file.
-    ratings : DataFrame
-        32,000 rows of criterion ``correct``, 1 for right and 0 for wrong: rater ``human`` and
-        nine judges, 3,200 each.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be found or downloaded, or has other counts.
+    Items: 3,200 rows: `source` is the question (`group`), `system` the model that answered, `references` the list of
+    right answers, `reference` the first of them. The answers themselves are not in the file.
+    Ratings: 32,000 rows of criterion ``correct``, 1 for right and 0 for wrong: rater ``human`` and nine judges, 3,200
+    each.
 
     Notes
     -----
-    The file has 3,600 rows: those of one model are there twice, the first time without any
-    verdict. These 400 are left out.
+    The file has 3,600 rows: those of one model are there twice, the first time without any verdict. These 400 are
+    left out.
 
     References
     ----------
@@ -62,30 +52,21 @@ def load_triviaqa_judges() -> Tables:
 def load_hanna() -> Tables:
     """HANNA: 1,056 stories on 96 prompts, the mean of three people and of three runs of five LLM judges.
 
-    Returns
-    -------
-    items : DataFrame
-        1,056 rows: `group` is the prompt for writers, `system` who wrote the story (people and ten
-        systems). Texts are not in the file.
-    ratings : DataFrame
-        133,056 rows on six criteria: rater ``human_mean``, and five judges under four prompts
-        (`prompt` 1 to 4), each score the mean of three runs.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be found or downloaded, or has other counts.
+    Items: 1,056 rows: `group` is the prompt for writers, `system` who wrote the story (people and ten systems). Texts
+    are not in the file.
+    Ratings: 133,056 rows on six criteria: rater ``human_mean``, and five judges under four prompts (`prompt` 1 to 4),
+    each score the mean of three runs.
 
     Notes
     -----
-    A run that could not be read was averaged in as a number below the scale, so that some
-    means of judges are below 1 (as low as -1): they are left as they are, and the judges' scale is
-    unknown. The single scores of people are not loaded: those for coherence do not belong together.
+    A run that could not be read was averaged in as a number below the scale, so that some means of judges are below 1
+    (as low as -1): they are left as they are, and the judges' scale is unknown. The single scores of people are not
+    loaded: those for coherence do not belong together.
 
     References
     ----------
-    Chhun, Suchanek and Clavel (2024), Do Language Models Enjoy Their Own Stories?, TACL
-    12:1122-1142; Chhun et al. (2022), Of Human Criteria and Automatic Metrics, COLING.
+    Chhun, Suchanek and Clavel (2024), Do Language Models Enjoy Their Own Stories?, TACL 12:1122-1142; Chhun et al.
+    (2022), Of Human Criteria and Automatic Metrics, COLING.
     """
     frame = _columns("hanna", "hanna_metric_scores_llm.csv").set_index("Model")
     items = pd.DataFrame(
@@ -115,27 +96,16 @@ def load_hanna() -> Tables:
 def load_llm_rubric(part: str = "real") -> Tables:
     """LLM-Rubric: score probabilities of GPT-3.5 for dialogues on questions Q0 to Q8, and people.
 
+    Items: `item` alone (the texts are not released), and `system` for ``"real"``.
+    Ratings: rater ``gpt-3.5-turbo-16k``, method logprob: four rows per item and question, the score in `score`, its
+    probability in `weight`. Each annotator is a rater; their 0 ("does not apply") is off the scale. A second look at
+    an item is draw 1.
+
     Parameters
     ----------
     part : {"real", "synth"}
         Dialogues of people with a system (223, one annotator each), or synthetic ones
         (250, several annotators each; 225 with probabilities).
-
-    Returns
-    -------
-    items : DataFrame
-        `item` alone (the texts are not released), and `system` for ``"real"``.
-    ratings : DataFrame
-        Rater ``gpt-3.5-turbo-16k``, method logprob: four rows per item and question, the
-        score in `score`, its probability in `weight`. Each annotator is a rater; their 0
-        ("does not apply") is off the scale. A second look at an item is draw 1.
-
-    Raises
-    ------
-    ValueError
-        If `part` is another one.
-    DatasetError
-        If a file cannot be found or downloaded, or has other counts.
 
     References
     ----------
@@ -170,3 +140,46 @@ def _columns(name: str, path: str) -> pd.DataFrame:
     separator = "\t" if path.endswith(".tsv") else ","
     frame = pd.read_csv(io.BytesIO(read_file(name, path)), sep=separator, dtype=dict.fromkeys(ids, str))
     return frame.rename(columns=ids)
+
+
+# --- arrays of zeros and ones: what a machine saw in all items, and people in the first ones ----------------------
+
+
+def load_ballots() -> Tables:
+    """Ballots of an election in San Francisco: is the vote for the winner, read by a person and by a machine.
+
+    Items: 79,177 rows, `item` alone: the first 1,027 are those that people read.
+    Ratings: 80,204 rows of criterion ``vote``, 0 or 1: rater ``human`` (1,027 ballots) and rater ``machine``,
+    computer vision (all ballots).
+
+    References
+    ----------
+    Angelopoulos et al. (2023), Prediction-powered inference, Science 382(6671):669-674.
+    """
+    path = "ballots/ballot-data.npz"
+    return _seen_by_two("ballots", path, "vote", "Y_labeled", ("Yhat_labeled", "Yhat_unlabeled"))
+
+
+def load_forest_badmodel() -> Tables:
+    """Parcels of the Amazon forest: cleared or not, seen by people and by a model that is of no use.
+
+    Items: 1,596 rows, `item` alone.
+    Ratings: 3,192 rows of criterion ``cleared``, 0 or 1: raters ``human`` and ``machine``, whose correlation is
+    -0.05.
+
+    References
+    ----------
+    Angelopoulos, Duchi and Zrnic (2023), PPI++: Efficient Prediction-Powered Inference, arXiv:2311.01453.
+    """
+    return _seen_by_two("forest_badmodel", "examples/baselines/forest_badmodel.npz", "cleared", "Y", ("Yhat",))
+
+
+def _seen_by_two(name: str, path: str, criterion: str, human: str, machine: tuple[str, ...]) -> Tables:
+    arrays = np.load(io.BytesIO(read_file(name, path)))
+    seen = {"human": arrays[human], "machine": np.concatenate([arrays[part] for part in machine])}
+    items = pd.DataFrame({"item": [f"{name}-{number:05d}" for number in range(len(seen["machine"]))]})
+    ratings = pd.concat(
+        items.head(len(score)).assign(rater=rater, score=score, method="human" if rater == "human" else "sample")
+        for rater, score in seen.items()
+    )
+    return checked_tables(name, items, ratings.assign(criterion=criterion, scale="0|1"))

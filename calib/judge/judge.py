@@ -20,7 +20,6 @@ from calib.table import check_items
 
 Row = dict[str, Any]  # an item, by column
 
-METHODS = ("auto", "logprob", "sample")
 _MAX_TOKENS = {"form": 8, "think": 1024, "json": 1024}
 _STEPS_TOKENS = 512
 DEFAULT_DRAWS = {"sample": 20, "logprob": 1}
@@ -107,7 +106,7 @@ class Judge:
         """Refuse what no call could be made from."""
         if not self.model:
             raise ArgumentError("model", "must be a model string", "got ''")
-        check.choice(self.method, "method", METHODS)
+        check.choice(self.method, "method", ("auto", "logprob", "sample"))
         if self.temperature < 0:
             raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
         for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
@@ -161,13 +160,7 @@ class Call(NamedTuple):
 
 
 def prompts_and_rows(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
-    """The checked prompts, and the checked items as rows.
-
-    Raises
-    ------
-    TableError, ValueError
-        If there are none, the items break their schema, or two prompts send the same.
-    """
+    """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
     table = check_items(items)
     prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
     if not prompts or not len(table):
@@ -232,8 +225,7 @@ def _item_body(judge: Judge, plan: Plan, prompt: Prompt, row: Row, *, logprobs: 
 
 
 def _chat_body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": judge.model, "messages": messages, "temperature": judge.temperature}
-    body["max_tokens"] = most_tokens
+    body = {"model": judge.model, "messages": messages, "temperature": judge.temperature, "max_tokens": most_tokens}
     # hosted models have it as default, and some refuse it beside a temperature
     return body if judge.base_url is None else body | {"top_p": 1}
 

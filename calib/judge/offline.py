@@ -114,7 +114,9 @@ def _sure_token(text: str) -> _Token:
 def _gist_of(question: str) -> _Gist:
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
-    labels = _labels_worst_first(*found.groups()) if (found := _LABELS_LINE.search(head)) else ()
+    found = _LABELS_LINE.search(head)
+    labels = tuple(re.split(r",\s*", found[2])) if found else ()
+    labels = labels[::-1] if found and found[1] == "best to worst" else labels
     criterion = found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     texts = source + "\0" + output
@@ -123,12 +125,6 @@ def _gist_of(question: str) -> _Gist:
         bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
         bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
     return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
-
-
-def _labels_worst_first(order: str, labels: str) -> tuple[str, ...]:
-    """The labels from worst to best."""
-    split = re.split(r",\s*", labels)
-    return tuple(split if order == "worst to best" else reversed(split))
 
 
 @lru_cache(maxsize=4096)
@@ -180,16 +176,12 @@ def _fluency(source: str, sentences: list[str]) -> float:
     plain = set(_WORD.findall(source.lower()))
     known = {word.removesuffix(ending) for word in plain for ending in ("", "s", "d", "ed")}
     longer = [word for word in plain if len(word) > 3]
-    garbled = {_without_letter(word, i) for word in longer for i in range(len(word))}
+    garbled = {word[:i] + word[i + 1 :] for word in longer for i in range(len(word))}
     scrambled = {"".join(sorted(word)) for word in longer}
     words: list[str] = _WORD.findall(" ".join(sentences).lower())
     slips = sum(len(w) > 2 and w not in known and (w in garbled or "".join(sorted(w)) in scrambled) for w in words)
     doubled = sum(a == b for a, b in pairwise(words))
     return max(1.0 - 3.0 * (slips + doubled) / max(len(words), 1), 0.0)
-
-
-def _without_letter(word: str, place: int) -> str:
-    return word[:place] + word[place + 1 :]
 
 
 def _relevance(source: str, sentences: list[str]) -> float:

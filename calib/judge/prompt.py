@@ -102,10 +102,6 @@ class Prompt:
         steps : sequence of str, optional
             Evaluation steps. Default: written once by the judge, then frozen. Empty: none.
 
-        Returns
-        -------
-        Prompt
-
         Examples
         --------
         >>> prompt = Prompt.from_criteria("grounded", "Every claim of the answer is backed by the passage.",
@@ -189,21 +185,13 @@ class Prompt:
         """
         parts = parts_of(self, "variants")
         if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST_VARIANTS:
-            there = (
-                f"from 1 to {MOST_VARIANTS}, all the ways there are (`calib.write_variants` has the judge write others)"
-            )
-            raise ArgumentError("n", f"must be a whole number {there}", f"got {n!r}")
+            there = "all the ways there are (`calib.write_variants` has the judge write others)"
+            raise ArgumentError("n", f"must be a whole number from 1 to {MOST_VARIANTS}, {there}", f"got {n!r}")
         ways = [way_of(k) for k in range(n)]
         return tuple(replace(self, template=layout(parts, way), changes=self.changes + changes_of(way)) for way in ways)
 
     def render(self, item: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The chat messages for one item.
-
-        Raises
-        ------
-        ValueError
-            If the item lacks a column that the template names.
-        """
+        """The chat messages for one item, which must have the columns that the template names."""
         names = self.inputs
         for name in names:
             if name not in item:
@@ -215,7 +203,8 @@ class Prompt:
         shown = {name: str(item[name]) for name in names}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
         mark = hashlib.blake2b(json.dumps(shown).encode(), digest_size=8).hexdigest()
-        texts = {name: _fenced(name, text, mark) for name, text in shown.items()} | {"steps": steps}
+        texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in shown.items()}
+        texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
         user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
@@ -233,13 +222,7 @@ class Prompt:
 
 
 def parts_of(prompt: Prompt, verb: str) -> Parts:
-    """The parts that a prompt's template was made from.
-
-    Raises
-    ------
-    ValueError
-        If it was written by hand or changed since, or is a variant itself.
-    """
+    """The parts that a prompt's template was made from; refuses one that was written or changed by hand, or varied."""
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
@@ -256,11 +239,6 @@ def parse_steps(reply: str) -> tuple[str, ...]:
     ('Read both texts.', 'Compare them.')
     """
     return tuple(re.findall(r"(?m)^\s*(?:\d+[.)]|[-*])\s+(\S.*?)\s*$", reply))
-
-
-def _fenced(name: str, text: str, mark: str) -> str:
-    """Item text between its marks."""
-    return f"BEGIN {name.upper()} {mark}\n{text}\nEND {name.upper()} {mark}"
 
 
 _SYSTEM = (
@@ -341,10 +319,6 @@ def geval_prompt(
     inputs : sequence of str, default ("source", "output")
         Columns of the items to show; the last is rated.
 
-    Returns
-    -------
-    Prompt
-
     Raises
     ------
     ValueError
@@ -360,10 +334,8 @@ def geval_prompt(
     'line'
     """
     if criterion not in _BUILT_IN:
-        known = ", ".join(map(repr, _BUILT_IN))
-        known += " (Prompt.from_criteria takes any other)"
+        known = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
         raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")
     criteria, steps = _BUILT_IN[criterion]
-    return Prompt.from_criteria(
-        criterion, criteria, task=SUMMARY_TASK, scale=scale, inputs=inputs, reasoning=reasoning, steps=steps
-    )
+    options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps}
+    return Prompt.from_criteria(criterion, criteria, task=SUMMARY_TASK, **options)

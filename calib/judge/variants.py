@@ -232,11 +232,8 @@ def reword_request(parts: Parts, number: int) -> list[dict[str, str]]:
 def parse_rewording(reply: str, parts: Parts) -> Parts:
     """The parts in the words of a reply, of which nothing is taken but the wording of task and criterion.
 
-    Raises
-    ------
-    ValueError
-        If the reply holds no rewording, or one that says more than the original: slots,
-        tags, marks, a form of answer, numbers.
+    A reply without a rewording, or with one that says more than the original (slots, tags,
+    marks, a form of answer, numbers), is a ValueError.
 
     Examples
     --------

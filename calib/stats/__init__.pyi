@@ -60,14 +60,13 @@ from calib.analysis.draws.spearman_brown import (
     spearman_brown as spearman_brown,
 )
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
-from calib.analysis.means.difference import ppi_difference as ppi_difference
+from calib.analysis.means.contrast import ppi_difference as ppi_difference, ppi_ratio as ppi_ratio
 from calib.analysis.means.gold import Design as Design
 from calib.analysis.means.logistic import ppi_logistic as ppi_logistic
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean
 from calib.analysis.means.moments import Moments as Moments
 from calib.analysis.means.proportion import ppi_proportion as ppi_proportion, ppi_win_rate as ppi_win_rate
 from calib.analysis.means.quantile import QuantileEstimate as QuantileEstimate, ppi_quantile as ppi_quantile
-from calib.analysis.means.ratio import ppi_ratio as ppi_ratio
 from calib.analysis.means.regression import RegressionEstimate as RegressionEstimate, ppi_ols as ppi_ols
 from calib.analysis.means.rogan_gladen import RoganGladen as RoganGladen, rogan_gladen as rogan_gladen
 from calib.analysis.means.sequence import (
@@ -107,7 +106,7 @@ from calib.analysis.prompts.prompt_mean import (
     prompt_mean as prompt_mean,
 )
 from calib.analysis.prompts.rank_stability import RankStability as RankStability, rank_stability as rank_stability
-from calib.core.check import CalibWarning as CalibWarning
+from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
 from calib.stats.former import (
     ChainComponents as ChainComponents,

@@ -2,43 +2,11 @@
 
 `items` are texts, `ratings` one row per score that a rater (a person or a judge) gave,
 `scores` one row per item, criterion and rater, derived from ratings alone. Each check
-returns a checked copy with the standard types and defaults; other columns ride along.
+returns a checked copy with the standard types and defaults; other columns ride along, and
+`TableError` names the table, the column, the row and the rule that is broken. The names
+stand in `__init__.pyi`.
 """
 
-from calib.table.checks import CHECKS, check_items, check_ratings, check_scores, has_replies
-from calib.table.files import read, read_frame, write
-from calib.table.schema import (
-    ITEMS,
-    METHODS,
-    RATINGS,
-    SCHEMAS,
-    SCORE_KEY,
-    SCORES,
-    STATUSES,
-    ScaleRange,
-    TableArgumentError,
-    TableError,
-    parse_scale,
-)
+import lazy_loader
 
-__all__ = [
-    "CHECKS",
-    "ITEMS",
-    "METHODS",
-    "RATINGS",
-    "SCHEMAS",
-    "SCORES",
-    "SCORE_KEY",
-    "STATUSES",
-    "ScaleRange",
-    "TableArgumentError",
-    "TableError",
-    "check_items",
-    "check_ratings",
-    "check_scores",
-    "has_replies",
-    "parse_scale",
-    "read",
-    "read_frame",
-    "write",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -86,15 +86,6 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
         `system`, `reference` where there are such.
 
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    TableError
-        With column, row and rule.
-
     Examples
     --------
     >>> check_items(pd.DataFrame({"item": ["a", "a"], "output": ["x", "y"]}))
@@ -104,7 +95,8 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     """
     out = _typed(frame, "items")
     _each(out, "items", "item", out["item"].str.len() > 0, "must not be empty")
-    _each(out, "items", "item", _whole(out["item"]), "must not hold half a character, which few programs can take")
+    whole = out["item"].map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
+    _each(out, "items", "item", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
     return out
 
@@ -133,11 +125,6 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         All columns but `reply`, which stays only where it came.
-
-    Raises
-    ------
-    TableError
-        With column, row and rule.
 
     Examples
     --------
@@ -182,15 +169,6 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame
         With `item`, `criterion`, `rater`, `score` at least.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    TableError
-        With column, row and rule.
 
     Examples
     --------
@@ -246,9 +224,10 @@ def _filled(values: pd.Series, default: Any) -> pd.Series:
 
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     if kind in ("text", "label"):
-        _complete(values, table, name)
-        if kind == "label" and _is_label(values):
-            plain = pd.Index(values.cat.categories, dtype=object)
+        _refuse(values, table, name, values.notna(), "must not be missing")
+        labels = values.cat.categories if kind == "label" and isinstance(values.dtype, pd.CategoricalDtype) else [None]
+        if all(isinstance(label, str) for label in labels):
+            plain = pd.Index(labels, dtype=object)
             return pd.Series(pd.Categorical.from_codes(values.cat.codes, categories=plain), index=values.index)
         # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
         plain = values.astype(object)
@@ -284,26 +263,12 @@ def _text(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
-def _whole(texts: pd.Series) -> pd.Series:
-    """Whether each text has a form in UTF-8: half of a surrogate pair has none."""
-    return texts.map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
-
-
-def _is_label(values: pd.Series) -> bool:
-    return isinstance(values.dtype, pd.CategoricalDtype) and all(isinstance(c, str) for c in values.cat.categories)
-
-
-def _complete(values: pd.Series, table: str, name: str) -> None:
-    _refuse(values, table, name, values.notna(), "must not be missing")
-
-
 def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str) -> None:
     if not good.all():
         row = int(np.argmin(good.to_numpy(dtype=bool)))
         value = values.iloc[row]
-        shown = (
-            "" if rule == "must not be missing" else f", but got {value.item() if hasattr(value, 'item') else value!r}"
-        )
+        given = value.item() if hasattr(value, "item") else value
+        shown = "" if rule == "must not be missing" else f", but got {given!r}"
         raise TableError(f"{table}: column `{name}`, row {row}: {rule}{shown}.")
 
 

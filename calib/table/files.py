@@ -25,10 +25,6 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     path : str or Path
     table : {"items", "ratings", "scores"}
 
-    Returns
-    -------
-    DataFrame
-
     Raises
     ------
     TableError
@@ -76,15 +72,15 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
             return _frame([_object(line) for line in text.split("\n") if line.strip()])
     except ValueError as error:
         raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
-    return _from_cells(_csv_rows(io.StringIO(text, newline=""), path), texts)
+    names, *rows = _csv_rows(io.StringIO(text, newline=""), path)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
 
-    Returns
-    -------
-    Path
+    The path comes back.
 
     Raises
     ------
@@ -141,18 +137,12 @@ def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
         csv.field_size_limit(limit)
     if not rows:
         raise TableError(f"{path}: must have a header line, but the file is empty.")
-    again = [name for name in rows[0] if rows[0].count(name) > 1]
-    if again:
+    if again := [name for name in rows[0] if rows[0].count(name) > 1]:
         raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
     for number, row in enumerate(rows[1:]):
         if len(row) != len(rows[0]):
             raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
     return rows
-
-
-def _from_cells(rows: list[list[str]], texts: Collection[str]) -> pd.DataFrame:
-    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
-    return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
 
 
 def _frame(values: Any) -> pd.DataFrame:

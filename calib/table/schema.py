@@ -39,50 +39,35 @@ class Column(NamedTuple):
 
 ITEMS = {
     "item": Column("text", required=True),
-    "source": Column("text"),
-    "output": Column("text"),
-    "group": Column("label"),
-    "system": Column("label"),
+    **dict.fromkeys(("source", "output"), Column("text")),
+    **dict.fromkeys(("group", "system"), Column("label")),
     "reference": Column("text"),
 }
+_WHO = dict.fromkeys(("item", "criterion", "rater"), Column("label", required=True)) | {"prompt": Column("label", "")}
+_HOW = {"method": Column("label", "human"), "temperature": Column("number", math.nan)}
 RATINGS = {
-    "item": Column("label", required=True),
-    "criterion": Column("label", required=True),
-    "rater": Column("label", required=True),
-    "prompt": Column("label", ""),
+    **_WHO,
     "scale": Column("label", ""),
-    "method": Column("label", "human"),
-    "temperature": Column("number", math.nan),
+    **_HOW,
     "run": Column("label", ""),
     "draw": Column("count", 0),
     "score": Column("number", required=True),
     "weight": Column("number", 1.0),
     "status": Column("label", ""),
-    "low": Column("number", math.nan),
-    "high": Column("number", math.nan),
+    **dict.fromkeys(("low", "high"), Column("number", math.nan)),
     "reply": Column("text"),
 }
 SCORES = {
-    "item": Column("label", required=True),
-    "criterion": Column("label", required=True),
-    "rater": Column("label", required=True),
-    "prompt": Column("label", ""),
-    "method": Column("label", "human"),
-    "temperature": Column("number", math.nan),
+    **_WHO,
+    **_HOW,
     "score": Column("number", required=True),
-    "entropy": Column("number", math.nan),
-    "sd": Column("number", math.nan),
-    "mode": Column("number", math.nan),
+    **dict.fromkeys(("entropy", "sd", "mode"), Column("number", math.nan)),
     "n": Column("count", 1),
     "n_unread": Column("count", 0),
-    "mass": Column("number", math.nan),
-    "low": Column("number", math.nan),
-    "high": Column("number", math.nan),
-    "var_within": Column("number"),
-    "var_between": Column("number"),
+    **dict.fromkeys(("mass", "low", "high"), Column("number", math.nan)),
+    **dict.fromkeys(("var_within", "var_between"), Column("number")),
     "scale": Column("label", ""),
-    "group": Column("label"),
-    "system": Column("label"),
+    **dict.fromkeys(("group", "system"), Column("label")),
 }
 SCHEMAS = {"items": ITEMS, "ratings": RATINGS, "scores": SCORES}
 
@@ -103,10 +88,7 @@ class ScaleRange:
 def parse_scale(text: str) -> ScaleRange | None:
     """Read ``1|2|3|4|5`` or ``lo..hi``; an empty text is an unknown scale, None.
 
-    Raises
-    ------
-    TableError
-        If the text is neither.
+    Any other text is a `TableError`.
 
     Examples
     --------

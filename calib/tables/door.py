@@ -12,12 +12,11 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.table import TableError, check_items, check_ratings, check_scores, has_replies
+from calib.table import CHECKS, TableError, has_replies
 from calib.tables.results import words
 from calib.tables.scores import summarize
 
 Kind = Literal["items", "ratings", "scores"]
-_CHECKS = {"items": check_items, "ratings": check_ratings, "scores": check_scores}
 _LITTLE = 0.5  # captured mass below which a score is mostly a guess
 _MANY = 0.01  # share of such scores that is worth a word
 
@@ -85,7 +84,7 @@ def checked(frame: Any, kind: Kind, argument: str) -> Checked:
     if isinstance(frame, Checked):
         return frame
     try:
-        return Checked(_CHECKS[kind](frame), kind, argument)
+        return Checked(CHECKS[kind](frame), kind, argument)
     except TableError as error:
         raise TableError(f"`{argument}`: {error}") from None
 
@@ -111,9 +110,8 @@ def ratings_in(frame: Any, argument: str = "ratings") -> Checked:
 
 def little_mass(label: Mapping[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
     """A warning, if more than a few scores rest on a small part of what the judge answered."""
-    little = rows[
-        (rows["mass"] < _LITTLE) & rows["score"].notna()
-    ]  # what could not be read at all is counted elsewhere
+    # what could not be read at all is counted elsewhere
+    little = rows[(rows["mass"] < _LITTLE) & rows["score"].notna()]
     if len(little) <= _MANY * len(rows):
         return ()
     least = little.loc[little["mass"].idxmin()]

@@ -15,17 +15,9 @@ from calib.tables.door import Checked, slices
 from calib.tables.pairs import Pair, labels_in, pairs_of
 from calib.tables.results import words
 
-R = TypeVar("R", bound=Result)
+Kept = TypeVar("Kept", bound=Result)
 # what the arrays call the columns of these tables
-NAMES = {
-    "y": "gold",
-    "f": "scores",
-    "f_unlabeled": "scores",
-    "y_a": "gold",
-    "y_b": "gold",
-    "f_a": "scores",
-    "f_b": "scores",
-}
+NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
@@ -86,7 +78,7 @@ def groups_of(part: pd.DataFrame, groups: str) -> Any:
     return labels_in(part, "group")
 
 
-def with_warnings(result: R, said: Sequence[str]) -> R:
+def with_warnings(result: Kept, said: Sequence[str]) -> Kept:
     """The result, with what was found before it was computed in front of its own warnings."""
     if not said or not hasattr(result, "warnings"):
         return result

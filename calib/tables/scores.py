@@ -93,11 +93,9 @@ def _pooled(table: pd.DataFrame) -> pd.DataFrame:
     names, methods = sorted(alone["rater"].unique()), set(alone["method"])
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
     method = methods.pop() if len(methods) == 1 else "sample"
-    pooled = alone.assign(
-        rater=rater, prompt="", run="", method=method, temperature=math.nan, draw=np.arange(len(alone))
-    )
+    one = {"rater": rater, "prompt": "", "run": "", "method": method, "temperature": math.nan, "weight": 1.0}
     status = np.where(alone["score"].notna(), "ok", "unread")
-    return pooled.assign(weight=1.0, status=status, low=math.nan, high=math.nan)
+    return alone.assign(**one, draw=np.arange(len(alone)), status=status, low=math.nan, high=math.nan)
 
 
 def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
@@ -105,21 +103,15 @@ def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
     key = [name for name in SCORE_KEY if name != "prompt"]
     whose = scores.groupby([name for name in key if name != "item"], dropna=False)["prompt"]
     number = whose.transform("nunique")
-    named = scores.assign(
-        asked=number, prompt=np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
-    )
+    prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
+    named = scores.assign(asked=number, prompt=prompt)
     each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
     averaged = each[["score", "entropy", "mass", "low", "high"]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
     read = each["score"].count()
-    more = {
-        "sd": spread,
-        "mode": math.nan,
-        "n": read,
-        "n_unread": each["asked"].first() - read,
-        "scale": each["scale"].first(),
-    }
-    return averaged.assign(**more).reset_index()
+    first = each[["asked", "scale"]].first()
+    counts = {"n": read, "n_unread": first["asked"] - read}
+    return averaged.assign(sd=spread, mode=math.nan, **counts, scale=first["scale"]).reset_index()
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:
@@ -131,9 +123,8 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
-    shares, levels = _dense(
-        key[ok], table["score"].to_numpy()[ok], (weight / np.where(mass > 0, mass, 1.0)[reply])[ok], len(heads)
-    )
+    share = weight / np.where(mass > 0, mass, 1.0)[reply]
+    shares, levels = _dense(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
     low, high = _bounds(table, reply, owner)
     within, between = _chains(table, reply, owner)
     chains = (heads["method"] == "chain").to_numpy()
@@ -168,12 +159,8 @@ def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
 
 def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
-    cells = (
-        pd.DataFrame({"key": key, "score": score, "share": share})
-        .groupby(["key", "score"])["share"]
-        .sum()
-        .reset_index()
-    )
+    frame = pd.DataFrame({"key": key, "score": score, "share": share})
+    cells = frame.groupby(["key", "score"])["share"].sum().reset_index()
     slot = cells.groupby("key").cumcount().to_numpy()
     shape = (n, int(slot.max(initial=0)) + 1)
     shares, levels = np.zeros(shape), np.zeros(shape)
@@ -218,8 +205,7 @@ def _mean_by(owner: Any, values: Any, use: Any) -> Any:
 
 
 def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    strangers = ~scores["item"].isin(items["item"])
-    if strangers.any():
+    if (strangers := ~scores["item"].isin(items["item"])).any():
         row = scores.index[strangers][0]
         raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
     names = [name for name in ("group", "system") if name in items]

@@ -9,7 +9,16 @@ import pytest
 
 from calib import __version__
 from calib.core.result import Result, bracket, short
-from calib.stats import Interval, agreement, convergence, mean_interval, ppi_difference, ppi_mean
+from calib.stats import (
+    Interval,
+    agreement,
+    confidence_sequence,
+    convergence,
+    mean_interval,
+    ppi_difference,
+    ppi_mean,
+    ppi_ols,
+)
 
 NAN = math.nan
 X, Y = [1, 2, 3, 1, 3, 2, 2, 2], [1, 2, 3, 1, 2, 3, 1, 4]
@@ -229,3 +238,16 @@ def test_nothing_is_rounded_inside(name):
         name, lambda: result.std_error
     )()
     assert value != np.round(value, 6)
+
+
+def test_a_result_of_many_numbers_has_a_row_for_each():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y, f, x = rng.normal(size=12), rng.normal(size=30), np.column_stack([np.ones(30), rng.normal(size=30)])
+    coefficients = ppi_ols(x[:12], y, f[:12], x[12:], f[12:], names=["one", "length"])
+    looks = confidence_sequence(y, f[:12], f, bounds=None)
+    for result, column, wanted in ((coefficients, "term", ["one", "length"]), (looks, "n_labels", [10, 11, 12])):
+        frame = result.to_frame()
+        assert frame.equals(pd.DataFrame(result._rows()))
+        assert frame[column].tolist() == wanted
+        assert frame["conf_low"].tolist() == result.low.tolist()

@@ -18,8 +18,8 @@ import requests
 from pandas.testing import assert_frame_equal
 
 from calib import datasets, table
-from calib.datasets import DatasetError, alt_test, llm_summeval, records, registry as files
-from calib.datasets.cje_arena import POLICIES
+from calib.datasets import DatasetError, llm_summeval, records, registry as files
+from calib.datasets.records import POLICIES
 from calib.datasets.wide import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
@@ -358,7 +358,7 @@ def test_wax_codes_are_places_in_the_code_book():
 
 
 def test_wax_with_another_relation_is_refused(monkeypatch):
-    monkeypatch.setattr(alt_test, "read_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
+    monkeypatch.setattr(records, "read_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
     with pytest.raises(DatasetError, match=r"^wax: must have 0 names of other relations, but the files have 1\.$"):
         datasets.load_wax()
 

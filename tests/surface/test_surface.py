@@ -48,6 +48,21 @@ def test_dir_is_all_and_another_name_is_an_attribute_error():
         calib.nonsense  # noqa: B018
 
 
+FORMER = {
+    "calib": ("chain_components", *sorted(n for n in dir(calib.datasets) if n[:5] == "load_")),
+    "calib.stats": (
+        *("ChainComponents", "CostOptimal", "TemperatureCurve", "chain_components", "cost_optimal"),
+        *("exact_components", "retemper"),
+    ),
+    "calib.table": ("Column",),
+}
+
+
+@pytest.mark.parametrize(("face", "name"), [(face, name) for face, names in FORMER.items() for name in names])
+def test_names_of_the_release_before_still_resolve(face, name):
+    assert getattr(import_module(face), name) is not None
+
+
 # --- what an import loads ---------------------------------------------------------------------------------------
 
 
@@ -188,6 +203,31 @@ def test_no_private_name_is_imported(name):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("calib"):
             private = [alias.name for alias in node.names if alias.name[0] == "_" and alias.name[:2] != "__"]
             assert not private, f"{name} imports {private} from {node.module}"
+
+
+def defined(tree: ast.Module) -> list[str]:
+    """Names of functions, classes and constants at the top of a module."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    named = [node.name for node in tree.body if isinstance(node, kinds)]
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    targets += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
+    return named + [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+FOLDERS = sorted({name.rpartition(".")[0] for name in OURS if name.startswith("calib.analysis.")} - {"calib.analysis"})
+
+
+@pytest.mark.parametrize(
+    "folder", [*FOLDERS, "calib.core", "calib.table", "calib.tables", "calib.judge", "calib.datasets"]
+)
+def test_a_name_means_one_thing_in_a_topic(folder):
+    """Only verbs, plots, words and commands may be called as the function on arrays is."""
+    homes: dict[str, set[str]] = {}
+    for name, tree in MODULES.items():
+        for helper in defined(tree) if name.startswith(f"{folder}.") else ():
+            if helper[0] == "_" or name.split(".")[-1] not in RESERVED:
+                homes.setdefault(helper, set()).add(name)
+    assert not {helper: names for helper, names in homes.items() if len(names) > 1 and helper != "__all__"}
 
 
 @pytest.mark.parametrize("name", OURS)

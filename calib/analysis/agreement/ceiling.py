@@ -74,7 +74,9 @@ class Ceiling(WithCoefficient, RatersResult):
         return shown
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown]
+        return [
+            self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown
+        ]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}

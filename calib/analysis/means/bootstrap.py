@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import gold_of
+from calib.analysis.means.gold import Design, gold_of
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result, bracket, short
@@ -54,10 +54,8 @@ class BootstrapEstimate(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": "bootstrap", "statistic": self.statistic, "estimate": self.estimate}
-        row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"lam": self.lam, "n_gold": self.n_gold, "n": self.n}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_gold", "n", "warnings")
+        return [{"estimator": "bootstrap", **row}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ppi-bootstrap": True, "of": self.statistic, "rs": self.n_resamples}
@@ -151,10 +149,10 @@ def ppi_bootstrap(
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
     labels, judged = _resampled(value, sample, count, draw)
     kept = np.isfinite(labels + judged)
-    if kept.sum() < count / 2:
-        raise ArgumentError(
-            "statistic", "must be defined on most resamples", f"is not on {count - kept.sum()} of {count}"
-        )
+    missing = count - int(kept.sum())
+    if missing > count / 2:
+        given = f"is not on {missing} of {count}"
+        raise ArgumentError("statistic", "must be defined on most resamples", given)
     labels, judged = labels[kept], judged[kept]
     spread = float(judged.var(ddof=1))
     lam = float(np.cov(labels, judged)[0, 1] / ((1 + n / rest) * spread)) if spread > 0 else 0.0
@@ -172,9 +170,9 @@ def ppi_bootstrap(
         n_gold=n,
         n=n + rest,
         n_resamples=count,
-        n_undefined=int(count - kept.sum()),
+        n_undefined=missing,
         statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=_undefined(int(count - kept.sum()), count) + _lumpy(labels),
+        warnings=_resampling_doubts(missing, labels),
     )
 
 
@@ -184,9 +182,7 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     if n > _MANY:
         return 0.0  # both errors are the same by then
     others = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
-    x = () if sample.x is None else (sample.x[others],)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        labels, judged = value(sample.y.take(others), *x), value(sample.f.take(others), *x)
+    labels, judged = sample.resampled(value, others)
     if not np.isfinite(labels + judged).all():
         return 0.0
     a, b = labels - labels.mean(), judged - judged.mean()
@@ -196,16 +192,12 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     return float(np.sqrt((n - 1) / n * np.sum((v := labels - lam * (judged - judge)) ** 2 - v.mean() ** 2)))
 
 
-def _undefined(missing: int, count: int) -> tuple[str, ...]:
-    text = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
-    return (text,) if missing else ()
-
-
-def _lumpy(labels: Floats) -> tuple[str, ...]:
-    """A statistic that jumps between a few values has no bootstrap interval to speak of."""
-    values = len(np.unique(labels))
-    text = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
-    return (text,) if values < min(_LUMPS, len(labels) / 10) else ()
+def _resampling_doubts(missing: int, labels: Floats) -> tuple[str, ...]:
+    """Undefined resamples, and a statistic that jumps between a few values: it has no interval to speak of."""
+    count, values = missing + len(labels), len(np.unique(labels))
+    left = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
+    lumpy = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
+    return (left,) * (missing > 0) + (lumpy,) * (values < min(_LUMPS, len(labels) / 10))
 
 
 def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
@@ -229,22 +221,25 @@ class _Sample(NamedTuple):
             return (self.y,), (self.f,), (self.rest,)
         return (self.y, self.x), (self.f, self.x), (self.rest, self.x_rest)
 
+    def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
+        """The statistic of chosen items, by people and by the judge."""
+        x = () if self.x is None else (self.x[chosen],)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return value(self.y.take(chosen), *x), value(self.f.take(chosen), *x)
+
 
 def _sample_of(
     y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike, x: ArrayLike | None, x_unlabeled: ArrayLike | None
 ) -> _Sample:
-    data = gold_of(y, f, f_unlabeled)
+    data = gold_of(y, f, f_unlabeled, Design())
     if len(data.y) < 10:
         raise ArgumentError("y", "must have 10 gold labels at least for a bootstrap", f"got {len(data.y)}")
     if data.n_rest < 2:
         raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {data.n_rest}")
     if (x is None) != (x_unlabeled is None):
-        raise ArgumentError(
-            "X_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=("X",)
-        )
-    if x is None or x_unlabeled is None:
-        return _Sample(data.y, data.f, data.loose(), None, None)
-    given, given_rest = np.asarray(x), np.asarray(x_unlabeled)
+        rule = "must be given exactly when {0} is"
+        raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
+    given, given_rest = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
     check.same_length(y=data.y, X=given)
     check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
     return _Sample(data.y, data.f, data.loose(), given, given_rest)
@@ -260,9 +255,8 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
         if numbers.shape != scores.shape[:-1]:
-            raise ArgumentError(
-                "statistic", f"must give {scores.shape[:-1]} numbers with axis=-1", f"gave {numbers.shape}"
-            )
+            rule = f"must give {scores.shape[:-1]} numbers with axis=-1"
+            raise ArgumentError("statistic", rule, f"gave {numbers.shape}")
         return numbers
 
     def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
@@ -282,8 +276,5 @@ def _resampled(
     for start in range(0, count, size):
         stop = min(start + size, count)
         chosen = rng.integers(0, n, (stop - start, n))
-        others = () if sample.x is None else (sample.x[chosen],)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            labels[start:stop] = value(sample.y.take(chosen), *others)
-            judged[start:stop] = value(sample.f.take(chosen), *others)
+        labels[start:stop], judged[start:stop] = sample.resampled(value, chosen)
     return labels, judged

@@ -81,6 +81,17 @@ class Drawn(TypedDict, total=False):
     method: str
 
 
+class Asked(Drawn, total=False):
+    """Options of `ppi_mean` that the means made of it hand on."""
+
+    design: Design | None
+    target: str
+    estimator: str
+    alternative: str
+    min_gold: int
+    confidence_level: float
+
+
 def design_of(design: Design | None, drawn: Drawn) -> Design:
     """The design, whichever way it came."""
     fields: dict[str, Any] = {name: value for name, value in drawn.items() if name != "method"}
@@ -130,17 +141,6 @@ class Gold:
         return "items" if self.group is None else "groups"
 
     @property
-    def grouped(self) -> bool:
-        return self.group is not None
-
-    @property
-    def split_groups(self) -> bool:
-        """Whether a group has items with and without a label."""
-        if self.group is None or self.group_rest is None:
-            return False
-        return bool(np.isin(self.group, self.group_rest).any())
-
-    @property
     def label_weight(self) -> Floats:
         """How much each label counts."""
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
@@ -157,24 +157,22 @@ class Gold:
         if self.scores_rest is not None:
             return int(np.count_nonzero(self.scores_rest >= cut))
         if self.n_rest and not self.rest.binary:
-            raise ArgumentError(
-                "f_unlabeled", f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
-            )
+            rule = f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
+            raise ArgumentError("f_unlabeled", rule)
         return round(float(self.rest.mean) * self.n_rest)
 
 
-_SIMPLE = Design()
-_Split = Callable[[NDArray[Any]], tuple[Any, Any]]
-
-
-def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design = _SIMPLE) -> Gold:
+def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> Gold:
     """Check everything once; both input forms become the same."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     beside = {name: getattr(design, name) for name in (*_TWINS, "folds", "items")}
     check.same_length(y=labels, f=scores, **beside)
     refuse_missing(scores, "f")
     _refuse_halves(design, together=f_unlabeled is None)
-    chance = _inclusion(design.inclusion, labels)
+    chance = None if design.inclusion is None else check.array(design.inclusion, "inclusion", ndim=1)
+    if chance is not None:
+        check.same_length(y=labels, inclusion=chance)
+        refuse_where(~((chance > 0) & (chance <= 1)), chance, "inclusion", "must be above 0 and at most 1")
     if f_unlabeled is None:
         blank = np.isnan(labels)
         given = ~blank
@@ -187,30 +185,24 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
         refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
         rest, loose = _unlabeled(f_unlabeled, design)
         columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
-    if design.items_unlabeled is not None and len(design.items_unlabeled) != rest.n:
-        raise ArgumentError(
-            "items_unlabeled",
-            "must have the length of {0}",
-            f"got {len(design.items_unlabeled)}",
-            mentions=("f_unlabeled",),
-        )
+    if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
+        rule = "must have the length of {0}"
+        raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
     return Gold(labels, scores, rest, loose, **columns, inclusion=chance)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:
     """Each column comes for both sides, or, where all items stand in one table, for all at once."""
     if together and design.folds is not None:
-        raise ArgumentError(
-            "folds", "must come with {0}, a column for each fold", "came without", mentions=("f_unlabeled",)
-        )
-    for name in _TWINS:
-        twin = getattr(design, f"{name}_unlabeled")
-        if together and twin is not None:
-            raise ArgumentError(f"{name}_unlabeled", "must come with {0}", "came alone", mentions=("f_unlabeled",))
-        if not together and (getattr(design, name) is None) != (twin is None):
-            raise ArgumentError(
-                f"{name}_unlabeled", "must be given exactly when {0} is", "only one of them came", mentions=(name,)
-            )
+        rule = "must come with {0}, a column for each fold"
+        raise ArgumentError("folds", rule, "came without", mentions=("f_unlabeled",))
+    for name, twin in ((name, f"{name}_unlabeled") for name in _TWINS):
+        alone = getattr(design, twin) is not None
+        if together and alone:
+            raise ArgumentError(twin, "must come with {0}", "came alone", mentions=("f_unlabeled",))
+        if not together and alone != (getattr(design, name) is not None):
+            rule = "must be given exactly when {0} is"
+            raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
 
 
 def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None]:
@@ -233,16 +225,16 @@ def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] |
     return (scores, None) if isinstance(scores, Moments) else (moments_of(scores, name), flat(scores, name))
 
 
-def _columns(design: Design, split: _Split) -> dict[str, Any]:
+def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -> dict[str, Any]:
     """Groups, strata and weights, each of the gold items and of the rest."""
     group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
     if group is not None and len(group) == int(group.max(initial=-1)) + 1:
         group = None  # each has one item only: then the items are the groups
-    columns = {"group": group, "stratum": stratum, "weight": _weights(design)}
-    sides = {name: split(column) for name, column in columns.items() if column is not None}
-    return {name: gold for name, (gold, _) in sides.items()} | {
-        f"{name}_rest": rest for name, (_, rest) in sides.items()
-    }
+    sides: dict[str, Any] = {}
+    for name, column in (("group", group), ("stratum", stratum), ("weight", _weights(design))):
+        if column is not None:
+            sides[name], sides[f"{name}_rest"] = split(column)
+    return sides
 
 
 def _numbered(design: Design, name: str) -> Codes | None:
@@ -267,15 +259,6 @@ def _weights(design: Design) -> Floats | None:
                 raise ArgumentError(name, "must have one above 0", "all are 0")
             parts.append(part)
     return np.concatenate(parts) if parts else None
-
-
-def _inclusion(values: ArrayLike | None, labels: Floats) -> Floats | None:
-    if values is None:
-        return None
-    drawn = check.array(values, "inclusion", ndim=1)
-    check.same_length(y=labels, inclusion=drawn)
-    refuse_where(~((drawn > 0) & (drawn <= 1)), drawn, "inclusion", "must be above 0 and at most 1")
-    return drawn
 
 
 def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:

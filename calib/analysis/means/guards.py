@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calib.analysis.means.gold import Design, Gold
-from calib.analysis.means.methods import CUT, METHODS, Options
+from calib.analysis.means.methods import CUT, METHODS, Options, centred
 from calib.analysis.means.moments import refuse_where
-from calib.analysis.means.rectified import centred
 from calib.analysis.means.ridge import kish
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -19,21 +18,20 @@ TARGETS = ("population", "benchmark")
 
 def options_of(
     data: Gold,
-    *,
     bounds: tuple[float, float] | None,
     step: float | None,
-    estimator: str,
-    alternative: str,
-    null: float | None,
-    min_gold: int,
-    confidence_level: float,
     same_scale: bool | None,
     binary: bool | None,
     conservative: bool,
     target: str,
+    estimator: str,
+    alternative: str,
+    null: float | None,
+    min_gold: int,
+    confidence: float,
 ) -> Options:
     """The options, checked against the data."""
-    ends, confidence = bounds_of(bounds, step), check.probability(confidence_level, "confidence_level")
+    ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     yes_or_no = _yes_or_no(data, ends, step, binary)
     if yes_or_no and ends is None:
@@ -46,9 +44,8 @@ def options_of(
     if binary and not plain:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and not plain:
-        raise ArgumentError(
-            "conservative", "is for labels and a judge that say yes or no, without groups, strata or weights"
-        )
+        rule = "is for labels and a judge that say yes or no, without groups, strata or weights"
+        raise ArgumentError("conservative", rule)
     return Options(
         bounds=ends,
         step=ends[1] - ends[0] if yes_or_no and ends else float(step or 0),
@@ -88,8 +85,7 @@ def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
 
 def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
     """Whether the judge's scores lie on people's scale."""
-    low = min(data.f.min(initial=np.inf), float(data.rest.low))
-    high = max(data.f.max(initial=-np.inf), float(data.rest.high))
+    low, high = data.f.min(initial=float(data.rest.low)), data.f.max(initial=float(data.rest.high))
     return bool(bounds[0] <= low and high <= bounds[1])
 
 
@@ -97,9 +93,8 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     low, high = bounds or (0.0, 1.0)
     two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
     if binary and not two:
-        raise ArgumentError(
-            "y", f"must be {low:g} or {high:g} where {{0}} is True", "has other values", mentions=("binary",)
-        )
+        rule = f"must be {low:g} or {high:g} where {{0}} is True"
+        raise ArgumentError("y", rule, "has other values", mentions=("binary",))
     if binary is not None:
         return binary
     if bounds is not None and step is not None:
@@ -115,15 +110,9 @@ def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> N
     if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
     if needs.min_gold and n < least and not (finite and not data.n_rest):
-        raise ArgumentError(
-            "y",
-            f"must have {least} gold labels at least",
-            (
-                f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
-                "or set {0} and read the result with care"
-            ),
-            mentions=("min_gold",),
-        )
+        given = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
+        given += "or set {0} and read the result with care"
+        raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
     if n < needs.labels:
         rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
         raise ArgumentError("y", rule, f"got {n}")
@@ -143,7 +132,8 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     if finite and data.drawn == "weighted":
         mentions = ("weights", "inclusion")
         raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
-    if finite and data.split_groups:
+    group, beside = data.group, data.group_rest
+    if finite and group is not None and beside is not None and np.isin(group, beside).any():
         rule = "must be 'population' unless each of {0} is labelled as a whole or not at all"
         raise ArgumentError("target", rule, "got 'benchmark'", mentions=("groups",))
     if needs.rest and not data.n_rest:
@@ -161,13 +151,10 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
     text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
     told = (text,) if design.tuned_on_gold else ()
-    if design.items is None or design.items_unlabeled is None:
+    sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
+    if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return told
-    common = set(np.asarray(design.items).tolist()) & set(np.asarray(design.items_unlabeled).tolist())
-    text = (
-        f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common), default='')}"
-    )
-    return (*told, text) if common else told
+    return (*told, f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common))}")
 
 
 def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
@@ -183,16 +170,10 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
         told.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
-    elif (
-        bounds is not None
-        and not options.yes_or_no
-        and (share := max(np.mean(y == end) for end in bounds)) >= 0.8
-        and n < 50
-    ):
-        told.append(
-            f"edge: {share:.0%} of the labels are at one end of the scale, where few labels may miss rare others"
-        )
-    if data.grouped and 1 < data.n_groups < 10:
+    elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
+        text = "of the labels are at one end of the scale, where few labels may miss rare others"
+        told.append(f"edge: {share:.0%} {text}")
+    if data.group is not None and 1 < data.n_groups < 10:
         told.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
     return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
@@ -207,10 +188,8 @@ def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     dy, df = centred(data.y), centred(data.f)
     cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
     r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
-    if n > 2 and np.ptp(data.y) and abs(r) < 1 / np.sqrt(n - 2):
-        told.append(
-            f"weak_judge: correlation {r:.2f} with {n} labels, below {1 / np.sqrt(n - 2):.2f}: it may not help at all"
-        )
+    if n > 2 and np.ptp(data.y) and abs(r) < (least := 1 / np.sqrt(n - 2)):
+        told.append(f"weak_judge: correlation {r:.2f} with {n} labels, below {least:.2f}: it may not help at all")
     if data.drawn == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,10 +75,6 @@ def ppi_logistic(
         As `ppi_ols`; and if labels or scores leave [0, 1], or the labels are separated so that no finite
         coefficients fit them best.
 
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453, sections 3 and 6.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -104,18 +101,11 @@ def ppi_logistic(
 # --- the corrected loss -----------------------------------------------------------------------------------------
 
 
-class _LossSums(NamedTuple):
+def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = True) -> tuple[Floats, Floats, Floats]:
     """Sums over items of x r, of x x' r^2 and of x x' w, with r the mean less the target."""
-
-    gradient: Floats
-    meat: Floats
-    hessian: Floats
-
-
-def _sums_of(x: NDArray[Any], target: NDArray[Any], theta: Floats, *, meat: bool = True) -> _LossSums:
     d = len(theta)
     gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
-    for block, goal in row_blocks(x, target):
+    for block, goal in row_blocks(x, y):
         mean = special.expit(matrix_product(block, theta))
         error = mean - goal
         gradient += matrix_product(block.T, error)
@@ -123,12 +113,12 @@ def _sums_of(x: NDArray[Any], target: NDArray[Any], theta: Floats, *, meat: bool
         if meat:
             pull = block * error[:, None]
             squares += matrix_product(pull.T, pull)
-    return _LossSums(gradient, squares, hessian)
+    return gradient, squares, hessian
 
 
-def _covariance(scores: _LossSums, n: int) -> Floats:
-    mean = scores.gradient / n
-    return np.asarray((scores.meat - n * np.outer(mean, mean)) / (n - 1))
+def _covariance(gradient: Floats, meat: Floats, n: int) -> Floats:
+    mean = gradient / n
+    return np.asarray((meat - n * np.outer(mean, mean)) / (n - 1))
 
 
 def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
@@ -148,50 +138,26 @@ def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
         theta, (slope, curve) = theta - step, new
         if np.abs(step).max() < 1e-10 * (1 + np.abs(theta).max()):
             return np.asarray(theta)
-    raise ArgumentError(
-        "y", "must not be separated by the columns of {0}", "no finite coefficients fit it best", mentions=("X",)
-    )
+    rule = "must not be separated by the columns of {0}"
+    raise ArgumentError("y", rule, "no finite coefficients fit it best", mentions=("X",))
 
 
 def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Floats, Floats]:
     # r = mean - y - lam (mean - f) = (1 - lam) mean - (y - lam f)
-    gold = _sums_of(data.x, data.y, theta, meat=False)
+    slope, _, curve = _sums_of(data.x, data.y, theta, meat=False)
     if not lam:
-        return gold.gradient / data.n, gold.hessian / data.n
-    own = _sums_of(data.x, data.f, theta, meat=False)
-    rest = _sums_of(data.x_rest, data.f_rest, theta, meat=False)
-    slope = (gold.gradient - lam * own.gradient) / data.n + lam * rest.gradient / data.rest
-    return slope, (1 - lam) * gold.hessian / data.n + lam * rest.hessian / data.rest
+        return slope / data.n, curve / data.n
+    own, *_ = _sums_of(data.x, data.f, theta, meat=False)
+    rest, _, curve_rest = _sums_of(data.x_rest, data.f_rest, theta, meat=False)
+    curve = (1 - lam) * curve / data.n + lam * curve_rest / data.rest
+    return (slope - lam * own) / data.n + lam * rest / data.rest, curve
 
 
-class _Pulls(NamedTuple):
-    """Each gold item's gradient with its label and with the judge's score, and those of the rest in sum."""
-
-    label: Floats
-    judge: Floats
-    rest: _LossSums
-    hessian_gold: Floats
-
-
-def _pulls_at(data: Regressors, theta: Floats) -> _Pulls:
+def _gold_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Each gold item's chance, its gradient with its label and with the judge's score, and their hessian."""
     mean = special.expit(matrix_product(data.x, theta))
     hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
-    rest = _sums_of(data.x_rest, data.f_rest, theta)
-    return _Pulls(data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], rest, hessian)
-
-
-def _pooled_covariance(pulls: _Pulls, n: int, rest: int) -> Floats:
-    """Covariance of all judge gradients."""
-    every = pulls.rest.gradient + pulls.judge.sum(axis=0)
-    meat = pulls.rest.meat + matrix_product(pulls.judge.T, pulls.judge)
-    return _covariance(_LossSums(every, meat, meat), n + rest)
-
-
-def _covariance_twice(label: Floats, judge: Floats) -> Floats:
-    """Of two gradients, made symmetric."""
-    a, b = label - label.mean(axis=0), judge - judge.mean(axis=0)
-    cross = matrix_product(a.T, b)
-    return np.asarray((cross + cross.T) / len(a))
+    return mean, data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], hessian
 
 
 def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
@@ -200,17 +166,16 @@ def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
     theta, lam = np.zeros(d), fixed or 0.0
     if fixed is None:
         theta = _first_guess(data)
-        lam = _tuned_lam(_pulls_at(data, theta), n, rest)
+        lam = _tuned_lam(data, theta)
     theta = _minimum(data, lam, theta)
-    pulls = _pulls_at(data, theta)
-    bread = np.linalg.inv((1 - lam) * pulls.hessian_gold / n + lam * pulls.rest.hessian / rest)
-    mean = special.expit(matrix_product(data.x, theta))
-    hat = matrix_product(data.x, np.linalg.inv(pulls.hessian_gold))
-    leverage = mean * (1 - mean) * np.sum(hat * data.x, axis=1)
-    pull = pulls.label - lam * pulls.judge
+    mean, label, own, hessian = _gold_at(data, theta)
+    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    bread = np.linalg.inv((1 - lam) * hessian / n + lam * hessian_rest / rest)
+    leverage = mean * (1 - mean) * np.sum(matrix_product(data.x, np.linalg.inv(hessian)) * data.x, axis=1)
+    pull = label - lam * own
     pull = left_out_errors(pull - pull.mean(axis=0), leverage)
     residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
-    judge = lam**2 * np.diag(bread @ _covariance(pulls.rest, rest) @ bread) / rest
+    judge = lam**2 * np.diag(bread @ _covariance(gradient, meat, rest) @ bread) / rest
     return Fit(theta, residual, judge, n - d, lam)
 
 
@@ -218,17 +183,19 @@ def _first_guess(data: Regressors) -> Floats:
     """Coefficients to tune lambda at: of the labels alone, or if these are separated, with what the judge adds."""
     start = np.zeros(data.x.shape[1])
     for lam in (0.0, 0.5):
-        try:
-            return np.asarray(_minimum(data, lam, start))
-        except ValueError:
-            continue
-    return np.asarray(_minimum(data, 1.0, start))
+        with suppress(ValueError):
+            return _minimum(data, lam, start)
+    return _minimum(data, 1.0, start)
 
 
-def _tuned_lam(pulls: _Pulls, n: int, rest: int) -> float:
-    inverse = np.linalg.inv((pulls.hessian_gold + pulls.rest.hessian) / (n + rest))
-    alone = np.diag(inverse @ np.cov(pulls.label.T).reshape(inverse.shape) @ inverse)
-    cross = np.diag(inverse @ _covariance_twice(pulls.label, pulls.judge) @ inverse) / 2
-    judge = np.diag(inverse @ _pooled_covariance(pulls, n, rest) @ inverse)
-    known = alone > 0
+def _tuned_lam(data: Regressors, theta: Floats) -> float:
+    n, rest = data.n, data.rest
+    _, label, own, hessian = _gold_at(data, theta)
+    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    inverse = np.linalg.inv((hessian + hessian_rest) / (n + rest))
+    alone = np.diag(inverse @ np.cov(label.T).reshape(inverse.shape) @ inverse)
+    twice = matrix_product((label - label.mean(axis=0)).T, own - own.mean(axis=0))
+    cross = np.diag(inverse @ ((twice + twice.T) / n) @ inverse) / 2
+    every = _covariance(gradient + own.sum(axis=0), meat + matrix_product(own.T, own), n + rest)
+    judge, known = np.diag(inverse @ every @ inverse), alone > 0
     return float(np.clip(np.sum((cross / alone)[known]) / ((1 + n / rest) * np.sum((judge / alone)[known])), 0, 1))

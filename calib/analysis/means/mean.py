@@ -39,9 +39,8 @@ class MeanEstimate(Estimated):
     confidence_level : float
     alternative : str
     estimator : str
-        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi"
-        (no bounds), "mover-jeffreys" or "mover-clopper-pearson" (yes or no), or, with
-        labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
+        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys" or
+        "mover-clopper-pearson" (yes or no), or, with labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
     estimand : str
         What the interval is for: "human mean", "judge mean" (the judge's own
         average, whatever people think) or the difference of either.
@@ -98,12 +97,11 @@ class MeanEstimate(Estimated):
     @property
     def bracket(self) -> str:
         """The interval in words; of a one-sided one the end that it has."""
-        level = f"{100 * self.confidence_level:g} % confidence"
         if self.alternative == "two-sided" or np.isnan(self.interval.low):
             return bracket(self.interval, self.confidence_level)
-        if self.alternative == "greater":
-            return f"at least {short(self.interval.low)} with {level}"
-        return f"at most {short(self.interval.high)} with {level}"
+        greater = self.alternative == "greater"
+        end = f"least {short(self.interval.low)}" if greater else f"most {short(self.interval.high)}"
+        return f"at {end} with {100 * self.confidence_level:g} % confidence"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -118,12 +116,9 @@ class MeanEstimate(Estimated):
         return tuple(filter(None, (drawn, judged, meant, alone)))
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": self.estimator, "estimand": self.estimand, "estimate": self.estimate}
-        row |= {"std_error": self.std_error, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {} if np.isnan(self.null) else {"null": self.null, "p_value": self.p_value}
-        row |= {"lam": self.lam, "n_gold": self.n_gold, "n": self.n, "n_groups": self.n_groups, "df": self.df}
-        row |= {"width_ratio": self.width_ratio, "effective_n": self.effective_n, "labels_saved": self.labels_saved}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+        asked = () if np.isnan(self.null) else ("null", "p_value")
+        found = ("estimator", "estimand", "estimate", "std_error", "interval", *asked, "lam", "n_gold", "n", "n_groups")
+        return [self._row(*found, "df", "width_ratio", "effective_n", "labels_saved", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
@@ -136,11 +131,8 @@ class MeanEstimate(Estimated):
     def __str__(self) -> str:
         labels = f"{self.n_gold or 'no'} human labels"
         scores = f" and {self.n} judge scores" if self.uses_judge else ""
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
-        return (
-            f"{self.estimand} = {short(self.estimate)}, {self.bracket}, "
-            f"from {labels}{scores} ({METHODS[self.estimator].words})" + (f" [warnings: {names}]" if names else "")
-        )
+        made = f"from {labels}{scores} ({METHODS[self.estimator].words}){self._bracketed_warnings}"
+        return f"{self.estimand} = {short(self.estimate)}, {self.bracket}, {made}"
 
 
 def mean_interval(
@@ -171,15 +163,12 @@ def mean_interval(
     ----------
     y : array_like, shape (n,)
         Labels; NaN is left out.
-    bounds, step, conservative, alternative, null
+    bounds, step, conservative, alternative, null, confidence_level, method
         As for `ppi_mean`.
     groups : sequence, shape (n,), optional
         Items of one group are not independent.
     estimator : {"auto", "classical"}
         "classical" is the t interval, whatever the scale.
-    confidence_level : float, default 0.95
-    method : str, optional
-        What `estimator` was called.
 
     Returns
     -------
@@ -328,19 +317,9 @@ def ppi_mean(
     """
     estimator, design = estimator_of(estimator, drawn.get("method")), design_of(design, drawn)
     data = gold_of(y, f, f_unlabeled, design)
+    confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
-        data,
-        bounds=bounds,
-        step=step,
-        same_scale=same_scale,
-        binary=binary,
-        conservative=conservative,
-        target=target,
-        estimator=estimator,
-        alternative=alternative,
-        null=null,
-        min_gold=min_gold,
-        confidence_level=confidence_level,
+        data, bounds, step, same_scale, binary, conservative, target, estimator, alternative, null, min_gold, confidence
     )
     return _estimate(data, options, cautions_of(design) + cautions_on(data, options))
 

@@ -11,7 +11,6 @@ import numpy as np
 from calib.analysis.means.gold import Gold
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.rectified import lam_without_each, rectified_mean
 from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
@@ -88,12 +87,8 @@ class Estimated(Result):
 
 
 def _by_kind(data: Gold, options: Options) -> Found:
-    name = kind_of(
-        bounded=options.bounds is not None,
-        binary=options.binary,
-        conservative=options.conservative,
-        judged=data.n_rest > 0,
-    )
+    bounded, judged = options.bounds is not None, data.n_rest > 0
+    name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
 
 
@@ -124,10 +119,8 @@ def _by_rates(data: Gold, options: Options) -> Found:
     cut = low + CUT * (high - low)
     yes, said = data.y == high, data.f >= cut
     rest_yes = data.rest_above(cut)
-    counts = (
-        int(np.sum(yes & said)), int(said.sum()), int(np.sum(yes & ~said)), int((~said).sum()),
-        rest_yes, data.n_rest - rest_yes,
-    )  # fmt: skip
+    k1, n1, k0, n0 = (int(part.sum()) for part in (yes & said, said, yes & ~said, ~said))
+    counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
         rates = post_stratified(*counts, 1 - 2 * tail, conservative=options.conservative, finite=options.finite)
@@ -161,9 +154,8 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     residual, judge = float(share**2 @ each.residual), float(share**2 @ each.judge) + between
     spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / (each.n + each.rest - 1)))
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
-    return Parts.of_one(
-        point, residual, judge, df, float(share @ each.slope), float(share @ each.lam), len(data.y), data.n_rest
-    )
+    slope, lam = (float(share @ part) for part in (each.slope, each.lam))
+    return Parts.of_one(point, residual, judge, df, slope, lam, len(data.y), data.n_rest)
 
 
 def _sample(data: Gold) -> Sample:
@@ -199,17 +191,12 @@ def _by_labels(data: Gold, options: Options) -> Found:
     return _by_rectified(data, 0.0)
 
 
-def _by_ppi(data: Gold, _: Options) -> Found:
-    return _by_rectified(data, 1.0)
-
-
-def _by_tuned_ppi(data: Gold, _: Options) -> Found:
-    return _by_rectified(data, lam_without_each(data))
-
-
 def _by_rectified(data: Gold, lam: Floats | float) -> Found:
-    law = rectified_mean(data, lam)
-    return Found(float(law.point), float(law.error), float(law.df), float(np.mean(lam)), law)
+    """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
+    each = np.broadcast_to(lam, len(data.y))
+    point, variance, df = _independent(data, each) if data.group is None else _summed(data, each)
+    law = Student(point, np.sqrt(variance), df)
+    return Found(point, float(law.error), df, float(np.mean(lam)), law)
 
 
 def _by_regression(data: Gold, _: Options) -> Found:
@@ -236,6 +223,95 @@ def with_silent_judge(data: Gold) -> Gold:
     return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose)
 
 
+# --- labels that are corrected by what the judge gets wrong on them, and the weight of PPI++ ---------------------
+
+
+def _lam_without_each(data: Gold) -> Floats:
+    """PPI++'s lambda for each gold item, tuned on the others."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = _slope_without_item(data) if data.group is None else _slope_without_group(data)
+    return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
+
+
+def _slope_without_item(data: Gold) -> Floats:
+    """Covariance without each item, over the variance of all judge scores, as in PPI++."""
+    n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
+    gap = float(data.f.mean() - data.rest.mean)
+    squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
+    covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
+    return np.asarray(covariance / ((1 + n / rest) * (squares / (n + rest - 1))))
+
+
+def _slope_without_group(data: Gold) -> Floats:
+    """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
+
+    With k gold items in a group, a and b the sums of their deviations in y and f, and r the
+    group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
+    group out also moves the means that the deviations are taken from, by s and t.
+    """
+    group, group_rest, groups = _group_codes(data)
+    k, a, b = (_by_group(group, v, groups) for v in (np.ones_like(data.y), centred(data.y), centred(data.f)))
+    r = _by_group(group_rest, centred(np.asarray(data.loose(), dtype=float)) / data.n_rest, groups)
+
+    def others(values: Floats) -> Floats:
+        return np.asarray(values.sum() - values)
+
+    n = others(k)
+    s, t = others(a) / n, others(b) / n
+    cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
+    square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
+    cross -= others(a * r) - s * others(k * r)
+    square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
+    return np.asarray((cross / square)[group])
+
+
+def _independent(data: Gold, lam: Floats) -> tuple[float, float, float]:
+    """Point, variance and degrees of freedom of independent items."""
+    n, mean_lam = len(data.y), float(lam.mean())
+    rectified = data.y - lam * (data.f - float(data.rest.mean))
+    gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
+    judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
+    return float(rectified.mean()), *_satterthwaite(((gold, n - 1), (judge, data.n_rest - 1)))
+
+
+def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
+    """The same with the errors of a group summed before they are squared."""
+    group, group_rest, groups = _group_codes(data)
+    rectified = data.y - lam * (data.f - float(data.rest.mean))
+    error = _by_group(group, centred(rectified) / len(rectified), groups)
+    if lam.any() and data.n_rest:
+        scores = np.asarray(data.loose(), dtype=float)
+        error += _by_group(group_rest, float(lam.mean()) * centred(scores) / data.n_rest, groups)
+    gold, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
+    rest &= ~gold
+    if rest.sum() == 1:
+        gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
+    parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
+    return float(rectified.mean()), *_satterthwaite(parts)
+
+
+def _satterthwaite(parts: Any) -> tuple[float, float]:
+    """Sum of independent variances and its degrees of freedom."""
+    variance = sum(v for v, _ in parts)
+    spread = sum(v**2 / df for v, df in parts if v)
+    return variance, variance**2 / spread if spread else float(parts[0][1])
+
+
+def _group_codes(data: Gold) -> tuple[Codes, Codes, int]:
+    assert data.group is not None
+    rest = np.empty(0, dtype=np.intp) if data.group_rest is None else data.group_rest
+    return data.group, rest, int(max(data.group.max(initial=-1), rest.max(initial=-1))) + 1
+
+
+def centred(values: Floats) -> Floats:
+    """Deviations from the mean; of a constant exactly 0, without the mean's rounding dust."""
+    return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
+
+
+def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
+    return np.bincount(group, values, groups).astype(float)
+
+
 # --- the table --------------------------------------------------------------------------------------------------
 
 _FITTED = Needs(min_gold=True)
@@ -244,8 +320,8 @@ METHODS = {
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
     "regression": Method(_by_regression, Needs(labels=4, min_gold=True, takes=()), "regression estimator"),
     "classical": Method(_by_labels, Needs(), "people alone"),
-    "ppi": Method(_by_ppi, _PAIRED, "PPI"),
-    "ppi++": Method(_by_tuned_ppi, _PAIRED, "PPI++"),
+    "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
+    "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
     "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
     "wilson-ppi": Method(_by_slope, _FITTED, "people and judge", alone="wilson-t"),
     "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
@@ -264,9 +340,6 @@ def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = 
     """The way that was asked for, by the argument's name or by the one that it had."""
     name = check.was_called(was_method, estimator, name="estimator")
     if name in PEERS:
-        raise ArgumentError(
-            "estimator",
-            f"must be one of {', '.join(map(repr, known))}",
-            f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`",
-        )
+        given = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
+        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, known))}", given)
     return check.choice(name, "estimator", known)

@@ -70,8 +70,7 @@ class Moments:
             If a score is missing or infinite, or a system's number is out of range.
         """
         if n_systems is None:
-            parts = (moments_of(chunk, "chunks") for chunk in chunks)
-            return reduce(Moments.merge, parts, _nothing(()))
+            return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)
         parts = (_by_system(scores, systems, count) for scores, systems in chunks)
         return reduce(Moments.merge, parts, _nothing((count,)))
@@ -128,7 +127,8 @@ def moments_of(scores: ArrayLike, name: str) -> Moments:
         refuse_missing(np.asarray(values, dtype=float), name)
     low, high = min(b.min() for b in blocks), max(b.max() for b in blocks)
     # where all are equal the mean's rounding is no spread
-    squares = np.array([_squares(b, m) if low < high else 0.0 for b, m in zip(blocks, mean, strict=True)])
+    off = (block - centre for block, centre in zip(blocks, mean, strict=True))
+    squares = np.array([matrix_product(part, part) if low < high else 0.0 for part in off])
     centre = np.average(mean, weights=n) if low < high else np.float64(low)
     total = squares.sum() + (np.sum(n * (mean - centre) ** 2) if low < high else 0.0)
     return Moments(np.asarray(n.sum()), np.asarray(centre), np.asarray(total), np.asarray(low), np.asarray(high))
@@ -153,11 +153,6 @@ def refuse_where(bad: NDArray[np.bool_], values: Floats, name: str, rule: str, m
         place = int(np.argmax(bad))
         came = "NaN" if np.isnan(values[place]) else f"{values[place]:g}"
         raise ArgumentError(name, rule, f"got {came} at {place}", mentions=mentions)
-
-
-def _squares(block: Floats, mean: float) -> float:
-    centred = block - mean
-    return float(matrix_product(centred, centred))
 
 
 def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:

@@ -107,15 +107,11 @@ def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
         again, alone = int(number) - 1, mark.result.estimator == "judge_only"
         look = figure.look_of(again + 3) if again else _LOOKS[words]
         results = [m.result for m in marks if m.series == mark.series]
-        styles[mark.series] = figure.Style(f"{_ALONE if alone else words}: {_material(results)}", *look, alone)
+        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+        said = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
+        said = f"{_ALONE}: {scores} scores" if alone else said
+        styles[mark.series] = figure.Style(said, *look, alone)
     return styles
-
-
-def _material(results: Sequence[MeanEstimate]) -> str:
-    labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-    if results[0].estimator == "judge_only":
-        return f"{scores} scores"
-    return f"{labels} labels, {scores} judge scores" if results[0].uses_judge else f"{labels} labels"
 
 
 def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:

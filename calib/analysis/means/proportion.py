@@ -8,7 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.means.gold import Design, Drawn
+from calib.analysis.means.gold import Asked
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
@@ -23,14 +23,8 @@ def ppi_proportion(
     above: float,
     judge_above: float | None = None,
     conservative: bool = False,
-    design: Design | None = None,
-    target: str = "population",
-    estimator: str = "auto",
-    alternative: str = "two-sided",
     null: float | None = None,
-    min_gold: int = 10,
-    confidence_level: float = 0.95,
-    **drawn: Unpack[Drawn],
+    **options: Unpack[Asked],
 ) -> MeanEstimate:
     """Share of items that people score `above` or higher.
 
@@ -47,17 +41,12 @@ def ppi_proportion(
     judge_above : float, optional
         The same for the judge, `above` if not given. Any threshold gives a valid interval; that of a judge who is
         stricter than people should be lower.
-    conservative, design, target, estimator, alternative, null, min_gold, confidence_level, **drawn
-        As for `ppi_mean`.
+    conservative, null, **options
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
     Returns
     -------
     MeanEstimate
-
-    Raises
-    ------
-    ValueError
-        As `ppi_mean`.
 
     Examples
     --------
@@ -75,14 +64,8 @@ def ppi_proportion(
         bounds=(0, 1),
         step=1,
         conservative=conservative,
-        design=design,
-        target=target,
-        estimator=estimator,
-        alternative=alternative,
         null=null,
-        min_gold=min_gold,
-        confidence_level=confidence_level,
-        **drawn,
+        **options,
     )
     return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
 
@@ -90,9 +73,8 @@ def ppi_proportion(
 def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moments:
     if isinstance(scores, Moments):
         if not scores.binary:
-            raise ArgumentError(
-                "f_unlabeled", f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
-            )
+            rule = f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
+            raise ArgumentError("f_unlabeled", rule)
         return scores
     values = flat(scores, "f_unlabeled")
     if not np.isfinite(values.sum()):  # a missing score would pass for a no
@@ -106,14 +88,8 @@ def ppi_win_rate(
     f_unlabeled: ArrayLike | Moments | None = None,
     *,
     ties: bool = True,
-    design: Design | None = None,
-    target: str = "population",
-    estimator: str = "auto",
-    alternative: str = "two-sided",
     null: float = 0.5,
-    min_gold: int = 10,
-    confidence_level: float = 0.95,
-    **drawn: Unpack[Drawn],
+    **options: Unpack[Asked],
 ) -> MeanEstimate:
     """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
 
@@ -126,10 +102,10 @@ def ppi_win_rate(
         mean: a judge who prefers the first answer then says one half.
     ties : bool, default True
         Whether people may say that there is no difference. Without ties the interval is that of a proportion.
-    design, target, estimator, alternative, min_gold, confidence_level, **drawn
-        As for `ppi_mean`.
     null : float, default 0.5
         `p_value` is for this win rate.
+    **options
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
     Returns
     -------
@@ -156,19 +132,5 @@ def ppi_win_rate(
     for name, part in (("f", moments_of(scores, "f")), ("f_unlabeled", rest)):
         if part is not None and (part.low < 0 or part.high > 1):
             raise ArgumentError(name, "must be within [0, 1]", f"goes from {part.low:g} to {part.high:g}")
-    result = ppi_mean(
-        labels,
-        scores,
-        f_unlabeled,
-        bounds=(0, 1),
-        step=0.5 if ties else 1,
-        design=design,
-        target=target,
-        estimator=estimator,
-        alternative=alternative,
-        null=null,
-        min_gold=min_gold,
-        confidence_level=confidence_level,
-        **drawn,
-    )
+    result = ppi_mean(labels, scores, f_unlabeled, bounds=(0, 1), step=0.5 if ties else 1, null=null, **options)
     return replace(result, estimand=f"{result.estimand.split()[0]} win rate")

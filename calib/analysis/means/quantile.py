@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import gold_of
+from calib.analysis.means.gold import Design, gold_of
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.methods import Estimated, estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
@@ -43,6 +43,8 @@ class QuantileEstimate(Estimated):
     warnings : tuple of str
     """
 
+    _cells = "estimator q estimate interval n_gold n warnings"
+
     estimate: float
     interval: Interval
     confidence_level: float
@@ -53,12 +55,6 @@ class QuantileEstimate(Estimated):
     n_gold: int
     n: int
     warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": self.estimator, "q": self.q, "estimate": self.estimate}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"n_gold": self.n_gold, "n": self.n}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
@@ -99,24 +95,17 @@ def ppi_quantile(
 
     Parameters
     ----------
-    y, f : array_like, shape (n,)
+    y, f, f_unlabeled : array_like, shape (n,), (n,) and (N,)
         As for `ppi_mean`.
-    f_unlabeled : array_like, shape (N,), optional
     q : float, default 0.5
     bounds : (float, float), optional
         Smallest and largest score of people's scale: ends that the labels do not set.
     step : float, optional
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
-    conservative : bool, default False
-        Clopper and Pearson's intervals instead of Jeffreys'.
     estimator : {"auto"}
-    alternative : {"two-sided", "greater", "less"}
-    min_gold : int, default 10
-        Fewer labels are refused.
-    confidence_level : float, default 0.95
-    method : str, optional
-        What `estimator` was called.
+    conservative, alternative, min_gold, confidence_level, method
+        As for `ppi_mean`.
 
     Returns
     -------
@@ -140,7 +129,7 @@ def ppi_quantile(
     >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
-    data = gold_of(y, f, f_unlabeled)
+    data = gold_of(y, f, f_unlabeled, Design())
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
@@ -148,10 +137,11 @@ def ppi_quantile(
     estimator_of(estimator, method, ("auto",))
     n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
     if n < least:
-        raise ArgumentError(
-            "y", f"must have {least} gold labels at least", f"got {n}: label more, or set {{0}}", mentions=("min_gold",)
-        )
-    ladder = _ladder_of(data.y, data.f, rest, data.loose() if rest else np.empty(0))
+        given = f"got {n}: label more, or set {{0}}"
+        raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
+    # without a judge each item is one of which it says yes: the labels alone
+    judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
+    ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
     values = _scale_values(data.y, ends, step)
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
     shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
@@ -163,6 +153,8 @@ def ppi_quantile(
         low = -np.inf  # so few are below it that all labels may be above
     floor, ceiling = ends or (-np.inf, np.inf)
     low, high = -np.inf if side == "less" else low, np.inf if side == "greater" else high
+    beyond = n * min(share, 1 - share)
+    thin = f"tail: about {beyond:.2g} of {n} labels lie beyond the {share:g} quantile, which leaves it nearly unknown"
     return QuantileEstimate(
         estimate=float(np.clip(estimate, floor, ceiling)),
         interval=Interval(float(np.clip(low, floor, ceiling)), float(np.clip(high, floor, ceiling))),
@@ -173,15 +165,8 @@ def ppi_quantile(
         support="levels" if len(values) else "scores",
         n_gold=n,
         n=n + rest,
-        warnings=_thin_tail(n, share),
+        warnings=(thin,) if beyond < 5 else (),
     )
-
-
-def _thin_tail(n: int, q: float) -> tuple[str, ...]:
-    beyond = n * min(q, 1 - q)
-    if beyond >= 5:
-        return ()
-    return (f"tail: about {beyond:.2g} of {n} labels lie beyond the {q:g} quantile, which leaves it nearly unknown",)
 
 
 def _scale_values(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
@@ -201,12 +186,6 @@ class _Ladder(NamedTuple):
     rest: NDArray[Any]
 
 
-def _ladder_of(y: Floats, f: Floats, rest: int, scores: NDArray[Any]) -> _Ladder:
-    # without a judge each item is one of which it says yes: the labels alone
-    judge = f if rest else np.full(len(y), -np.inf)
-    return _Ladder(np.sort(y), np.sort(judge), np.sort(np.maximum(y, judge)), np.sort(scores))
-
-
 def _share_up_to(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:
     """Share of human scores up to g, with its interval."""
     n, rest = len(ladder.y), len(ladder.rest)
@@ -222,11 +201,8 @@ _Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
 def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, float]:
     share, low, high = ends(values)
     last = np.flatnonzero(low < q)
-    return (
-        float(values[np.argmax(share >= q)]),
-        float(values[np.argmax(high >= q)]),
-        float(np.append(values, np.inf)[last[-1] + 1]) if len(last) else float(values[0]),
-    )
+    middle, lowest = (float(values[np.argmax(part >= q)]) for part in (share, high))
+    return middle, lowest, float(np.append(values, np.inf)[last[-1] + 1 if len(last) else 0])
 
 
 def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:

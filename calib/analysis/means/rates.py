@@ -10,26 +10,12 @@ from calib.core.check import Floats
 
 
 def jeffreys(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
-    """Equal-tailed interval of Beta(k + 1/2, n - k + 1/2); 0 at k = 0, 1 at k = n, all of [0, 1] at n = 0.
-
-    Examples
-    --------
-    >>> low, high = jeffreys([0, 8, 10], 10, 0.95)
-    >>> low.round(4), high.round(4)
-    (array([0.    , 0.4972, 0.7828]), array([0.2172, 0.9559, 1.    ]))
-    """
+    """Equal-tailed interval of Beta(k + 1/2, n - k + 1/2); 0 at k = 0, 1 at k = n, all of [0, 1] at n = 0."""
     return _beta_interval(k, n, confidence, 0.5, 0.5)
 
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates that a binomial test of size 1 - confidence does not reject in either tail.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(8, 10, 0.95)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.4439, 0.9748)
-    """
+    """All rates that a binomial test of size 1 - confidence does not reject in either tail."""
     return _beta_interval(k, n, confidence, 0.0, 1.0)
 
 
@@ -43,14 +29,7 @@ def _beta_interval(k: ArrayLike, n: ArrayLike, confidence: ArrayLike, down: floa
 
 
 def wilson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates within z standard errors, taken at that rate, of k / n; all of [0, 1] at n = 0.
-
-    Examples
-    --------
-    >>> low, high = wilson(8, 10, 0.95)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.4902, 0.9433)
-    """
+    """All rates within z standard errors, taken at that rate, of k / n; all of [0, 1] at n = 0."""
     hits, size = np.asarray(k, float), np.asarray(n, float)
     square = np.minimum(special.ndtri((1 + np.asarray(confidence, float)) / 2) ** 2, 1e100)  # of 1 all of [0, 1]
     centre = (hits + square / 2) / (size + square)
@@ -88,8 +67,6 @@ def post_stratified(
         Gold items with a human yes, and all gold items, where the judge says yes (1) and no (0).
     N1, N0 : array_like
         Items without a label of which it says so.
-    confidence : array_like
-        Of the two-sided interval.
     conservative : bool
         At least that confidence in nearly all cases, for a fifth to a third more width.
     finite : bool
@@ -102,14 +79,7 @@ def post_stratified(
 
     References
     ----------
-    Hofer et al. (2024), arXiv:2405.06034, for the chain rule; Zou and Donner (2008), Statistics in Medicine
-    27:1693-1702, for intervals of a sum from those of its terms.
-
-    Examples
-    --------
-    >>> estimate, low, high, *_ = post_stratified(44, 45, 1, 5, 8_900, 1_100, 0.95)
-    >>> [round(float(end), 3) for end in (estimate, low, high)]
-    [0.892, 0.821, 0.943]
+    Hofer et al. (2024), arXiv:2405.06034, for the chain rule; for the sum Zou and Donner, as in `ppi_mean`.
     """
     yes, no = (np.asarray(k, float) for k in (k1, k0))
     gold_yes, gold_no, rest_yes, rest_no = (np.asarray(n, float) for n in (n1, n0, N1, N0))
@@ -118,9 +88,12 @@ def post_stratified(
     pi1, pi0 = (np.where(n > 0, k / np.maximum(n, 1), pooled) for k, n in ((yes, gold_yes), (no, gold_no)))
     q = said_yes / np.maximum(every, 1)
     bounds = clopper_pearson if conservative else jeffreys
-    down1, up1 = _distances(pi1, bounds(yes, gold_yes, confidence), gold_yes, rest_yes, finite=finite)
-    down0, up0 = _distances(pi0, bounds(no, gold_no, confidence), gold_no, rest_no, finite=finite)
-    less, more = (np.zeros_like(q),) * 2 if finite else _apart(q, wilson(said_yes, every, confidence))
+    parts = ((pi1, yes, gold_yes, rest_yes), (pi0, no, gold_no, rest_no))
+    (down1, up1), (down0, up0) = (
+        _distances(pi, bounds(k, n, confidence), np.sqrt(rest / np.maximum(n + rest, 1)) if finite else 1.0)
+        for pi, k, n, rest in parts
+    )
+    less, more = _distances(q, wilson(said_yes, every, confidence), 0.0 if finite else 1.0)
     gap, falls = pi1 - pi0, pi1 < pi0  # where yes of the judge speaks for no, a larger q lowers the rate
     estimate = q * pi1 + (1 - q) * pi0
     low = estimate - np.sqrt((q * down1) ** 2 + ((1 - q) * down0) ** 2 + (gap * np.where(falls, more, less)) ** 2)
@@ -128,17 +101,9 @@ def post_stratified(
     return estimate, np.clip(low, 0, 1), np.clip(high, 0, 1), pi1, pi0, q
 
 
-def _distances(
-    rate: Floats, ends: tuple[Floats, Floats], gold: Floats, rest: Floats, *, finite: bool
-) -> tuple[Floats, Floats]:
-    down, up = _apart(rate, ends)
-    unknown = np.sqrt(rest / np.maximum(gold + rest, 1)) if finite else 1.0
-    return down * unknown, up * unknown
-
-
-def _apart(rate: Floats, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _distances(rate: Floats, ends: tuple[Floats, Floats], unknown: Floats | float) -> tuple[Floats, Floats]:
     """How far the ends are from the rate; at levels near 0 Jeffreys' ends may both be on one side of it."""
-    return np.maximum(rate - ends[0], 0), np.maximum(ends[1] - rate, 0)
+    return np.maximum(rate - ends[0], 0) * unknown, np.maximum(ends[1] - rate, 0) * unknown
 
 
 def posterior_error(

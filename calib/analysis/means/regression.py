@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES, Student
 from calib.core.numeric import matrix_product
-from calib.core.result import Interval, bracket, short
+from calib.core.result import Columns, Interval, bracket, short
 
 _ROWS = 1 << 14  # rows that fit the processor's cache with what is computed of them
 _NOTHING = 1e-20  # of a sum of squares, what rounding may leave
@@ -23,7 +23,7 @@ _PRIOR = 1.0  # items' worth of belief that the judge's score says nothing beyon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionEstimate(Estimated):
+class RegressionEstimate(Columns, Estimated):
     """Coefficients with intervals, one per column.
 
     Attributes
@@ -45,6 +45,8 @@ class RegressionEstimate(Estimated):
     warnings : tuple of str
     """
 
+    _cells = "estimator model names estimate std_error low high p_value df lam n_gold n"
+
     names: tuple[str, ...]
     estimate: Floats = field(compare=False)
     std_error: Floats = field(compare=False)
@@ -65,16 +67,6 @@ class RegressionEstimate(Estimated):
     def intervals(self) -> tuple[Interval, ...]:
         """One per coefficient."""
         return tuple(Interval(float(a), float(b)) for a, b in zip(self.low, self.high, strict=True))
-
-    def _rows(self) -> list[dict[str, Any]]:
-        numbers = zip(self.estimate, self.std_error, self.low, self.high, self.p_value, self.df, strict=True)
-        keys = ("estimate", "std_error", "conf_low", "conf_high", "p_value", "df")
-        rest = {"lam": self.lam, "n_gold": self.n_gold, "n": self.n}
-        head = {"estimator": self.estimator, "model": self.model}
-        return [
-            head | {"term": name} | dict(zip(keys, map(float, row), strict=True)) | rest
-            for name, row in zip(self.names, numbers, strict=True)
-        ]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.model: True, "method": self.estimator, "d": len(self.names)}
@@ -109,11 +101,10 @@ def ppi_ols(
               b = \frac{\tilde f' y}{\tilde f' \tilde f + s^2}
 
     with the least squares coefficients :math:`\hat\beta`, and what the covariates do not explain of the judge's
-    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's
-    score as one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on
-    the gold items the larger of the usual and the HC3 form, and b^2 times the sandwich of
-    :math:`\hat\beta_{all}(f)`; Satterthwaite's degrees of freedom. With a column of ones alone it is the mean
-    of `ppi_mean` without bounds.
+    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score as
+    one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the gold items
+    the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
+    Satterthwaite's degrees of freedom. With a column of ones alone it is the mean of `ppi_mean` without bounds.
 
     Parameters
     ----------
@@ -145,8 +136,9 @@ def ppi_ols(
 
     References
     ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453; Chen and Chen (2000), Journal of the Royal
-    Statistical Society B 62:449-460; MacKinnon and White (1985), Journal of Econometrics 29:305-325, for HC3.
+    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453 (`ppi_logistic`: sections 3 and 6); Chen and Chen
+    (2000), Journal of the Royal Statistical Society B 62:449-460; MacKinnon and White (1985), Journal of Econometrics
+    29:305-325, for HC3.
 
     Examples
     --------
@@ -196,24 +188,18 @@ class Fit(NamedTuple):
 
 
 def regressors_of(
-    X: ArrayLike,  # noqa: N803
-    y: ArrayLike,
-    f: ArrayLike,
-    X_unlabeled: ArrayLike,  # noqa: N803
-    f_unlabeled: ArrayLike,
-    names: Sequence[str] | None,
+    given: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
 ) -> Regressors:
-    x, labels, scores = check.array(X, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    x_rest, f_rest = np.asarray(X_unlabeled), flat(f_unlabeled, "f_unlabeled")
+    x, labels, scores = check.array(given, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
-        x_rest = check.array(X_unlabeled, "X_unlabeled", ndim=2)
+        x_rest = check.array(others, "X_unlabeled", ndim=2)
     check.same_length(X=x, y=labels, f=scores)
     check.same_length(X_unlabeled=x_rest, f_unlabeled=f_rest)
     n, d = x.shape
     if x_rest.shape[1] != d:
-        raise ArgumentError(
-            "X_unlabeled", f"must have the columns of {{0}} ({d})", f"has {x_rest.shape[1]}", mentions=("X",)
-        )
+        rule = f"must have the columns of {{0}} ({d})"
+        raise ArgumentError("X_unlabeled", rule, f"has {x_rest.shape[1]}", mentions=("X",))
     if n < d + 3:
         raise ArgumentError("y", f"must have {d + 3} labels at least for {d} coefficients", f"got {n}")
     if len(f_rest) < d + 3:
@@ -222,7 +208,7 @@ def regressors_of(
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
         raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
-    columns = getattr(X, "columns", None) if names is None else names
+    columns = getattr(given, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
@@ -300,21 +286,17 @@ def left_out_errors(error: Floats, leverage: Floats) -> Floats:
 # --- least squares with the judge's score as one more covariate ---------------------------------------------------
 
 
-class _JudgeFit(NamedTuple):
+def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[Floats, Floats, float]:
     """Least squares of judge scores on covariates: coefficients, their variances, residual variance."""
-
-    theta: Floats
-    variance: Floats
-    spread: float
-
-
-def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _JudgeFit:
     d, n = parts[0][0].shape[1], sum(len(f) for _, f in parts)
     gram, cross = np.zeros((d, d)), np.zeros(d)
     for x, f in (block for part in parts for block in row_blocks(*part)):
         gram += matrix_product(x.T, x)
         cross += matrix_product(x.T, f)
-    inverse = _inverse_gram(gram)
+    try:
+        inverse = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        raise ArgumentError("X_unlabeled", "must have columns that do not depend on each other", "they do") from None
     theta = inverse @ cross
     meat, squares = np.zeros((d, d)), 0.0
     for x, f in (block for part in parts for block in row_blocks(*part)):
@@ -323,35 +305,28 @@ def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> _JudgeFit:
         meat += matrix_product(pull.T, pull)
         squares += float(matrix_product(error, error))
     # HC1: with a column of ones alone the usual variance of a mean
-    variance = np.diag(inverse @ meat @ inverse) * n / (n - d)
-    return _JudgeFit(theta, variance, squares / (n - d))
-
-
-def _inverse_gram(gram: Floats) -> Floats:
-    try:
-        return np.asarray(np.linalg.inv(gram))
-    except np.linalg.LinAlgError:
-        raise ArgumentError("X_unlabeled", "must have columns that do not depend on each other", "they do") from None
+    return theta, np.diag(inverse @ meat @ inverse) * n / (n - d), squares / (n - d)
 
 
 def _fit_double_sampling(data: Regressors, fixed: float | None) -> Fit:
     """Regression under double sampling, on covariates and the judge; or with a fixed weight of the judge."""
     x, y, f, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
     rest = (data.x_rest, data.f_rest)
-    judge = _judge_fit([(x, f), rest] if fixed is None else [rest])
+    judged, variance, spread = _judge_fit([(x, f), rest] if fixed is None else [rest])
     inverse = np.linalg.inv(matrix_product(x.T, x))
     hat = matrix_product(x, inverse)
     own = matrix_product(hat.T, f)
     beyond = f - matrix_product(x, own)  # of the judge, on the gold items
     square = float(matrix_product(beyond, beyond))
-    base = square + _PRIOR * judge.spread
+    base = square + _PRIOR * spread
     # else the covariates say all that the judge does
     helps = fixed is None and base > _NOTHING * float(matrix_product(f, f))
     slope = float(matrix_product(beyond, y)) / base if helps else fixed or 0.0
     shrink = 1 / base if helps else 0.0
-    gap = judge.theta - own
-    error = y - slope * f
-    error = error - matrix_product(x, matrix_product(hat.T, error))
+    gap = judged - own
+    corrected = y - slope * f
+    theta = matrix_product(hat.T, corrected)
+    error = corrected - matrix_product(x, theta)
     p = d + square * shrink
     left = float(matrix_product(error, error))
     usual = left / (n - p) * (np.diag(inverse) + gap**2 * square * shrink**2)
@@ -359,6 +334,5 @@ def _fit_double_sampling(data: Regressors, fixed: float | None) -> Fit:
     pull = hat + np.outer(beyond * shrink, gap)
     robust = (n - 1) / n * np.sum((pull * left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
     known = left > _NOTHING * float(matrix_product(y, y))  # else nothing is left to tell the spread
-    theta = matrix_product(hat.T, y - slope * f) + slope * judge.theta
     lam = slope * data.rest / (n + data.rest) if fixed is None else fixed
-    return Fit(theta, np.maximum(usual, robust) * known, slope**2 * judge.variance, n - p, lam)
+    return Fit(theta + slope * judged, np.maximum(usual, robust) * known, slope**2 * variance, n - p, lam)

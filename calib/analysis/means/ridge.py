@@ -157,11 +157,10 @@ class Sample:
 def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     r"""A corrected mean whose error is summed over groups before it is squared.
 
-    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of
-    :math:`\bar f - \bar f_{all}`, the slope minimises :math:`\sum_g (a_g - b d_g)^2` with a prior
-    worth of `rule.prior` groups. The unseen label has a group, too, which errs as much alike as the
-    others do. The variance is the larger of CR1 and of its form with leverages, since CR1 alone is
-    short below 20 groups. Groups and labels count by Kish's effective number.
+    With a_g and d_g what group g adds to the errors of :math:`\bar y` and of :math:`\bar f - \bar f_{all}`, the slope
+    minimises :math:`\sum_g (a_g - b d_g)^2` with a prior worth of `rule.prior` groups. The unseen label has a group,
+    too, which errs as much alike as the others do. The variance is the larger of CR1 and of its form with leverages,
+    since CR1 alone is short below 20 groups. Groups and labels count by Kish's effective number.
     """
     sums, n = _sums(sample), kish(sample.weight)
     g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift

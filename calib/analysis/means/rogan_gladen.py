@@ -88,14 +88,8 @@ class RoganGladen(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimator": "rogan_gladen", "estimate": self.estimate, "std_error": self.std_error}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"sensitivity": self.sensitivity, "specificity": self.specificity, "judge_rate": self.judge_rate}
-        row |= {"n_positive": self.n_positive, "n_negative": self.n_negative, "n": self.n}
-        return [
-            row
-            | {"p_transport": self.p_transport, "warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}
-        ]
+        names = ("estimate", "std_error", "interval", "sensitivity", "specificity", "judge_rate", "n_positive")
+        return [{"estimator": "rogan_gladen", **self._row(*names, "n_negative", "n", "p_transport", "warnings")}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"rogan-gladen": True, "lee": True, "cl": self.confidence_level}

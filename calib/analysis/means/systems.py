@@ -12,14 +12,14 @@ from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.methods import Estimated, kind_of, law_on_scale
 from calib.analysis.means.moments import Moments, refuse_missing, system_codes
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.ridge import Parts, Rule, ridge
+from calib.analysis.means.ridge import Rule, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import short
+from calib.core.result import Columns, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeanEstimates(Estimated):
+class MeanEstimates(Columns, Estimated):
     """Means of many systems with their intervals; see `MeanEstimate` for one.
 
     Attributes
@@ -34,6 +34,8 @@ class MeanEstimates(Estimated):
         "wilson-ppi", "t-ppi" or "mover-jeffreys".
     """
 
+    _cells = "system estimate std_error low high lam n_gold n"
+
     estimate: Floats = field(repr=False)
     std_error: Floats = field(repr=False)
     low: Floats = field(repr=False)
@@ -44,20 +46,10 @@ class MeanEstimates(Estimated):
     confidence_level: float
     estimator: str
 
-    def _columns(self) -> dict[str, Any]:
-        ends = {"conf_low": self.low, "conf_high": self.high}
-        numbers = {"estimate": self.estimate, "std_error": self.std_error, **ends, "lam": self.lam}
-        return {"system": np.arange(len(self.estimate)), **numbers, "n_gold": self.n_gold, "n": self.n}
-
-    def to_frame(self) -> Any:
-        """One row per system (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame(self._columns())
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    @property
+    def system(self) -> Codes:
+        """The number of each."""
+        return np.arange(len(self.estimate))
 
     def _terms(self) -> dict[str, Any]:
         terms = {self.estimator: True, "of": "human-mean", "alt": "two-sided", "cl": self.confidence_level}
@@ -131,34 +123,32 @@ def ppi_means(
     code = system_codes(systems, len(f_unlabeled.n))
     check.same_length(y=labels, f=scores, systems=code)
     n_gold = np.bincount(code, minlength=len(f_unlabeled.n))
-    _refuse_short(n_gold, check.whole(min_gold, "min_gold", least=2))
+    least = check.whole(min_gold, "min_gold", least=2)
+    if len(few := np.flatnonzero(n_gold < least)):
+        raise ValueError(
+            f"each system must have {least} gold labels at least (`min_gold` lowers that), but {len(few)} have "
+            f"fewer, such as {few[0]} with {n_gold[few[0]]}."
+        )
     binary = ends in {None, (0.0, 1.0)} and bool(np.isin(labels, (0, 1)).all())
     if binary:
-        columns = _shares(labels, _as_yes_or_no(scores), code, f_unlabeled, confidence)
+        columns = _shares(labels, scores, code, f_unlabeled, confidence)
     else:
-        inside = ends is not None and bool(
-            ends[0] <= min(scores.min(), f_unlabeled.low.min()) and max(scores.max(), f_unlabeled.high.max()) <= ends[1]
-        )
+        lowest, highest = min(scores.min(), f_unlabeled.low.min()), max(scores.max(), f_unlabeled.high.max())
+        inside = ends is not None and bool(ends[0] <= lowest and highest <= ends[1])
         rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
-        columns = _means(ridge(labels, scores, code, f_unlabeled, rule), ends, confidence)
+        parts = ridge(labels, scores, code, f_unlabeled, rule)
+        point, law = law_on_scale(parts.point, parts.variance, parts.satterthwaite, parts.n, ends)
+        low, high = (np.asarray(end((1 - confidence) / 2)) for end in (law.low, law.high))
+        error = np.sqrt(parts.variance)
+        columns = {"estimate": point, "std_error": error, "low": low, "high": high, "lam": parts.lam}
     kind = kind_of(bounded=ends is not None, binary=binary)
     n = n_gold + f_unlabeled.n
     return MeanEstimates(**columns, n_gold=n_gold, n=n, confidence_level=confidence, estimator=kind)
 
 
-def _means(parts: Parts, ends: tuple[float, float] | None, confidence: float) -> dict[str, Floats]:
-    point, law = law_on_scale(parts.point, parts.variance, parts.satterthwaite, parts.n, ends)
-    low, high = (np.asarray(end((1 - confidence) / 2)) for end in (law.low, law.high))
-    return {"estimate": point, "std_error": np.sqrt(parts.variance), "low": low, "high": high, "lam": parts.lam}
-
-
-def _as_yes_or_no(scores: Floats) -> Floats:
-    if not np.isin(scores, (0, 1)).all():
-        raise ArgumentError("f", "must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5")
-    return scores
-
-
 def _shares(y: Floats, f: Floats, code: Codes, rest: Moments, confidence: float) -> dict[str, Floats]:
+    if not np.isin(f, (0, 1)).all():
+        raise ArgumentError("f", "must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5")
     if not rest.binary:
         raise ArgumentError("f_unlabeled", "must be moments of 0 and 1 for proportions", "holds other scores")
     sets = len(rest.n)
@@ -168,12 +158,3 @@ def _shares(y: Floats, f: Floats, code: Codes, rest: Moments, confidence: float)
     estimate, low, high, *_ = post_stratified(*counts, confidence)
     error = posterior_error(*counts, finite=False)
     return {"estimate": estimate, "std_error": error, "low": low, "high": high, "lam": np.full(sets, np.nan)}
-
-
-def _refuse_short(n_gold: Codes, least: int) -> None:
-    short_of = np.flatnonzero(n_gold < least)
-    if len(short_of):
-        raise ValueError(
-            f"each system must have {least} gold labels at least (`min_gold` lowers that), but {len(short_of)} have "
-            f"fewer, such as {short_of[0]} with {n_gold[short_of[0]]}."
-        )

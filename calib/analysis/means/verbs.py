@@ -41,9 +41,8 @@ def interval(
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
     The mean is that of the population which the items are a sample of: the documents to come; with
-    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values
-    come from the column `scale`; how the gold items were drawn from what `choose_items` wrote
-    into the scores, if it did.
+    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
+    column `scale`; how the gold items were drawn from what `choose_items` wrote into the scores, if it did.
 
     Parameters
     ----------
@@ -59,23 +58,20 @@ def interval(
     strata : str, optional
         A column: the gold items were drawn within each of its values.
     weights : str, optional
-        A column: how often each item counts in the population that is meant
-        (`calib.stats.shift_weights`).
+        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
     target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
         As for `calib.stats.ppi_mean`.
     estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only"
-        the judge alone, which gives no interval for the human mean; "regression", "ppi", "ppi++"
-        are there for comparison.
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
+        which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
     method : str, optional
         What `estimator` was called.
 
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
-        (gold labels of items that the judge did not score, left out) and `n_unread`
-        (items whose judge score is missing, left out).
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
+        judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
 
     Raises
     ------
@@ -98,8 +94,8 @@ def interval(
 [warnings: weak_judge]
     """
     estimator = estimator_of(estimator, method)
-    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null}
-    options |= {"conservative": conservative, "min_gold": min_gold, "tuned_on_gold": tuned_on_gold}
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
+    options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     labels, results = [], []
     for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
@@ -110,7 +106,7 @@ def interval(
         for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
-            result = _mean_of(read, groups, strata, weights, whole, options | {"confidence_level": confidence_level})
+            result = _mean_of(read, (groups, strata, weights), whole, options)
             results.append(with_warnings(result, pair.warnings))
             labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
     return Results(tuple(labels), tuple(results))
@@ -126,23 +122,14 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
     labelled = judged["y"].notna()
     if not labelled.any():
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
-    if by is not None:
-        counts = labelled.groupby(judged[by], sort=False).sum()
-        short = [f"{name!r} ({n})" for name, n in counts.items() if n < least]
-        if short:
-            rule = f"{least} gold labels at least" if least > 2 else "two gold labels at least"
-            more = " (`min_gold` lowers that)" if least > 2 else ""
-            raise ValueError(f"{words(label)}: each {by} must have {rule}{more}, but not: {', '.join(short)}.")
+    counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
+    if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
+        rule = f"{least} gold labels at least (`min_gold` lowers that)" if least > 2 else "two gold labels at least"
+        raise ValueError(f"{words(label)}: each {by} must have {rule}, but not: {', '.join(short)}.")
 
 
-def _mean_of(
-    part: pd.DataFrame,
-    groups: str | None,
-    strata: str | None,
-    weights: str | None,
-    label: dict[str, Any],
-    options: dict[str, Any],
-) -> Result:
+def _mean_of(part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]) -> Result:
+    groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
     drawn, said = _drawn_by(part, strata)
@@ -154,13 +141,12 @@ def _mean_of(
     if part["y"].notna().any() and "system" in part and part["system"].notna().all():
         without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
         if without:
-            said.append(
-                f"gold_of_some_systems: no label is of {', '.join(map(repr, without[:5]))}, whose items count too"
-            )
-    if repeated and "strata" in drawn and options["estimator"] == "auto":
+            names = ", ".join(map(repr, without[:5]))
+            said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+    if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **options)
+        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **asked)
     return with_warnings(result, said)
 
 
@@ -250,10 +236,11 @@ def difference(
     others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
+    options |= {"confidence_level": confidence_level}
     labels, results = [], []
     for pair in gold_pairs(judged, scores_in(gold, "gold")):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
-        found = [_difference(pair, a, other, options | {"confidence_level": confidence_level}) for other in others]
+        found = [_difference(pair, a, other, options) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             labels.append(label | ({"p_adjusted": float(value)} if len(others) > 1 else {}))
@@ -267,9 +254,8 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
         return [name for name in known if name != a] or [a]
     others = [b] if isinstance(b, str) else list(b)
     if a in others or not others:
-        raise TableError(
-            f"`a` and `b` must be two systems, but both are {a!r}." if others else "`b` must name a system."
-        )
+        both = f"`a` and `b` must be two systems, but both are {a!r}."
+        raise TableError(both if others else "`b` must name a system.")
     return others
 
 
@@ -284,16 +270,14 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
             f"{labelled} are: let people label whole groups (`choose_items`, method 'groups')."
         )
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_difference(
-            both["y_a"], both["y_b"], both["x_a"], both["x_b"], **ends_of(pair.frame, label), **options
-        )
+        y_a, y_b, x_a, x_b = (both[name] for name in ("y_a", "y_b", "x_a", "x_b"))
+        result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)
     return label, with_warnings(result, pair.warnings)
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    for column in ("group", "system"):
+    for column, told in (("group", "what both answered"), ("system", "who answered")):
         if column not in frame:
-            told = "what both answered" if column == "group" else "who answered"
             raise TableError(
                 f"a difference of systems needs a column `{column}`, {told}: give the items to `summarize`, "
                 f"or name the column (`scores_from(..., {column}=...)`, --{column})."

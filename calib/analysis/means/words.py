@@ -23,7 +23,7 @@ _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", 
 
 def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
     """A sentence for each, which can be pasted into a report."""
-    return [_mean_sentence(label, result) for label, result in zip(labels, results, strict=True)]
+    return list(map(_mean_sentence, labels, results))
 
 
 def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
@@ -31,8 +31,8 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     who = "human" if result.estimand.startswith("human") else "judge's"
     of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
     apart = "Difference of mean" if "difference" in result.estimand else "Mean"
-    words = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" * bool(of))
-    what = " ".join(filter(None, words))
+    parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
+    what = " ".join(filter(None, parts))
     labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
     scores = f" and {result.n} judge scores" if result.uses_judge else ""
     gain = 1 - result.width_ratio

@@ -36,10 +36,6 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
     path : path
         A .jsonl file.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
     TableError, ValueError
@@ -120,7 +116,8 @@ def from_jsonl(
     """
     prompts, rows = prompts_and_rows(items, prompt)
     lines = _read_lines(Path(path))
-    method = judge.method if judge.method != "auto" else "logprob" if _first_has_logprobs(lines) else "sample"
+    exact = next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
+    method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
     calls, choices = _calls_with_choices(lines, judge, method, prompts, rows)
     sheet = Sheet(texts=replies)
     sheet.expect(calls)
@@ -163,10 +160,6 @@ def _read_line(number: int, raw: bytes) -> _Line:
     except (ValueError, AttributeError, TypeError):
         raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
     return _Line(number, None if name is None else str(name), choices)
-
-
-def _first_has_logprobs(lines: list[_Line]) -> bool:
-    return next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
 
 
 def _calls_with_choices(

@@ -10,8 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-_CHARACTERS_A_TOKEN = 4  # of English text, about
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
@@ -47,8 +45,8 @@ class DryRun:
 
 
 def input_tokens(body: Mapping[str, Any]) -> int:
-    """Tokens of a request, estimated."""
-    return sum(len(message["content"]) for message in body["messages"]) // _CHARACTERS_A_TOKEN + 1
+    """Tokens of a request, estimated: four characters of English text each, about."""
+    return sum(len(message["content"]) for message in body["messages"]) // 4 + 1
 
 
 def most_output_tokens(body: Mapping[str, Any]) -> int:

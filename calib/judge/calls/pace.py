@@ -53,10 +53,7 @@ class Pace:
     async def call(self, attempt: Callable[[], Awaitable[Brought]], tokens: int) -> Brought:
         """What the attempt returns, made again while the trouble is one that passes.
 
-        Raises
-        ------
-        UnavailableError
-            If the deadline has passed, or nothing at all gets through.
+        An UnavailableError says that the deadline has passed, or nothing at all gets through.
         """
         troubles: list[UnavailableError] = []
         end = math.inf

@@ -82,7 +82,9 @@ class Round:
                 await asyncio.sleep(_A_MOMENT)
                 continue
             group = self.waiting.popleft()
-            if not self._affordable(group):
+            client = self.client
+            # the last worker goes on as long as one call can be paid for
+            if client.max_cost is not None and not client.affords(draws_request(client.judge, self.plan, group)):
                 self.waiting.appendleft(group)
                 return
             await self._one(group)
@@ -90,13 +92,8 @@ class Round:
                 self._show()
             # the reply is written before the next call goes out, and an interrupt finds a moment to come
             await asyncio.sleep(0)
-            if self.client.broken:
-                raise self.client.broken
-
-    def _affordable(self, group: list[Call]) -> bool:
-        """Whether the group can be paid for; the last worker goes on as long as one can."""
-        client = self.client
-        return client.max_cost is None or client.affords(draws_request(client.judge, self.plan, group))
+            if client.broken:
+                raise client.broken
 
     async def _one(self, group: list[Call]) -> None:
         self.under_way += 1

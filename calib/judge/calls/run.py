@@ -62,8 +62,7 @@ class Run:
 
     async def _rate(self, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> None:
         wanted = list(self._calls(plan, prompts, rows))
-        unresolved = await self._fetch(plan, wanted)
-        if unresolved:
+        if unresolved := await self._fetch(plan, wanted):
             await self._resolve(plan, unresolved)
         if self.judge.method != plan.method == "sample":
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"

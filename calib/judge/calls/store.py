@@ -81,12 +81,7 @@ class Store:
             self._db.execute("COMMIT")
 
     def get(self, key: str) -> Choice:
-        """The choice under a key.
-
-        Raises
-        ------
-        KeyError
-        """
+        """The choice under a key; a KeyError where there is none."""
         for _, choice in self.read([key]):
             return choice
         raise KeyError(key)

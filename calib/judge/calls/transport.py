@@ -242,7 +242,8 @@ class _Direct:
         self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
         self.has_user = parts.username is not None
         self.concurrency = concurrency
-        self.proxy = _proxy_for(self.url)
+        bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
+        self.proxy = None if bypassed else getproxies().get(parts.scheme)
         self.session: aiohttp.ClientSession | None = None
         if endpoint == OPENAI and not os.environ.get("OPENAI_API_KEY"):
             raise JudgeError(f"no API key for {model}: set OPENAI_API_KEY in the environment.")
@@ -289,12 +290,6 @@ class _Direct:
 
     def __repr__(self) -> str:
         return f"<direct transport to {public_url(self.url)}>"
-
-
-def _proxy_for(url: str) -> str | None:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return None if not host or proxy_bypass(host) else getproxies().get(parts.scheme)
 
 
 # --- LiteLLM ----------------------------------------------------------------------------------------------------

@@ -54,20 +54,10 @@ class Reading(NamedTuple):
 def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
-    Parameters
-    ----------
-    text : str
-    scale : Scale
-    answer : {"label", "line", "json"}
-        "label": the reply starts with the label (after marks and a ``name:``, if any).
-        "line": what follows the last ``Score:`` or ``Rating:`` that starts a line.
-        "json": the value of the key ``"score"`` of the last JSON object.
-
-    Returns
-    -------
-    score : float
-        NaN where there is none.
-    status : {"ok", "off_scale", "unread"}
+    The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the
+    reply starts with the label, after marks and a ``name:``, if any ("label"), the label
+    follows the last ``Score:`` or ``Rating:`` that starts a line ("line"), or it is the
+    value of the key ``"score"`` of the last JSON object ("json").
 
     Examples
     --------
@@ -101,24 +91,11 @@ def extract(
     floor: float = 0.0,
     continued: Mapping[str, Choice] | None = None,
 ) -> Reading:
-    """Rating rows of one reply: one for a drawn reply, the distribution for token probabilities.
+    """Rating rows of one reply: the distribution at the answer's tokens if `logprobs`, otherwise the answer alone.
 
-    Parameters
-    ----------
-    choice : Choice
-    scale : Scale
-    answer : {"label", "line", "json"}
-    logprobs : bool
-        Read the distribution at the answer's tokens; otherwise the answer alone.
-    floor : float, default 0
-        Labels with less probability than this are not told apart: their mass becomes ambiguous.
-    continued : mapping, optional
-        By prefix the reply that goes on from it, for mass that the reply itself leaves open.
-
-    Returns
-    -------
-    Reading
-        What cannot be read is one row with NaN and a status.
+    What cannot be read is one row with NaN and a status. Labels with less probability than
+    `floor` are not told apart: their mass becomes ambiguous. `continued` has by prefix the
+    reply that goes on from it, for mass that the reply itself leaves open.
 
     Examples
     --------
@@ -259,7 +236,8 @@ class _Mass:
             if drawn and meaning.longer and place + 1 in choice.lists:
                 # what was drawn shows how it goes on
                 trouble = self.add(choice, place + 1, "", begun + piece, share * p)
-            elif meaning.longer and (piece or lead) and _is_beginning(meaning, whole):
+            # a 1 beside a 10 of one token goes on to nothing: it is a 1
+            elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not meaning.longer & whole):
                 self._begin(begun + piece, meaning, share * p)
             elif drawn:
                 trouble = self._settle_drawn(meaning.value, share * p)
@@ -301,7 +279,8 @@ class _Mass:
         if not math.isnan(ended):  # what ends a label is one of many tokens
             absent, most = absent | {ended}, 1.0
         else:
-            most = len(absent) * _least_share(top, here)
+            # the token drawn is listed even where it is less probable than what is not
+            most = len(absent) * min((p for piece, p in top.items() if piece != here), default=top.get(here, 0.0))
         if (hidden := share * min(rest, most)) > _FLOAT_NOISE:
             self.hidden += hidden
             self.absent |= absent
@@ -315,11 +294,6 @@ class _Mass:
         rows += [RatingRow(math.nan, self.off, "off_scale")] if self.off > 0 else []
         hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
         return rows + hidden
-
-
-def _is_beginning(meaning: Meaning, whole: set[float]) -> bool:
-    """Whether a text that may go on to longer labels does so; a 1 beside a 10 of one token does not: it is a 1."""
-    return math.isnan(meaning.value) or not meaning.longer & whole
 
 
 def _token_at(tokens: list[bytes], start: int) -> tuple[int, str]:
@@ -343,11 +317,6 @@ def _spelling_shares(listed: Candidates, lead: str) -> dict[str, float]:
     # rounded probabilities may add up to a little more than 1
     total = max(fitting, 1.0 - (reported - fitting))
     return top if total in (0.0, 1.0) else {text: p / total for text, p in top.items()}
-
-
-def _least_share(top: Mapping[str, float], here: str) -> float:
-    """The least probability that a list shows, but of the token drawn, which is listed even where it is less."""
-    return min((p for piece, p in top.items() if piece != here), default=top.get(here, 0.0))
 
 
 def _as_text(token: bytes) -> str:

@@ -79,14 +79,11 @@ class Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
 def decode(body: bytes | Mapping[str, Any]) -> Reply:
     """A reply from an OpenAI chat completion, as JSON or dict, or from its compact form.
 
-    Raises
-    ------
-    ValueError
-        If it is none: such a thing is not kept, so that the call is made again.
+    Anything else is a ValueError and is not kept, so that the call is made again.
     """
     if not isinstance(body, bytes | bytearray):
         body = to_json(body)
-    if body[:1] in _PACKED_STARTS:
+    if body[:1] == b"\x93":  # how the compact form begins: an array of the three fields of Reply
         try:
             return _UNPACKER.decode(body)
         except msgspec.MsgspecError as error:
@@ -182,7 +179,6 @@ _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(Reply)
 _REPLY_JSON = msgspec.json.Decoder(_SentReply)
 _CANDIDATES_JSON = msgspec.json.Decoder(list[_SentCandidate] | None)
-_PACKED_STARTS = (b"\x93",)  # how the compact form begins: an array of the three fields of Reply
 
 
 def _reply_of(body: _SentReply) -> Reply:
@@ -256,13 +252,7 @@ def _label_places(tokens: list[bytes], place: int, inside: int) -> Iterator[int]
 
 
 def _repaired_reply(body: bytes) -> _SentReply:
-    """The same in that form: wrong types left out, NaN as null.
-
-    Raises
-    ------
-    ValueError
-        If it is no chat completion at all.
-    """
+    """The same in that form: wrong types left out, NaN as null; a ValueError if it is no chat completion at all."""
     try:
         given = json.loads(body, parse_constant=lambda _: None)
     except (ValueError, RecursionError):

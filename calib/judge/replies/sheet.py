@@ -79,11 +79,8 @@ class Sheet:
                 "temperature": float(judge.temperature),
                 "run": _categorical([run], np.zeros(len(place), dtype=np.int64)),
                 "draw": np.array([call.draw for call in calls], dtype=np.int64)[place],
-                "score": numbers["score"],
-                "weight": numbers["weight"],
                 "status": pd.Categorical.from_codes(np.frombuffer(self._status, dtype=np.int8)[order], STATUSES),
-                "low": numbers["low"],
-                "high": numbers["high"],
+                **numbers,
             }
         )
         if self.keeps_texts:

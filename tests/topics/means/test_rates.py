@@ -35,6 +35,16 @@ def test_label_only_intervals_equal_statsmodels(ours, theirs, level):
     assert_allclose(ours(k, n, level), wanted, rtol=1e-10)
 
 
+def test_intervals_in_numbers():
+    low, high = jeffreys([0, 8, 10], 10, 0.95)
+    assert low.round(4).tolist() == [0, 0.4972, 0.7828]
+    assert high.round(4).tolist() == [0.2172, 0.9559, 1]
+    assert [float(end.round(4)) for end in clopper_pearson(8, 10, 0.95)] == [0.4439, 0.9748]
+    assert [float(end.round(4)) for end in wilson(8, 10, 0.95)] == [0.4902, 0.9433]
+    estimate, low, high, *_ = post_stratified(44, 45, 1, 5, 8_900, 1_100, 0.95)
+    assert [round(float(end), 3) for end in (estimate, low, high)] == [0.892, 0.821, 0.943]
+
+
 @pytest.mark.parametrize("interval", [jeffreys, clopper_pearson, wilson])
 def test_ends_at_no_hits_only_hits_and_no_labels(interval):
     low, high = interval([0, 20, 0], [20, 20, 0], 0.95)
