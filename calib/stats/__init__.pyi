@@ -81,8 +81,10 @@ from calib.analysis.planning.budget import (
 )
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
+    JudgeHelp as JudgeHelp,
     judge_correlation as judge_correlation,
     label_multiplier as label_multiplier,
+    will_it_help as will_it_help,
 )
 from calib.analysis.planning.labels import (
     DetectableDifference as DetectableDifference,
@@ -95,9 +97,8 @@ from calib.analysis.planning.transport import (
     shift_weights as shift_weights,
     transport_test as transport_test,
 )
-from calib.analysis.planning.will_it_help import JudgeHelp as JudgeHelp, will_it_help as will_it_help
 from calib.analysis.prompts.averaging import Averaging as Averaging, averaging as averaging
-from calib.analysis.prompts.component_intervals import Component as Component
+from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,11 +13,10 @@ from calib.analysis.distributions.temperature import Temperature
 from calib.analysis.draws.components import VarianceComponents, variance_components
 from calib.core.check import Floats, warn
 
-R = TypeVar("R")
 ChainComponents, TemperatureCurve = VarianceComponents, Temperature
 
 
-def _warned(name: str, now: str, call: Callable[..., R], *args: Any, **options: Any) -> R:
+def _warned(name: str, now: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
     warn(f"`{name}` is {now} now, and goes with the next release.", FutureWarning)
     return call(*args, **options)
 

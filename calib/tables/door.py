@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.table import CHECKS, TableError, has_replies
+from calib.table import CHECKS, TableArgumentError, TableError, has_replies
 from calib.tables.results import words
 from calib.tables.scores import summarize
 
@@ -53,6 +53,21 @@ class Checked:
     def only(self, rows: Any) -> Checked:
         """Some of its rows, which keep the rules as well."""
         return replace(self, frame=self.frame[rows])
+
+    def under(self, label: Mapping[str, Any], *names: str) -> pd.DataFrame:
+        """Its rows that have these labels."""
+        return self.frame[(self.frame[list(names)] == [label[name] for name in names]).all(axis=1)]
+
+    def score_by_item(self, label: Mapping[str, Any], *names: str) -> pd.Series:
+        """Its scores under these labels, of which there must be one per item."""
+        rows = self.under(label, *names)
+        if not len(rows):
+            wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
+            raise TableArgumentError(self.argument, f"must have scores of {wanted}", f"has {self.holds}")
+        if rows["item"].duplicated().any():
+            rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
+            raise TableArgumentError(self.argument, rule)
+        return rows.set_index(rows["item"].astype(object))["score"]
 
     def slices(self) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
         """The rows of each criterion, rater, prompt, method and temperature, with that as labels."""

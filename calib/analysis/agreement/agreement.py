@@ -8,41 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.coefficients import (
-    AGREED_WITHIN,
-    COEFFICIENTS,
-    PAIR_SUMS,
-    WithCoefficient,
-    levels_of,
-    named_coefficient,
-)
+from calib.analysis.agreement.coefficients import PAIR_SUMS, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import (
     Design,
     average,
+    check_level,
     condensed,
     design_of,
     estimate,
-    left_out,
-    resampled,
-    system_means,
+    ties_of,
     within,
 )
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    NO_SPREAD,
-    Spread,
-    has_several_units,
-    jackknife_spread,
-    no_correlation_test,
-    percentile_spread,
-    warnings_of_bootstrap,
-)
+from calib.analysis.agreement.spread import BOOTSTRAPS, no_correlation_test, spread_of_estimate
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import ratio
+from calib.core.check import Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
-LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
+ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_SYSTEMS = 10  # in simulations the interval of ranks covers 97 % and more below it
 
 
@@ -123,13 +105,6 @@ class AgreementResult(WithCoefficient, Result):
     warnings: tuple[str, ...]
 
     @property
-    def _estimated(self) -> dict[str, Any]:
-        row: dict[str, Any] = {"estimate": self.estimate, "std_error": self.std_error}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high}
-        row |= {"p_value": self.p_value, "n": self.n, "n_missing": self.n_missing}
-        return row | {"n_groups": self.n_groups, "n_systems": self.n_systems, "n_skipped": self.n_skipped}
-
-    @property
     def _counted(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": self.interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
         return terms | {"missing": self.n_missing}
@@ -140,8 +115,8 @@ class AgreementResult(WithCoefficient, Result):
         return terms | ({"constant": self.constant, "skipped": self.n_skipped} if self.level == "group" else {})
 
     @property
-    def _rule(self) -> dict[str, Any]:
-        return {"rule": "missing-as-zero"} if self.missing == "zero" else {}
+    def _rule(self) -> str | None:
+        return "missing-as-zero" if self.missing == "zero" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,26 +149,20 @@ class Agreement(AgreementResult):
     levels_y: int
     sample: Sample = field(repr=False, compare=False)
 
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"level": self.level, "coefficient": self.coefficient, **self._estimated}
-        row |= {"estimate_other": self.estimate_other, "estimate_other_missing": self.estimate_other_missing}
-        row |= {"ties_x": self.ties_x, "ties_y": self.ties_y, "levels_x": self.levels_x, "levels_y": self.levels_y}
-        return [row | {"interval_method": self.interval_method, "generalises_to": self.generalises_to}]
+    _cells = (
+        f"level coefficient {ESTIMATED} estimate_other estimate_other_missing "
+        "ties_x ties_y levels_x levels_y interval_method generalises_to"
+    )
 
     def _terms(self) -> dict[str, Any]:
-        return {self.coefficient: True, "level": self.level, **self._counted, **self._rule, **self._factors}
+        return {self.coefficient: True, "level": self.level, **self._counted, "rule": self._rule, **self._factors}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
-        skipped = (
-            f", {self.n_skipped} group{'s' * (self.n_skipped != 1)} without a correlation left out"
-            if self.n_skipped and self.constant == "skip"
-            else ""
-        )
-        return (
-            f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]} = {short(self.estimate)}, "
-            f"{bracket(self.interval, self.confidence_level)} (n = {unit}{skipped})"
-        )
+        k = self.n_skipped if self.constant == "skip" else 0
+        skipped = f", {k} group{'s' * (k != 1)} without a correlation left out" if k else ""
+        interval = bracket(self.interval, self.confidence_level)
+        return f"{self._measured} = {short(self.estimate)}, {interval} (n = {unit}{skipped})"
 
 
 def agreement(
@@ -242,13 +211,13 @@ def agreement(
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
     level : {"item", "group", "system"}, default "item"
-    method : str, default "spearman"
+    method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
         ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
         that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
         ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
         most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
-        level "system" with `groups`.
+        level "system" with `groups`. `coefficient` is the same under its own name, and wins.
     interval : str, default "auto"
         ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws
         groups and systems and speaks about new ones of both (it is too wide where cell
@@ -265,8 +234,6 @@ def agreement(
     n_resamples : int, default 9999
     rng : Generator or int, optional
         For the bootstraps.
-    coefficient : str, optional
-        The same as `method` under its own name; wins.
 
     Returns
     -------
@@ -298,19 +265,18 @@ def agreement(
     named = named_coefficient(method, coefficient)
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
-    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
+    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     given = rules | {"groups": groups, "systems": systems}
-    whole, keep = design_of(x, y, missing=missing, **given)
+    whole, keep = design_of(x, y, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
     found = average(correlations, constant) if level == "group" else estimate(design)
     used = informative(design, correlations)
-    spread, warned = _agreement_spread(used, found, interval, n_resamples, rng)
+    spread, warned = spread_of_estimate(used, found, interval, n_resamples, rng)
     ends = spread.interval(found, confidence)
     warned += _cautions(design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(ends.low)))
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
-    ties_x, ties_y, levels_x, levels_y = tie_rates(design)
     return Agreement(
         estimate=found,
         std_error=spread.std_error,
@@ -319,17 +285,13 @@ def agreement(
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
         n_missing=int(np.isnan(check.array(x, "x") + check.array(y, "y")).sum()),
-        missing=missing,
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
-        estimate_other_missing=_under_other_missing(x, y, given, missing, found),
-        ties_x=ties_x,
-        ties_y=ties_y,
-        levels_x=levels_x,
-        levels_y=levels_y,
+        estimate_other_missing=_under_other_missing(x, y, given, found),
         warnings=warned,
         sample=_sample_shown(whole, groups, systems, keep, correlations),
         **rules,
+        **ties_of(design),
         **spread.made_over(design) | {"n_groups": used.n_groups},
     )
 
@@ -342,31 +304,18 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def check_level(design: Design, argument: str) -> None:
-    """Refuse a coefficient at a level where it has no meaning."""
-    if design.coefficient == "spa" and (design.level != "system" or design.group is None):
-        given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
-    if design.coefficient in AGREED_WITHIN and design.level == "system":
-        given = "got level 'system', that of means"
-        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
-
-
 def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
     """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
-        judge, human = (_constant_groups(v, design) for v in (design.x, design.y))
-        return (
-            f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
-            f"the human in {human}",
-        )
+        distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
+        judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
+        text = f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
+        return (f"{text}the human in {human}",)
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if jackknifed and design.level == "system" and ranks and design.n_systems < _FEW_SYSTEMS:
-        return (
-            f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
-            f"see that of Pearson, or boot-systems",
-        )
+        text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
+        return (f"{text}see that of Pearson, or boot-systems",)
     return ()
 
 
@@ -377,36 +326,11 @@ def informative(design: Design, correlations: Floats) -> Design:
     return design.only(np.isfinite(correlations)[design.group])
 
 
-def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], missing: str, found: float) -> float:
+def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], found: float) -> float:
     if not np.isnan(check.array(x, "x")).any():
         return found
-    other = "drop" if missing == "zero" else "zero"
-    return estimate(condensed(design_of(x, y, missing=other, **given)[0]))
-
-
-def _constant_groups(values: Floats, design: Design) -> int:
-    assert design.group is not None
-    low, high = np.full(design.n_groups, np.inf), np.full(design.n_groups, -np.inf)
-    np.minimum.at(low, design.group, values)
-    np.maximum.at(high, design.group, values)
-    return int((low == high).sum())
-
-
-def tie_rates(design: Design) -> tuple[float, float, int, int]:
-    """Share of tied pairs at the level, and distinct scores, of x and of y."""
-    blocks = design.group if design.level == "group" else None
-    sides = system_means(design) if design.level == "system" else (design.x, design.y)
-    levels = [int(levels_of(v).max(initial=-1)) + 1 for v in (design.x, design.y)]
-    first, second = (_tie_rate(levels_of(v), blocks, design.count) for v in sides)
-    return first, second, levels[0], levels[1]
-
-
-def _tie_rate(codes: Codes, blocks: Codes | None, count: Floats | None) -> float:
-    """Share of tied pairs among the pairs within blocks."""
-    block = np.zeros_like(codes) if blocks is None else blocks
-    cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
-    tied, every = (float((n * (n - 1.0)).sum()) for n in (np.bincount(cells, count), np.bincount(block, count)))
-    return float(ratio(tied, every))
+    other = "drop" if given["missing"] == "zero" else "zero"
+    return estimate(condensed(design_of(x, y, **given | {"missing": other})[0]))
 
 
 def _sample_shown(
@@ -415,34 +339,3 @@ def _sample_shown(
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or design.level != "group" else list(dict.fromkeys(group))
     return Sample(design.x, design.y, group, system, dict(zip(names, correlations.tolist(), strict=False)))
-
-
-# --- the interval -----------------------------------------------------------------------------------------------
-
-
-def _agreement_spread(
-    design: Design, found: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
-) -> tuple[Spread, tuple[str, ...]]:
-    if interval == "none" or not np.isfinite(found):
-        return NO_SPREAD, ()
-    if interval in BOOTSTRAPS:
-        return _bootstrap_spread(design, interval, n_resamples, np.random.default_rng(rng))
-    if design.coefficient == "pearson" and not design.repeats:
-        error = (1 - found**2) / np.sqrt(design.n - 3) if design.n > 3 else float("nan")
-        spread = Spread("Fisher z", float(error), np.inf, "new items, each independent of the others", fisher=True)
-    else:
-        spread = jackknife_spread(design, left_out(design))
-    return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
-
-
-def _bootstrap_spread(
-    design: Design, interval: str, n_resamples: int, rng: np.random.Generator
-) -> tuple[Spread, tuple[str, ...]]:
-    warned = warnings_of_bootstrap(design, interval, "interval")
-    if not has_several_units(design, interval):
-        return NO_SPREAD, warned
-    spread, undefined = percentile_spread(resampled(design, BOOTSTRAPS[interval][0], n_resamples, rng), interval)
-    warned += undefined
-    for text in warned:
-        check.warn(text)
-    return spread, warned

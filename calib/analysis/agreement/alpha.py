@@ -151,10 +151,6 @@ def krippendorff_alpha(
 
     Notes
     -----
-    Each item (or group) becomes one row of sums, so that a resample is a product of its
-    multiplicities with these rows. The interval metric needs four sums whatever the number
-    of distinct values; the ratio metric takes the square of that number per resample.
-
     The percentile interval, which is the usual one, is a little short: in simulations a
     nominal 95 % covered 93.2 and 94.1 % with 50 and 200 items, 90.4 and 93.2 % with 30 and
     100 groups; the jackknife covered 95.0, 94.7, 94.3 and 94.6 %.
@@ -184,12 +180,9 @@ def krippendorff_alpha(
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums if group is None else _sum_within(sums, group)
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
-    resampled = np.empty(0)
-    if interval == "bootstrap":
-        resampled = _resampled_alphas(units, alpha_of, n_resamples, np.random.default_rng(rng))
-        spread = _alpha_percentiles(resampled)
-    else:
-        spread = _alpha_jackknife(units, alpha_of)
+    drawn = n_resamples if interval == "bootstrap" else 0
+    resampled = _resampled_alphas(units, alpha_of, drawn, np.random.default_rng(rng))
+    spread = _alpha_percentiles(resampled) if drawn else _alpha_jackknife(units, alpha_of)
     return Alpha(
         estimate=estimate,
         interval=spread.interval(estimate, confidence),
@@ -201,7 +194,7 @@ def krippendorff_alpha(
         n_ratings=int(np.isfinite(used).sum()),
         n_raters=table.shape[1],
         n_groups=0 if group is None else units.shape[0],
-        n_resamples=len(resampled),
+        n_resamples=drawn,
         n_undefined=int(np.isnan(resampled).sum()),
     )
 
@@ -210,11 +203,13 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
     if metric == "interval":
         return _interval_metric(used)
-    values, counts = _value_counts(used)
+    item, rater = np.nonzero(np.isfinite(used))
+    values, code = np.unique(used[item, rater], return_inverse=True)
+    counts = sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
     if metric == "ordinal":
         return _ordinal_metric(used, values, counts)
     distance = _distances(values, metric)
-    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (_ratings_per_item(used) - 1)
+    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (np.isfinite(used).sum(axis=1) - 1.0)
 
     def alpha_of(totals: Floats) -> Floats:
         of_value = totals[:, 1:]
@@ -234,11 +229,11 @@ def _distances(values: Floats, metric: str) -> Floats:
 
 def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
     """The interval metric, from sums and sums of squares alone."""
-    rated, m = np.isfinite(used), _ratings_per_item(used)
+    rated = np.isfinite(used)
+    m = rated.sum(axis=1).astype(float)
     # one of the values, not the mean: differences of whole numbers stay whole
-    shifted = (
-        np.where(rated, used - np.sort(used[rated])[rated.sum() // 2], 0.0) if rated.any() else np.zeros_like(used)
-    )
+    middle = np.sort(used[rated])[rated.sum() // 2] if rated.any() else 0.0
+    shifted = np.where(rated, used - middle, 0.0)
     total, square = shifted.sum(axis=1), (shifted**2).sum(axis=1)
     own = np.where(rated, shifted - (total / np.maximum(m, 1))[:, None], 0.0)
     observed = 2 * m * (own**2).sum(axis=1) / (m - 1)
@@ -252,7 +247,7 @@ def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
 
 def _ordinal_metric(used: Floats, values: Floats, counts: sparse.csr_array) -> tuple[sparse.csr_array, Totals]:
     """The ordinal metric: midranks change with the resample, so each pair of values keeps its own sum."""
-    m, first, second = _ratings_per_item(used), *np.triu_indices(used.shape[1], 1)
+    m, (first, second) = np.isfinite(used).sum(axis=1), np.triu_indices(used.shape[1], 1)
     a, b = np.minimum(used[:, first], used[:, second]), np.maximum(used[:, first], used[:, second])
     item, pair = np.nonzero(a < b)
     low, high = np.searchsorted(values, a[item, pair]), np.searchsorted(values, b[item, pair])
@@ -276,16 +271,6 @@ def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> F
         return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))
 
 
-def _value_counts(used: Floats) -> tuple[Floats, sparse.csr_array]:
-    item, rater = np.nonzero(np.isfinite(used))
-    values, code = np.unique(used[item, rater], return_inverse=True)
-    return values, sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
-
-
-def _ratings_per_item(used: Floats) -> Floats:
-    return np.asarray(np.isfinite(used).sum(axis=1), dtype=np.float64)
-
-
 def _sum_within(sums: sparse.csr_array, unit: Codes) -> sparse.csr_array:
     shape = (int(unit.max(initial=-1)) + 1, len(unit))
     return sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape) @ sums
@@ -304,7 +289,7 @@ def _resampled_alphas(units: sparse.csr_array, statistic: Totals, n_resamples: i
         return np.full(n_resamples, np.nan)
     totals_of = sparse.csr_array(units.T)
     weights = (multiplicities(k, size, rng) for size in resamples_at_once(n_resamples, max(k, columns)))
-    return np.concatenate([statistic((totals_of @ w.T).T) for w in weights])
+    return np.concatenate([np.empty(0), *(statistic((totals_of @ w.T).T) for w in weights)])
 
 
 def _alpha_percentiles(resampled: Floats) -> Spread:
@@ -398,20 +383,16 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
     r, c, e, w = (float(value[0]) for value in squares)
     with np.errstate(invalid="ignore", divide="ignore"):
+        rho_1, rho_c = _divided(r - w, r + (k - 1) * w), _divided(r - e, r + (k - 1) * e)
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
-        single = {
-            "1": (_divided(r - w, r + (k - 1) * w), _f_limits(r, w, n - 1, n * (k - 1), k, confidence)),
-            "C": (_divided(r - e, r + (k - 1) * e), _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, confidence)),
-            "A": (rho_a, _absolute_limits(r, c, e, rho_a, n, k, confidence)),
-        }
-    estimates, intervals = {"ICC(1)": single["1"][0]}, {"ICC(1)": single["1"][1]}
-    for kind in ("C", "A"):
-        rho, limits = single[kind]
+        limits_c = _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, confidence)
+        limits_a = _absolute_limits(r, c, e, rho_a, n, k, confidence)
+        estimates, intervals = {"ICC(1)": rho_1}, {"ICC(1)": _f_limits(r, w, n - 1, n * (k - 1), k, confidence)}
+    for kind, rho, limits in (("C", rho_c, limits_c), ("A", rho_a, limits_a)):
         estimates |= {f"ICC({kind},1)": rho, f"ICC({kind},k)": _stepped_up(rho, k)}
         intervals |= {f"ICC({kind},1)": limits, f"ICC({kind},k)": Interval(*(_stepped_up(end, k) for end in limits))}
-    return ICC(
-        estimates=estimates, intervals=intervals, confidence_level=confidence, n=n, n_dropped=len(table) - n, n_raters=k
-    )
+    counted = {"n": n, "n_dropped": len(table) - n, "n_raters": k}
+    return ICC(estimates=estimates, intervals=intervals, confidence_level=confidence, **counted)
 
 
 def rating_sums(complete: Floats) -> Floats:

@@ -14,8 +14,6 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
 
-SCORES = ("auto", "accuracy", "rmse")
-
 _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
 
 
@@ -172,7 +170,7 @@ def alternative_annotator_test(
     check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
         raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
-    check.choice(score, "score", SCORES)
+    check.choice(score, "score", ("auto", "accuracy", "rmse"))
     if names and score == "rmse":
         raise ArgumentError("score", "must be 'accuracy' for names", "got 'rmse'")
     kind = score if score != "auto" else "accuracy" if names else "rmse"
@@ -187,17 +185,16 @@ def alternative_annotator_test(
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
     rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
+    few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     return AltTest(
-        winning_rate=found.winning_rate,
         passes=found.winning_rate >= 0.5,
-        advantage=found.advantage,
         constant=said,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
         rank_agreement=rank,
         verdict=_verdict(found, constant, said),
-        warnings=_few_items_warnings(found.annotators),
-        annotators=found.annotators,
+        warnings=tuple(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS),
+        **found._asdict(),
         epsilon=float(epsilon),
         q=float(q),
         score=kind,
@@ -212,19 +209,17 @@ def alternative_annotator_test(
 
 def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[str]]:
     """Judge and ratings as numbers, and the names that these stand for, if any."""
-    given = {"judge": np.asarray(judge, dtype=object), "ratings": np.asarray(ratings, dtype=object)}
-    names = sorted({label for values in given.values() for label in values.flat if isinstance(label, str)})
-    if not names:
-        return check.array(judge, "judge", ndim=1), check.array(ratings, "ratings", ndim=2), []
+    given: dict[str, Any] = {"judge": judge, "ratings": ratings}
+    objects = {what: np.asarray(values, dtype=object) for what, values in given.items()}
+    names = sorted({label for values in objects.values() for label in values.flat if isinstance(label, str)})
     place = {name: float(code) for code, name in enumerate(names)}
-    coded = {}
-    for what, values in given.items():
+    for what, values in objects.items() if names else ():
         number = next((v for v in values.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
             raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
         codes = [place[label] if isinstance(label, str) else np.nan for label in values.flat]
-        coded[what] = np.array(codes, dtype=float).reshape(values.shape)
-    return check.array(coded["judge"], "judge", ndim=1), check.array(coded["ratings"], "ratings", ndim=2), names
+        given[what] = np.array(codes, dtype=float).reshape(values.shape)
+    return check.array(given["judge"], "judge", ndim=1), check.array(given["ratings"], "ratings", ndim=2), names
 
 
 def _said(label: float | str) -> str:
@@ -248,6 +243,9 @@ class _Standing(NamedTuple):
     winning_rate: float
     advantage: float
     annotators: tuple[ExcludedAnnotator, ...]
+
+    def __str__(self) -> str:
+        return f"(winning rate {short(self.winning_rate)}, advantage {short(self.advantage)})"
 
 
 def _bench_of(table: Floats, j: int, score: str) -> _Bench:
@@ -299,31 +297,12 @@ def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) ->
     return best, outcomes[best]
 
 
-# --- beside it --------------------------------------------------------------------------------------------------
-
-
 def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:
-    def numbers(outcome: _Standing) -> str:
-        return f"(winning rate {short(outcome.winning_rate)}, advantage {short(outcome.advantage)})"
-
-    passes = "passes" if found.winning_rate >= 0.5 else "does not pass"
-    if constant.advantage < found.advantage and constant.winning_rate >= 0.5:
-        return (
-            f"The judge {passes} {numbers(found)}, and so does always {_said(label)} {numbers(constant)}: "
-            "to pass says little here."
-        )
-    if constant.advantage < found.advantage:
-        return f"The judge {passes} {numbers(found)}; always {_said(label)} does worse {numbers(constant)}."
-    joined = "but" if found.winning_rate >= 0.5 else "and"
-    return (
-        f"The judge {passes} {numbers(found)}, {joined} a judge that always says {_said(label)} does as well or better "
-        f"{numbers(constant)}: the test says nothing for this judge."
-    )
-
-
-def _few_items_warnings(annotators: tuple[ExcludedAnnotator, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"annotator {one.annotator} has {one.n} items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
-        for one in annotators
-        if one.n < _FEW_ITEMS
-    )
+    passes, label = found.winning_rate >= 0.5, _said(label)
+    start = f"The judge {'passes' if passes else 'does not pass'} {found}"
+    if constant.advantage >= found.advantage:
+        rival = f"a judge that always says {label} does as well or better {constant}"
+        return f"{start}, {'but' if passes else 'and'} {rival}: the test says nothing for this judge."
+    if constant.winning_rate >= 0.5:
+        return f"{start}, and so does always {label} {constant}: to pass says little here."
+    return f"{start}; always {label} does worse {constant}."

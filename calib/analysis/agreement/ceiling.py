@@ -9,23 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.agreement import check_level
 from calib.analysis.agreement.alpha import RatersResult, mean_squares, rating_sums, rating_table
-from calib.analysis.agreement.coefficients import (
-    WithCoefficient,
-    cells_of,
-    named_coefficient,
-    settled,
-    weighted_correlation,
-)
-from calib.analysis.agreement.leave_out import leave_out
-from calib.analysis.agreement.levels import Design, condensed, design_of, estimate, members_of
+from calib.analysis.agreement.coefficients import WithCoefficient, cells_of, members_of, named_coefficient, settled
+from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
 from calib.analysis.agreement.spread import NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means
 from calib.core.result import Interval, bracket, short
+from calib.core.units import unit_sums
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
 
@@ -74,9 +67,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return shown
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [
-            self._quantity_row(name, value, interval, self.interval_method) for name, _, value, interval in self._shown
-        ]
+        return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._shown]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
@@ -101,16 +92,15 @@ def human_ceiling(
     """What agreement one person reaches with the mean of the others: the bar for a judge.
 
     Each rater in turn is set against the mean of the other raters, never against a mean
-    that contains him, which would flatter him. A judge is set against exactly the same
+    that contains him, which would flatter him; the mean of k - 1 people is a noisier
+    yardstick than that of all k, so the numbers are lower. A judge is set against exactly the same
     means over the same items, so that the two numbers differ only in who is compared. All
     are averaged over raters.
 
-    The intervals are made by the jackknife over the units of the design: groups, systems,
-    both (two-way: the sum of the two variances less that of the cells, at least the smaller
-    of the two, with t quantiles of min(m, n) - 1 degrees of freedom, see `agreement`), or
-    items. All three numbers are recomputed without each unit, so that the interval of the
-    difference knows that judge and people were compared on the same items. Raters are taken
-    as fixed: three people say little about other people.
+    The intervals are made by the jackknife over the units of the design, as in `agreement`,
+    on the plain scale. All three numbers are recomputed without each unit, so that the
+    interval of the difference knows that judge and people were compared on the same items.
+    Raters are taken as fixed: three people say little about other people.
 
     Parameters
     ----------
@@ -120,11 +110,9 @@ def human_ceiling(
         Items without its score are left out for people as well.
     groups, systems : sequence, shape (n_items,), optional
     level : {"item", "group", "system"}, default "item"
-    method : str, default "spearman"
-        Of `agreement`, but not "spa".
+    method, coefficient : str
+        As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
-    coefficient : str, optional
-        The same as `method` under its own name; wins.
 
     Returns
     -------
@@ -135,11 +123,6 @@ def human_ceiling(
     ValueError
         If there is one rater only, lengths differ, an option is unknown, or `level` needs
         labels that were not given.
-
-    Notes
-    -----
-    The mean of k - 1 people is a noisier yardstick than the mean of all k: both numbers
-    are lower than the judge's agreement with that mean.
 
     Examples
     --------
@@ -154,13 +137,11 @@ def human_ceiling(
     confidence = check.probability(confidence_level, "confidence_level")
     argument = "method" if coefficient is None else "coefficient"
     if named == "spa":
-        raise ArgumentError(
-            argument, "must not be 'spa', which compares whole samples of systems, not one score of each"
-        )
-    keep = np.isfinite(table).sum(axis=1) > 1
-    if scores is not None:
-        keep &= np.isfinite(scores)
-    design = _design_of_items(keep, groups, systems, level=level, coefficient=named)
+        why = "which compares whole samples of systems, not one score of each"
+        raise ArgumentError(argument, f"must not be 'spa', {why}")
+    keep = (np.isfinite(table).sum(axis=1) > 1) & (True if scores is None else np.isfinite(scores))
+    rules: dict[str, Any] = {"level": level, "coefficient": named}
+    design = _design_of_items(keep, groups, systems, **rules)
     check_level(design, argument)
     pairs = _against_others(table[keep], None if scores is None else scores[keep], design)
     values = np.array([pair.estimate() for pair in pairs]).reshape(-1, table.shape[1])
@@ -179,10 +160,9 @@ def human_ceiling(
         by_rater=tuple(values[0].tolist()),
         judge_by_rater=tuple(values[1].tolist()) if scores is not None else (),
         confidence_level=confidence,
-        level=level,
-        coefficient=named,
         n_dropped=int((~keep).sum()),
         n_raters=table.shape[1],
+        **rules,
         **spreads[0].made_over(design),
     )
 
@@ -204,7 +184,7 @@ class _AgainstOthers(NamedTuple):
         if design.level == "group":
             return self._groups_without(own, k)
         out = np.full(k, self.estimate())
-        out[np.unique(own)] = leave_out(design.x, design.y, recoded(own), design.coefficient)
+        out[np.unique(own)] = design.without(recoded(own))
         return out
 
     def _groups_without(self, own: Codes, k: int) -> Floats:
@@ -214,9 +194,7 @@ class _AgainstOthers(NamedTuple):
         for g, members in enumerate(members_of(design.group)):
             inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
             weights = (own[members] != inside[:, None]).astype(float)
-            *changed, table[:, g] = weighted_correlation(
-                design.x[members], design.y[members], weights, design.coefficient
-            )
+            *changed, table[:, g] = design.weighted(weights, members)
             table[inside[:-1], g] = changed
         return row_means(table)
 
@@ -252,9 +230,8 @@ def _against_others(table: Floats, scores: Floats | None, design: Design) -> lis
             rated = np.isfinite(table[:, j])
             # sorted, so that the same ratings given by other people have the same mean to the last digit
             others = np.nanmean(np.sort(np.delete(table[rated], j, axis=1), axis=1), axis=1)
-            pairs.append(
-                _AgainstOthers(replace(design.only(rated), x=first[rated, j], y=others), np.flatnonzero(rated))
-            )
+            pair = replace(design.only(rated), x=first[rated, j], y=others)
+            pairs.append(_AgainstOthers(pair, np.flatnonzero(rated)))
     return pairs
 
 
@@ -297,8 +274,7 @@ def _jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bound
         if len(unit) < 2:
             return [NO_SPREAD] * len(bounds)
         variance, name, df = jackknife_variance(without(unit))[0], f"{name} jackknife", int(unit.max())
-    errors = np.sqrt(variance)
-    return [Spread(name, float(e), df, bounds=(-bound, bound)) for e, bound in zip(errors, bounds, strict=True)]
+    return [Spread(name, float(np.sqrt(v)), df, bounds=(-b, b)) for v, b in zip(variance, bounds, strict=True)]
 
 
 # --- without the noise of people --------------------------------------------------------------------------------
@@ -341,10 +317,10 @@ class Disattenuated(RatersResult):
     n_systems: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        values = [("disattenuated", self.estimate, self.interval)]
-        values += [("pearson", self.correlation, self.correlation_interval)]
-        values += [("reliability of the mean", self.reliability, self.reliability_interval)]
-        return [self._quantity_row(*value, self.interval_method) for value in values]
+        shown = [("disattenuated", self.estimate, self.interval)]
+        shown += [("pearson", self.correlation, self.correlation_interval)]
+        shown += [("reliability of the mean", self.reliability, self.reliability_interval)]
+        return [self._quantity_row(*one, self.interval_method) for one in shown]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
@@ -423,7 +399,7 @@ def disattenuated(
     sums, k = _disattenuation_sums(scores[keep], table[keep]), table.shape[1]
     total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
     estimates = _disattenuate(total[None, :], k)[0]
-    spreads = _jackknife_spreads(lambda units: _disattenuate(total - _unit_sums(sums, units), k), design, bounds)
+    spreads = _jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), k), design, bounds)
     reason = _refusal(float(estimates[1]), float(estimates[2]), least, design.n, k)
     ends = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Disattenuated(
@@ -469,8 +445,3 @@ def _disattenuate(totals: Floats, k: int) -> Floats:
         r = np.where(varied, (n * cross - x * mean) / np.sqrt(spread_x * spread_y), np.nan)
         reliability = np.where(varied, (items - error) / items, np.nan)
         return np.column_stack([r / np.sqrt(reliability), r, reliability])
-
-
-def _unit_sums(sums: Floats, units: Codes) -> Floats:
-    k = int(units.max()) + 1
-    return np.column_stack([np.bincount(units, column, k) for column in sums.T])

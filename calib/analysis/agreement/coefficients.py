@@ -9,7 +9,7 @@ of midranks, which are cumulative sums of w.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ COEFFICIENTS = {
     "adjacent": "agreement within 1",
     "spa": "soft pairwise accuracy",
 }
+LEVEL_WORDS = {"item": "over items", "group": "within groups", "system": "over systems"}
 # the sums over pairs that each pair statistic is made of: concordant less discordant pairs ("balance"),
 # pairs not tied in x, in y, in either
 PAIR_SUMS = {
@@ -56,7 +57,7 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def named_coefficient(method: str, coefficient: str | None) -> str:
+def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
     """The coefficient under its own name or, where that is not given, under pandas' `method`.
 
     Examples
@@ -65,12 +66,11 @@ def named_coefficient(method: str, coefficient: str | None) -> str:
     ('kendall', 'pearson')
     """
     if coefficient is None:
-        return choice(method, "method", tuple(COEFFICIENTS))
+        return choice(method, "method", options)
     if method not in ("spearman", coefficient):
-        raise ArgumentError(
-            "method", f"must be that of {{0}} ({coefficient!r})", f"got {method!r}", mentions=("coefficient",)
-        )
-    return choice(coefficient, "coefficient", tuple(COEFFICIENTS))
+        rule = f"must be that of {{0}} ({coefficient!r})"
+        raise ArgumentError("method", rule, f"got {method!r}", mentions=("coefficient",))
+    return choice(coefficient, "coefficient", options)
 
 
 class WithCoefficient:
@@ -78,10 +78,15 @@ class WithCoefficient:
 
     __slots__ = ()
     coefficient: str
+    level: str
 
     @property
     def method(self) -> str:
         return self.coefficient
+
+    @property
+    def _measured(self) -> str:
+        return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}"
 
 
 def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
@@ -211,11 +216,8 @@ def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
 def weight_by_level(w: Floats, codes: Codes) -> Floats:
     """Weight of each level, shape (levels, B)."""
     ends = np.cumsum(np.bincount(codes))
-    members = sparse.csr_array(
-        (np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])),
-        shape=(len(ends), len(codes)),
-    )
-    return np.asarray(members @ w)
+    members = np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])
+    return np.asarray(sparse.csr_array(members, shape=(len(ends), len(codes))) @ w)
 
 
 # --- under weights ----------------------------------------------------------------------------------------------
@@ -235,6 +237,13 @@ def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str,
     if "both" in names:
         sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
     return sums
+
+
+def members_of(codes: Codes | None) -> list[Codes]:
+    """The items of each code."""
+    assert codes is not None
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
 
 
 def cells_of(first: Codes, second: Codes) -> Codes:
@@ -277,8 +286,7 @@ def _bins(codes: Codes, size: int) -> Codes:
 
 def _mixed_bins(bins: Codes, codes: Codes) -> Iterator[Codes]:
     """The members of each bin that holds several levels."""
-    order = np.argsort(bins, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(bins[order])) + 1):
+    for members in members_of(bins):
         if (codes[members] != codes[members[0]]).any():
             yield members
 
@@ -330,11 +338,9 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
 
 def _place_within(outer: Codes, inner: Codes) -> Codes:
     """How many items of the same outer level have a lower inner level."""
-    key = outer * (int(inner.max()) + 1) + inner
-    ordered = np.sort(key)
-    return np.asarray(
-        np.searchsorted(ordered, key) - np.searchsorted(ordered, outer * (int(inner.max()) + 1)), dtype=np.intp
-    )
+    first = outer * (int(inner.max()) + 1)
+    ordered = np.sort(first + inner)
+    return np.asarray(np.searchsorted(ordered, first + inner) - np.searchsorted(ordered, first), dtype=np.intp)
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:
@@ -369,14 +375,10 @@ def _smaller_before(rank: Codes) -> Codes:
         before = zeros - np.concatenate([[0], zeros])[block]
         count[where] += np.where(high == 1, before, 0)
         spot = np.where(high == 1, (now >> bit << bit) + np.arange(n) - block - before, block + before - 1)
-        where, now = (_permuted(values, spot) for values in (where, now))
+        moved = np.empty((2, n), dtype=np.intp)
+        moved[:, spot] = where, now
+        where, now = moved
     return count
-
-
-def _permuted(values: Codes, spot: Codes) -> Codes:
-    out = np.empty_like(values)
-    out[spot] = values
-    return out
 
 
 # --- means ------------------------------------------------------------------------------------------------------

@@ -7,41 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from calib.analysis.agreement.agreement import LEVEL_WORDS, AgreementResult, check_level, checked_options, tie_rates
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, COEFFICIENTS, named_coefficient
-from calib.analysis.agreement.levels import (
-    Design,
-    LeftOut,
-    design_of,
-    estimate,
-    exchanged,
-    factor_weights,
-    left_out,
-    resamples_at_once,
-    under,
-    within,
-)
-from calib.analysis.agreement.spread import (
-    BOOTSTRAPS,
-    NO_INTERVAL,
-    NO_SPREAD,
-    Spread,
-    design_variance,
-    has_several_units,
-    jackknife_spread,
-    percentile_spread,
-    warnings_of_bootstrap,
-)
+from calib.analysis.agreement import levels, spread as spreads
+from calib.analysis.agreement.agreement import ESTIMATED, AgreementResult, checked_options
+from calib.analysis.agreement.coefficients import AGREED_WITHIN, named_coefficient
+from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
+from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, bracket, short
 
-TESTS = (
-    "jackknife", "boot-both", "boot-groups", "boot-systems", "boot-items", "perm-cells", "perm-axes", "williams"
-)  # fmt: skip
+TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
+Rng = np.random.Generator
 _ROUNDING = 1e-12  # differences below it are rounding
 _ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
 _CIRCLE = np.cos(_ANGLES), np.sin(_ANGLES)
@@ -77,23 +56,20 @@ class Comparison(AgreementResult):
     n_resamples: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"level": self.level, "coefficient": self.coefficient}
-        row |= {"first": self.names[0], "second": self.names[1]}
-        row |= {"agreement_first": self.first, "agreement_second": self.second, **self._estimated}
-        row |= {"ties_first": self.ties_first, "ties_second": self.ties_second, "ties_y": self.ties_y}
-        row |= {"test": self.test, "interval_method": self.interval_method}
-        return [row | {"generalises_to": self.generalises_to}]
+        judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
+        judges |= {"agreement_first": self.first, "agreement_second": self.second}
+        tested = f"{ESTIMATED} ties_first ties_second ties_y test interval_method generalises_to"
+        return [self._row("level", "coefficient") | judges | self._row(*tested.split())]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
-        return terms | self._counted | self._factors | self._rule | {"draws": self.n_resamples or None}
+        return terms | self._counted | self._factors | {"rule": self._rule, "draws": self.n_resamples or None}
 
     def __str__(self) -> str:
-        return (
-            f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}: {self.names[0]} {short(self.first)}, "
-            f"{self.names[1]} {short(self.second)}, difference {short(self.estimate)}, "
-            f"{bracket(self.interval, self.confidence_level)}, p = {_short_p(self.p_value)} ({self.test})"
-        )
+        each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
+        difference = f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
+        p = "< 0.0001" if self.p_value < 1e-4 else f"{self.p_value:.2g}"  # NaN is "nan"
+        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test})"
 
     @property
     def conclusion(self) -> str:
@@ -105,10 +81,6 @@ class Comparison(AgreementResult):
         if self.p_value <= 1 - self.confidence_level:
             return f"{one} agrees with the human scores more than {two} does{about}."
         return f"These data do not tell {one} and {two} apart{about}."
-
-
-def _short_p(value: float) -> str:
-    return "nan" if np.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
 
 
 def compare(
@@ -188,9 +160,8 @@ def compare(
 
     References
     ----------
-    Deutsch, Dror and Roth (2021), TACL 9:1132-1146. Williams (1959), Regression Analysis.
-    The interval on the z scale has the form of a profile likelihood's (Venzon and Moolgavkar
-    1988, Applied Statistics 37:87-94).
+    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is
+    that of a profile likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
 
     Examples
     --------
@@ -207,21 +178,20 @@ def compare(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
-    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant}
-    one, two, n_missing = _on_shared_items(x1, x2, y, missing, rules | {"groups": groups, "systems": systems})
-    check_level(one, "method" if coefficient is None else "coefficient")
+    rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
+    one, two, n_missing = _on_shared_items(x1, x2, y, rules | {"groups": groups, "systems": systems})
+    levels.check_level(one, "method" if coefficient is None else "coefficient")
     one, two, n_skipped = _on_shared_groups(one, two)
     first, second = estimate(one), estimate(two)
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
-    ties = tie_rates(one)[0], tie_rates(two)[0], tie_rates(one)[1]
-    warned = _tie_warning(named, ties[0], ties[1], names) + _test_warnings(one, test)
-    source = np.random.default_rng(rng)
-    spread, interval, p_value, undefined = _test_of_no_difference(
-        one, two, (first, second), test, confidence, n_resamples, source
-    )
+    ties = levels.ties_of(one), levels.ties_of(two)
+    warned = _tie_warning(named, ties[0]["ties_x"], ties[1]["ties_x"], names) + _test_warnings(one, test)
+    how = test, confidence, n_resamples, np.random.default_rng(rng)
+    spread, interval, p_value, undefined = _test_of_no_difference(one, two, (first, second), *how)
     warned += undefined
     for text in warned:
         check.warn(text)
+    at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     return Comparison(
         estimate=difference,
         std_error=spread.std_error,
@@ -232,13 +202,12 @@ def compare(
         second=second,
         names=(str(names[0]), str(names[1])),
         test=test,
-        generalises_to=_scores_at_hand(one) if test.startswith("perm") else spread.speaks_of,
+        generalises_to="these " + (at_hand or "items") if test.startswith("perm") else spread.speaks_of,
         n_missing=n_missing,
-        missing=missing,
         n_skipped=n_skipped,
-        ties_first=ties[0],
-        ties_second=ties[1],
-        ties_y=ties[2],
+        ties_first=ties[0]["ties_x"],
+        ties_second=ties[1]["ties_x"],
+        ties_y=ties[0]["ties_y"],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
         warnings=warned,
         **rules,
@@ -246,17 +215,15 @@ def compare(
     )
 
 
-def _on_shared_items(
-    x1: ArrayLike, x2: ArrayLike, y: ArrayLike, missing: str, given: dict[str, Any]
-) -> tuple[Design, Design, int]:
+def _on_shared_items(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored."""
     a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
     check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
     n_missing = int((~np.isfinite(a + b + c)).sum())
-    if missing == "zero":
+    if given["missing"] == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
     there = np.where(np.isfinite(a + b), c, np.nan)
-    one, two = (design_of(v, there, **given)[0] for v in (a, b))
+    one, two = (levels.design_of(v, there, **given)[0] for v in (a, b))
     return one, two, n_missing
 
 
@@ -267,12 +234,6 @@ def _on_shared_groups(one: Design, two: Design) -> tuple[Design, Design, int]:
     defined = np.isfinite(within(one)) & np.isfinite(within(two))
     keep = defined[one.group]
     return one.only(keep), two.only(keep), int((~defined).sum())
-
-
-def _scores_at_hand(design: Design) -> str:
-    """What a permutation test speaks about: the scores at hand."""
-    factors = [name for name, k in (("groups", design.n_groups), ("systems", design.n_systems)) if k]
-    return "these " + (" and ".join(factors) or "items")
 
 
 def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str, str]) -> tuple[str, ...]:
@@ -288,7 +249,7 @@ def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str
 
 def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
     if test in BOOTSTRAPS:
-        return warnings_of_bootstrap(design, test, "test")
+        return spreads.warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
             raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
@@ -314,20 +275,14 @@ _NOTHING = _Tested(NO_SPREAD, NO_INTERVAL, float("nan"))
 
 
 def _test_of_no_difference(
-    one: Design,
-    two: Design,
-    found: tuple[float, float],
-    test: str,
-    confidence_level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
+    one: Design, two: Design, found: tuple[float, float], test: str, confidence: float, n_resamples: int, rng: Rng
 ) -> _Tested:
     difference = found[0] - found[1]
-    if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):
+    if not np.isfinite(difference) or (test in BOOTSTRAPS and not spreads.has_several_units(one, test)):
         return _NOTHING
     if test in BOOTSTRAPS:
-        return _bootstrap_test(one, two, test, confidence_level, n_resamples, rng)
-    outcome = _jackknife_test(one, two, found, confidence_level)
+        return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
+    outcome = _jackknife_test(one, two, found, confidence)
     if test == "williams":
         return outcome._replace(p_value=_williams_p(one.x, two.x, one.y))
     if test == "jackknife":
@@ -335,23 +290,20 @@ def _test_of_no_difference(
     return outcome._replace(p_value=_permutation_p(one, two, difference, test, n_resamples, rng))
 
 
-def _jackknife_test(one: Design, two: Design, found: tuple[float, float], confidence_level: float) -> _Tested:
-    left = [left_out(design) for design in (one, two)]
+def _jackknife_test(one: Design, two: Design, found: tuple[float, float], confidence: float) -> _Tested:
+    left = [levels.left_out(design) for design in (one, two)]
     apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
-    variance, df, name, speaks_of = design_variance(one, apart)
+    variance, df, name, speaks_of = spreads.design_variance(one, apart)
     if not np.isfinite(variance):
         return _NOTHING
-    whole = Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0))
-    parts = [jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
+    whole, difference = Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0)), found[0] - found[1]
+    parts = [spreads.jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
     if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, found)) >= 1 - _ROUNDING:
-        difference = found[0] - found[1]
-        return _Tested(whole, whole.interval(difference, confidence_level), whole.p_value(difference))
-    return _test_on_z(whole, (parts[0], parts[1]), found, confidence_level)
+        return _Tested(whole, whole.interval(difference, confidence), whole.p_value(difference))
+    return _test_on_z(whole, (parts[0], parts[1]), found, confidence)
 
 
-def _test_on_z(
-    whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, float], confidence_level: float
-) -> _Tested:
+def _test_on_z(whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, float], confidence: float) -> _Tested:
     """The interval of a difference of skewed estimates, from both on Fisher's z scale.
 
     There the two are taken as normal, with their jackknife variances and the covariance
@@ -370,7 +322,7 @@ def _test_on_z(
         differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
         return Interval(float(differences.min()), float(differences.max()))
 
-    interval = ends(float(stats.t.ppf((1 + confidence_level) / 2, whole.df)))
+    interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
     return _Tested(whole, interval, _p_where_interval_meets_0(found[0] - found[1], ends, whole.df))
 
 
@@ -386,29 +338,25 @@ def _p_where_interval_meets_0(difference: float, ends: Callable[[float], Interva
     return float(2 * stats.t.sf(t, df))
 
 
-def _bootstrap_test(
-    one: Design, two: Design, test: str, confidence_level: float, n_resamples: int, rng: np.random.Generator
-) -> _Tested:
+def _bootstrap_test(one: Design, two: Design, test: str, confidence: float, n_resamples: int, rng: Rng) -> _Tested:
     factors = BOOTSTRAPS[test][0]
     if test == "boot-items":
         one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
         factors = ("groups",)
-    weights = factor_weights(one, factors, n_resamples, rng)
-    differences = np.concatenate([under(one, *w) - under(two, *w) for w in weights])
+    weights = levels.factor_weights(one, factors, n_resamples, rng)
+    differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
     differences[np.abs(differences) < _ROUNDING] = 0.0
-    spread, warned = percentile_spread(differences, test)
+    spread, warned = spreads.percentile_spread(differences, test)
     found = spread.resamples
     if found is None or not len(found):
         return _NOTHING._replace(warnings=warned)
     # the level at which the percentile interval just meets 0
     tail = min((found <= 0).sum(), (found >= 0).sum())
     p_value = float(min(1.0, 2 * (tail + 1) / (len(found) + 1)))
-    return _Tested(spread, spread.interval(0.0, confidence_level), p_value, warned)
+    return _Tested(spread, spread.interval(0.0, confidence), p_value, warned)
 
 
-def _permutation_p(
-    one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
-) -> float:
+def _permutation_p(one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: Rng) -> float:
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
@@ -416,18 +364,13 @@ def _permutation_p(
     first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
     seen, used = 0, 0
     for size in resamples_at_once(n_resamples, one.n):
-        masks = _exchange_masks(one, test, size, rng)
-        found = exchanged(first, second, masks) - exchanged(first, second, ~masks)
+        sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
+        flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
+        masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
+        found = levels.exchanged(first, second, masks) - levels.exchanged(first, second, ~masks)
         seen += int((np.abs(found) >= abs(difference) - _ROUNDING).sum())
         used += int(np.isfinite(found).sum())
     return (seen + 1) / (used + 1)
-
-
-def _exchange_masks(design: Design, test: str, b: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    if test == "perm-cells":
-        return rng.integers(2, size=(b, design.n), dtype=np.uint8).astype(bool)
-    groups, systems = (rng.integers(2, size=(b, k), dtype=np.uint8) for k in (design.n_groups, design.n_systems))
-    return np.asarray((groups[:, design.group] ^ systems[:, design.system]).astype(bool))
 
 
 def _standardised_judge(design: Design) -> Design:

@@ -9,27 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.agreement import many_samples
 from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
     cells_of,
     cuts,
     levels_of,
+    members_of,
     sample_correlation,
     settled,
     weighted_correlation,
-)
-from calib.analysis.agreement.leave_out import leave_out
-from calib.analysis.agreement.many_samples import (
-    column_correlation,
-    exchanged_pairs,
-    replaced_correlation,
-    row_correlation,
 )
 from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
-LEVELS = ("item", "group", "system")
 _FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
@@ -72,6 +67,14 @@ class Design:
         """Whether items depend on each other through a factor."""
         return self.n_groups > 1 or self.n_systems > 1
 
+    def weighted(self, weights: Floats, members: Any = slice(None)) -> Floats:
+        """The coefficient over these pairs under each row of multiplicities."""
+        return weighted_correlation(self.x[members], self.y[members], weights, self.coefficient)
+
+    def without(self, units: Codes) -> Floats:
+        """The coefficient over all pairs without each unit in turn."""
+        return many_samples.leave_out(self.x, self.y, units, self.coefficient)
+
     def only(self, keep: NDArray[np.bool_]) -> Design:
         """The design of some of the pairs."""
         group, system = (None if c is None else recoded(c[keep]) for c in (self.group, self.system))
@@ -92,7 +95,7 @@ def design_of(
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)
-    check.choice(level, "level", LEVELS)
+    check.choice(level, "level", ("item", "group", "system"))
     for name, labels in (("group", groups), ("system", systems)):
         if level == name and labels is None:
             raise ArgumentError(f"{name}s", f"must be given for level {name!r}", "got None")
@@ -110,12 +113,11 @@ def condensed(design: Design) -> Design:
     if design.level != "item" or design.group is not None or design.system is not None or design.n <= _FEW_CELLS:
         return design
     first, second = levels_of(design.x), levels_of(design.y)
-    width = int(second.max()) + 1
-    if (int(first.max()) + 1) * width > _FEW_CELLS:
+    height, width = int(first.max()) + 1, int(second.max()) + 1
+    if height * width > _FEW_CELLS:
         return design
-    table = np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width)
-    seen = np.flatnonzero(table)
-    values_x, values_y = np.empty(int(first.max()) + 1), np.empty(width)
+    table = np.bincount(first * width + second)
+    seen, values_x, values_y = np.flatnonzero(table), np.empty(height), np.empty(width)
     values_x[first], values_y[second] = design.x, design.y
     return replace(design, x=values_x[seen // width], y=values_y[seen % width], count=table[seen].astype(float))
 
@@ -131,7 +133,7 @@ def estimate(design: Design) -> float:
         return float(_of_means(_SystemMeans.of(design))[0])
     if design.count is None:
         return sample_correlation(design.x, design.y, design.coefficient)
-    return float(weighted_correlation(design.x, design.y, design.count[None], design.coefficient)[0])
+    return float(design.weighted(design.count[None])[0])
 
 
 def average(correlations: Floats, constant: str) -> float:
@@ -143,24 +145,17 @@ def average(correlations: Floats, constant: str) -> float:
 def within(design: Design, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
     table = table_of(design)
+    rows = max(design.n_systems, 1) if table is None else len(table[0])
+    w = np.ones((1, rows)) if weights is None else weights
     if table is not None:
-        w = np.ones((1, len(table[0]))) if weights is None else weights
-        found = column_correlation(*table, w, design.coefficient)
+        found = many_samples.column_correlation(*table, w, design.coefficient)
         return found[0] if weights is None else found
-    w = np.ones((1, max(design.n_systems, 1))) if weights is None else weights
     system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
     found = np.full((len(w), design.n_groups), np.nan)
     for g, members in enumerate(members_of(design.group)):
         items = w[:, system[members]]
-        found[:, g] = weighted_correlation(design.x[members], design.y[members], items, design.coefficient)
+        found[:, g] = design.weighted(items, members)
     return found[0] if weights is None else found
-
-
-def members_of(codes: Codes | None) -> list[Codes]:
-    """The items of each code."""
-    assert codes is not None
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
 
 
 def table_of(design: Design) -> tuple[Floats, Floats] | None:
@@ -169,20 +164,17 @@ def table_of(design: Design) -> tuple[Floats, Floats] | None:
     Without systems the items of a group take the rows in their order.
     """
     assert design.group is not None
-    row = _order_within(design.group) if design.system is None else design.system
+    row = design.system
+    if row is None:
+        row = np.empty(len(design.group), dtype=np.intp)
+        for members in members_of(design.group):
+            row[members] = np.arange(len(members))
     shape = int(row.max(initial=-1)) + 1, design.n_groups
     if shape[0] > _MANY_SYSTEMS or len(np.unique(row * shape[1] + design.group)) < len(row):
         return None
     tables = np.full((2, *shape), np.nan)
     tables[:, row, design.group] = design.x, design.y
     return tables[0], tables[1]
-
-
-def _order_within(codes: Codes) -> Codes:
-    place = np.empty(len(codes), dtype=np.intp)
-    for members in members_of(codes):
-        place[members] = np.arange(len(members))
-    return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +217,8 @@ class _SystemMeans:
         there = np.round(count) > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.settled(x / count, y / count)
-        if there.all() and weights is None:
-            return row_correlation(*means, self.design.coefficient)
-        w = there.astype(float) if weights is None else there * weights
-        return row_correlation(*means, self.design.coefficient, w)
-
-
-def system_means(design: Design) -> tuple[Floats, Floats]:
-    """The mean scores of the systems, up to a common shift of each rater."""
-    means = _SystemMeans.of(design)
-    count = means.count.sum(axis=1)
-    return means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
+        w: Any = None if there.all() and weights is None else there * (1.0 if weights is None else weights)
+        return many_samples.row_correlation(*means, self.design.coefficient, w)
 
 
 def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
@@ -246,6 +229,36 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
         return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
     x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
     return means.correlation(x, y, count, systems)
+
+
+def check_level(design: Design, argument: str) -> None:
+    """Refuse a coefficient at a level where it has no meaning."""
+    if design.coefficient == "spa" and (design.level != "system" or design.group is None):
+        given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
+        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
+    if design.coefficient in AGREED_WITHIN and design.level == "system":
+        given = "got level 'system', that of means"
+        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
+
+
+def ties_of(design: Design) -> dict[str, Any]:
+    """Share of tied pairs at the level, and distinct scores, of x and of y."""
+    blocks = design.group if design.level == "group" else None
+    sides = (design.x, design.y)
+    if design.level == "system":
+        means = _SystemMeans.of(design)
+        count = means.count.sum(axis=1)
+        sides = means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
+    x, y = (_tie_share(levels_of(v), blocks, design.count) for v in sides)
+    return {"ties_x": x, "ties_y": y, "levels_x": len(np.unique(design.x)), "levels_y": len(np.unique(design.y))}
+
+
+def _tie_share(codes: Codes, blocks: Codes | None, count: Floats | None) -> float:
+    """Of the pairs within blocks."""
+    block = np.zeros_like(codes) if blocks is None else blocks
+    cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
+    tied, every = (float((n * (n - 1.0)).sum()) for n in (np.bincount(cells, count), np.bincount(block, count)))
+    return float(ratio(tied, every))
 
 
 # --- without each unit ------------------------------------------------------------------------------------------
@@ -270,11 +283,9 @@ def left_out(design: Design) -> LeftOut:
     if group is None and system is None:
         return _items_left_out(design)
     parts = {"item": _from_items, "group": _from_groups, "system": _from_systems}[design.level](design)
-    return LeftOut(
-        system=None if system is None else parts[0],
-        group=None if group is None else parts[1],
-        cell=None if group is None or system is None else parts[2],
-    )
+    if system is None:
+        return LeftOut(group=parts.group)
+    return LeftOut(system=parts.system) if group is None else parts
 
 
 def _items_left_out(design: Design) -> LeftOut:
@@ -282,24 +293,18 @@ def _items_left_out(design: Design) -> LeftOut:
         units = np.arange(len(design.x))
         return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
     if design.count is None:
-        return LeftOut(item=leave_out(design.x, design.y, np.arange(len(design.x)), design.coefficient))
+        return LeftOut(item=design.without(np.arange(len(design.x))))
     weights = design.count - np.eye(len(design.count))
-    return LeftOut(item=weighted_correlation(design.x, design.y, weights, design.coefficient), copies=design.count)
+    return LeftOut(item=design.weighted(weights), copies=design.count)
 
 
-# without each system, each group, each cell
-ByFactor = tuple[Floats | None, Floats | None, Floats | None]
+def _from_items(design: Design) -> LeftOut:
+    group, system = design.units
+    cell = None if group is None or system is None else cells_of(system, group)
+    return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
 
 
-def _from_items(design: Design) -> ByFactor:
-    units: list[Codes | None] = [*reversed(design.units), None]
-    if units[0] is not None and units[1] is not None:
-        units[2] = cells_of(units[0], units[1])
-    system, group, cell = (None if u is None else leave_out(design.x, design.y, u, design.coefficient) for u in units)
-    return system, group, cell
-
-
-def _from_groups(design: Design) -> ByFactor:
+def _from_groups(design: Design) -> LeftOut:
     """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
     whole = within(design)
     m, g = max(design.n_systems, 1), design.n_groups
@@ -307,14 +312,14 @@ def _from_groups(design: Design) -> ByFactor:
         whole = np.nan_to_num(whole)
     by_group = _mean_less(whole, whole, np.full(g, np.nan))
     if design.system is None:
-        return None, by_group, None
+        return LeftOut(group=by_group)
     assert design.group is not None
     table = within(design, 1 - np.eye(m))
     count = _SystemMeans.of(design).count
     if design.constant == "zero":
         table = np.where(count.sum(axis=0) > count, np.nan_to_num(table), np.nan)  # no system left: no group
     system, group = np.nonzero(count)
-    return row_means(table), by_group, _mean_less(whole, whole[group], table[system, group])
+    return LeftOut(row_means(table), by_group, _mean_less(whole, whole[group], table[system, group]))
 
 
 def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
@@ -323,10 +328,10 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
     return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
 
 
-def _from_systems(design: Design) -> ByFactor:
+def _from_systems(design: Design) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
-        return soft_leave_out(*means.cells)
+        return LeftOut(*soft_leave_out(*means.cells))
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems
@@ -337,14 +342,13 @@ def _from_systems(design: Design) -> ByFactor:
     # without a cell one system has another mean
     with np.errstate(invalid="ignore", divide="ignore"):
         count = total[2][system] - means.count[system, group]
-        left = [
-            np.where(count > 0, (t[system] - v[system, group]) / count, np.nan)
+        every = [
+            np.append(t / total[2], np.where(count > 0, (t[system] - v[system, group]) / count, np.nan))
             for t, v in ((total[0], means.x), (total[1], means.y))
         ]
-        every = [np.append(t / total[2], v) for t, v in zip(total, left, strict=False)]
     x, y = means.settled(every[0], every[1])
-    new = x[m:], y[m:]
-    return by_system, by_group, replaced_correlation(x[:m], y[:m], system, new, design.coefficient)
+    by_cell = many_samples.replaced_correlation(x[:m], y[:m], system, (x[m:], y[m:]), design.coefficient)
+    return LeftOut(by_system, by_group, by_cell)
 
 
 # --- resamples --------------------------------------------------------------------------------------------------
@@ -352,10 +356,13 @@ def _from_systems(design: Design) -> ByFactor:
 
 def resampled(design: Design, factors: Sequence[str], n_resamples: int, rng: np.random.Generator) -> Floats:
     """Estimates of bootstrap resamples of "groups", "systems", both, or "items"."""
-    if "items" in factors:
-        return _resampled_items(design, n_resamples, rng)
-    weights = factor_weights(design, factors, n_resamples, rng)
-    return np.concatenate([under(design, *part) for part in weights])
+    if "items" not in factors:
+        return np.concatenate([under(design, *part) for part in factor_weights(design, factors, n_resamples, rng)])
+    if design.count is not None:  # equal pairs are drawn together
+        weights = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
+        return design.weighted(weights)
+    parts = (multiplicities(len(design.x), size, rng) for size in resamples_at_once(n_resamples, len(design.x)))
+    return np.concatenate([design.weighted(w) for w in parts])
 
 
 def factor_weights(
@@ -386,46 +393,29 @@ def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats
 
 def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
     """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
-    at_level = {"item": _items_under, "group": _groups_under, "system": _systems_under}[design.level]
-    return at_level(design, groups, systems)
-
-
-def _items_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    if design.level == "system":
+        return _of_means(_SystemMeans.of(design), groups, systems)
+    if design.level == "group":
+        return _groups_under(design, groups, systems)
     w: Any = 1.0
     for weights, codes in ((groups, design.group), (systems, design.system)):
         if weights is not None:
             w = w * weights.T[codes]  # one row per item
-    return weighted_correlation(design.x, design.y, w.T, design.coefficient)
+    return design.weighted(w.T)
 
 
 def _groups_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
     table = within(design)[None] if systems is None else within(design, systems)
     there = np.isfinite(table)
-    if design.constant == "zero":
-        there = (
-            np.ones_like(table, dtype=bool)
-            if systems is None
-            else matrix_product(systems, _SystemMeans.of(design).count) > 0
-        )
+    if design.constant == "zero" and systems is None:
+        there = np.ones_like(there)
+    elif design.constant == "zero":
+        there = matrix_product(systems, _SystemMeans.of(design).count) > 0
     table = np.where(there, np.nan_to_num(table), 0.0)
-    if groups is None:
-        return ratio(table.sum(axis=1), there.sum(axis=1))
-    if systems is None:
+    if groups is not None and systems is None:
         return ratio(*(matrix_product(groups, part) for part in (table[0], there[0].astype(float))))
-    return ratio((groups * table).sum(axis=1), (groups * there).sum(axis=1))
-
-
-def _systems_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
-    return _of_means(_SystemMeans.of(design), groups, systems)
-
-
-def _resampled_items(design: Design, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Whole items, each for itself; equal pairs are drawn together."""
-    if design.count is not None:
-        weights = rng.multinomial(design.n, design.count / design.n, size=n_resamples).astype(float)
-        return weighted_correlation(design.x, design.y, weights, design.coefficient)
-    parts = (multiplicities(len(design.x), size, rng) for size in resamples_at_once(n_resamples, len(design.x)))
-    return np.concatenate([weighted_correlation(design.x, design.y, w, design.coefficient) for w in parts])
+    w = 1.0 if groups is None else groups
+    return ratio((w * table).sum(axis=1), (w * there).sum(axis=1))
 
 
 # --- scores exchanged -------------------------------------------------------------------------------------------
@@ -450,23 +440,19 @@ def _exchanged_items(first: Design, second: Design, masks: NDArray[np.bool_]) ->
 def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     found = np.full((len(masks), first.n_groups), np.nan)
     for g, members in enumerate(members_of(first.group)):
-        x1, x2, y = first.x[members], second.x[members], first.y[members]
+        x1, x2, y, mask = first.x[members], second.x[members], first.y[members], masks[:, members]
         if first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
-            found[:, g] = exchanged_pairs(x1, x2, y, masks[:, members], first.coefficient)
+            found[:, g] = many_samples.exchanged_pairs(x1, x2, y, mask, first.coefficient)
         else:
-            weights = np.hstack([~masks[:, members], masks[:, members]]).astype(float)
+            weights = np.hstack([~mask, mask]).astype(float)
             found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.coefficient)
-    if first.constant == "zero":
-        return np.asarray(np.nan_to_num(found).mean(axis=1))
-    return ratio(np.nansum(found, axis=1), np.isfinite(found).sum(axis=1))
+    return row_means(np.nan_to_num(found) if first.constant == "zero" else found)
 
 
 def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
-    assert first.system is not None
-    means = _SystemMeans.of(first)
-    count = np.bincount(first.system).astype(float)
-    member = np.zeros((len(first.x), first.n_systems))
+    means, member = _SystemMeans.of(first), np.zeros((len(first.x), first.n_systems))
+    count = means.count.sum(axis=1)
     member[np.arange(len(first.x)), first.system] = second.x - first.x
     total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
     y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
-    return row_correlation(*means.settled(total / count, y), first.coefficient)
+    return many_samples.row_correlation(*means.settled(total / count, y), first.coefficient)

@@ -1,25 +1,16 @@
-"""Coefficients of many samples at once: rows, columns, one pair replaced at a time, scores exchanged."""
+"""Coefficients of many samples at once: rows, columns, a pair replaced, scores exchanged, a unit left out."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calib.analysis.agreement.coefficients import (
-    AGREED_WITHIN,
-    CHUNK,
-    PAIR_SUMS,
-    PRODUCTS,
-    Sums,
-    cuts,
-    exact_type,
-    from_pairs,
-    moment_statistic,
-    pair_signs,
-    product_moment,
-)
+from calib.analysis.agreement import coefficients as kernels
+from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, PAIR_SUMS, PRODUCTS, Sums, cuts, from_pairs
 from calib.core.check import Codes, Floats
-from calib.core.numeric import matrix_product
+from calib.core.numeric import matrix_product, ratio
 
 _CACHE = 16_000  # numbers that stay near the processor
 
@@ -48,11 +39,11 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
 
 def _row_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     if coefficient != "spearman" and coefficient not in PAIR_SUMS:
-        return moment_statistic(x.T, y.T, weights.T, coefficient)
+        return kernels.moment_statistic(x.T, y.T, weights.T, coefficient)
     sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
     if coefficient == "spearman":
         a, b = ((weights[:, None, :] * s).sum(axis=2).T / 2 for s in (sx, sy))
-        return product_moment(a, b, weights.T)
+        return kernels.product_moment(a, b, weights.T)
     both = weights[:, :, None] * weights[:, None, :]
     sums = {name: np.einsum("bij,bij->b", both, PRODUCTS[name](sx, sy)) for name in PAIR_SUMS[coefficient]}
     distinct = np.min([1 + (np.diff(np.sort(v, axis=1), axis=1) > 0).sum(axis=1) for v in (x, y)], axis=0)
@@ -86,12 +77,12 @@ def _replaced_statistic(x: Floats, y: Floats, place: Codes, new: tuple[Floats, F
         return row_correlation(rows[0], rows[1], coefficient, np.isfinite(rows[0]).astype(float))
     signs, fresh = [], []
     for values, other in ((x, new[0]), (y, new[1])):
-        signs.append(pair_signs(values, float))
+        signs.append(kernels.pair_signs(values, float))
         fresh.append(np.sign(other[:, None] - values))
         fresh[-1][row, place] = 0
     if coefficient == "spearman":
         a, b = (_moved_ranks(s, f, place) for s, f in zip(signs, fresh, strict=True))
-        return product_moment(a, b, np.ones_like(a))
+        return kernels.product_moment(a, b, np.ones_like(a))
     sums = {}
     for name in PAIR_SUMS[coefficient]:
         before, after = (PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
@@ -134,12 +125,12 @@ def _column_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -
 def _column_moments(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Shapes (g, m, B): every column's deviations under every row of weights."""
     if coefficient == "spearman":
-        dtype = exact_type(weights.sum(axis=1).max(initial=0) ** 3)
+        dtype = kernels.exact_type(weights.sum(axis=1).max(initial=0) ** 3)
         w = np.ascontiguousarray(weights.T, dtype=dtype)
-        return product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T
+        return kernels.product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T
     w = weights.T * np.isfinite(x).T[:, :, None]
     first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
-    return moment_statistic(first, second, w, coefficient).T
+    return kernels.moment_statistic(first, second, w, coefficient).T
 
 
 def _column_midranks(values: Floats, w: Floats) -> Floats:
@@ -151,7 +142,7 @@ def _column_midranks(values: Floats, w: Floats) -> Floats:
 def _column_pairs(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Quadratic forms as products of pair weights, shape (B, pairs), with pair signs, shape (pairs, g)."""
     first, second = np.triu_indices(len(x), 1)
-    dtype = exact_type(weights.sum(axis=1).max(initial=0) ** 2)
+    dtype = kernels.exact_type(weights.sum(axis=1).max(initial=0) ** 2)
     sx, sy = (np.nan_to_num(np.sign(v[first] - v[second])).astype(dtype) for v in (x, y))
     pairs = {name: PRODUCTS[name](sx, sy) for name in PAIR_SUMS[coefficient]}
     parts = []
@@ -186,9 +177,9 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
     in z, made of the four ways in which two items can take theirs.
     """
     n = len(y)
-    dtype = exact_type(4.0 * n * n)
+    dtype = kernels.exact_type(4.0 * n * n)
     z = masks.astype(dtype)
-    sx, sy = pair_signs(np.append(x1, x2), dtype), np.tile(pair_signs(y, dtype), (2, 2))
+    sx, sy = kernels.pair_signs(np.append(x1, x2), dtype), np.tile(kernels.pair_signs(y, dtype), (2, 2))
     sums: Sums = {}
     for name in PAIR_SUMS[coefficient]:
         form = PRODUCTS[name](sx, sy)
@@ -196,3 +187,100 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
         linear = 2 * (one - neither).sum(axis=1)
         sums[name] = neither.sum() + np.einsum("bi,bi->b", z, matrix_product(z, neither - one - one.T + both) + linear)
     return from_pairs(coefficient, sums, float(n), None)
+
+
+# --- without each unit ------------------------------------------------------------------------------------------
+
+
+def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
+    """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
+
+    Pair sums are additive over pairs: without the unit D they are the whole less twice the
+    sums of its members' rows, plus the pairs inside D. Items one by one are the case where
+    there are no pairs inside. For midranks one item less moves each rank by half a sign.
+
+    Examples
+    --------
+    >>> leave_out(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2]), "spearman")
+    array([1. , 1. , 0.5])
+    """
+    k = int(units.max()) + 1
+    if coefficient in PAIR_SUMS:
+        return _leave_out_pairs(x, y, units, k, coefficient)
+    if coefficient == "pearson":
+        return _without_values(x, y, units, k)
+    if k == len(x) and coefficient == "spearman":
+        return _without_each_rank(x, y)[np.argsort(units)]
+    kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in cuts(k, len(x)))
+    return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
+
+
+def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: str) -> Floats:
+    first, second = kernels.levels_of(x), kernels.levels_of(y)
+    rows = kernels.pair_rows(first, second)
+    inside = _sums_inside(first, second, units, k)
+    used = {name: rows[name] for name in PAIR_SUMS[coefficient]}
+    sums = {name: row.sum() - 2.0 * np.bincount(units, row, k) + inside[name] for name, row in used.items()}
+    n = len(x) - np.bincount(units, minlength=k).astype(float)
+    distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
+    return from_pairs(coefficient, sums, n, distinct)
+
+
+def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
+    """Levels that remain without each unit: those not wholly inside it."""
+    low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
+    np.minimum.at(low, codes, units)
+    np.maximum.at(high, codes, units)
+    return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
+
+
+def _sums_inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
+    """Pair sums among the members of each unit alone."""
+    out = {name: np.zeros(k) for name in PRODUCTS}
+    if k == len(first):
+        return out
+    for members in kernels.members_of(units):
+        rows = kernels.pair_rows(*(kernels.levels_of(c[members].astype(float)) for c in (first, second)))
+        for name, values in rows.items():
+            out[name][units[members[0]]] = values.sum()
+    return out
+
+
+def _without_each_rank(x: Floats, y: Floats) -> Floats:
+    """Spearman without each item: a centred midrank is half the sum of its signs, and loses half of one."""
+    first, second = kernels.levels_of(x), kernels.levels_of(y)
+    rows = kernels.pair_rows(first, second)
+    a, b = (kernels.midranks(v, np.ones((len(x), 1)))[:, 0] for v in (x, y))
+
+    def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
+        moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
+        return np.asarray(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
+
+    cross = left(first, a, b, second, rows["balance"])
+    square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
+    return ratio(cross, np.sqrt(square_a * square_b))
+
+
+def _sum_of_signs(codes: Codes, values: Floats) -> Floats:
+    """Sum over i of sign(i - k) values_i, for each k."""
+    upper = np.cumsum(np.bincount(codes, values))
+    lower = np.concatenate([[0.0], upper[:-1]])
+    return np.asarray((upper[-1] - upper - lower)[codes])
+
+
+def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
+    """Pearson without each unit, by subtraction; where the unit held nearly all variance it is left out in fact."""
+    a, b = x - x.mean(), y - y.mean()
+    n = len(x) - np.bincount(units, minlength=k)
+    gone_a, gone_b = (np.bincount(units, u, k) for u in (a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cross, square_a, square_b = (
+            matrix_product(u, v) - np.bincount(units, u * v, k) - p * q / n
+            for u, v, p, q in ((a, b, gone_a, gone_b), (a, a, gone_a, gone_a), (b, b, gone_b, gone_b))
+        )
+    out = np.clip(ratio(cross, np.sqrt(np.maximum(square_a, 0) * np.maximum(square_b, 0))), -1, 1)
+    whole_a, whole_b = (1e-4 * matrix_product(v, v) for v in (a, b))
+    for unit in np.flatnonzero(~((square_a > whole_a) & (square_b > whole_b))):
+        keep = units != unit
+        out[unit] = kernels.sample_correlation(x[keep], y[keep], "pearson")
+    return np.asarray(out)

@@ -6,11 +6,12 @@ import math
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
+from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
@@ -21,13 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_WHERE = {"item": "over items", "group": "within groups", "system": "over systems"}
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
-_CORRECTED = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
-_CEILING_STYLES = {
-    "one person": figure.Style("one person", "#0072B2", "s"),
-    "judge": figure.Style("judge", "#D55E00", "o"),
-}
+_CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------
@@ -36,7 +32,7 @@ _CEILING_STYLES = {
 def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     """Correlations with their intervals, one row each, grouped and coloured by criterion.
 
-    figure.Rows are named by what tells the results apart.
+    Rows are named by what tells the results apart.
 
     Examples
     --------
@@ -51,7 +47,6 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Agreement)
     facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, found)
-    figure.zero_line(rows.ax)
     _rows_by_head(rows)
     rows.ax.set_xlabel(_agreement_words(found))
     figure.say_title(rows.ax, title_of(facts, rows.names, "against "))
@@ -74,7 +69,6 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Comparison)
     facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, found, unnamed="judges")
-    figure.zero_line(rows.ax)
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in found))
     rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
@@ -102,13 +96,11 @@ def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
     clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
-    styles = {
-        c: figure.Style(c, *figure.look_of(place))
-        for place, c in enumerate(sorted(set(clusters), key=lambda c: (len(c), c)))
-    }
+    in_order = sorted(set(clusters), key=lambda c: (len(c), c))
+    styles = {c: figure.Style(c, *figure.look_of(place)) for place, c in enumerate(in_order)}
     for mark in rows.marks:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
-    tests = ", ".join(dict.fromkeys(f"{r.test}, {_CORRECTED[r.correction]}" for _, r in pairs))
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "))
     return figure.finished(rows.ax, ax)
@@ -126,37 +118,34 @@ def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Ax
     ['one person', 'judge']
     """
     ceilings = [(label, r.ceiling) for label, r in figure.checked_pairs([results], Reliability)]
-    facts, series, ends = [], [], []
+    drawn = []
     for label, r in ceilings:
-        people = ("one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level))
-        judge = ("judge", figure.End(r.judge, r.judge_interval, r.confidence_level))
-        for who, end in [people, judge][: 1 + bool(r.judge_by_rater)]:
-            facts.append(label | _facts(r))
-            series.append(who)
-            ends.append(end)
+        drawn.append((label | _facts(r), "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
+        if r.judge_by_rater:
+            drawn.append((drawn[-1][0], "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
+    facts, series, ends = (list(column) for column in zip(*drawn, strict=True))
     rows = figure.rows_of(ax, facts, ends, series)
-    styles = {s: _CEILING_STYLES[s] for s in dict.fromkeys(series)}
+    styles = {name: figure.Style(name, *_CEILING_LOOKS[name]) for name in dict.fromkeys(series)}
     figure.zero_line(rows.ax)
     figure.draw_series(rows, styles)
-    heads = "; ".join(dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for _, r in ceilings))
-    words = f"{heads}, with the mean of the other people{level_words(ends)}"
-    rows.ax.set_xlabel(f"{words}\nn = {_counts([r for _, r in ceilings])}")
+    words = _agreement_words([r for _, r in ceilings], f", with the mean of the other people{level_words(ends)}")
+    rows.ax.set_xlabel(words)
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names))
     return figure.finished(rows.ax, ax)
 
 
 def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
-    """Intervals coloured by the heading that they stand under."""
+    """Intervals coloured by the heading that they stand under, and a line at 0."""
+    figure.zero_line(rows.ax)
     for mark in rows.marks:
         look = figure.look_of(rows.heads.index(mark.place[0]))
-        figure.draw_interval(
-            rows.ax, rows.heights[mark.place], mark.result, figure.Style("", *look, hollow=hollow(mark.result))
-        )
+        style = figure.Style("", *look, hollow=hollow(mark.result))
+        figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, style)
 
 
-def _agreement_words(results: Sequence[Agreement] | Sequence[Comparison]) -> str:
-    heads = dict.fromkeys(f"{COEFFICIENTS[r.coefficient]} {_WHERE[r.level]}" for r in results)
-    return f"{'; '.join(heads)}{level_words(results)}\nn = {_counts(results)}"
+def _agreement_words(results: Sequence[Any], more: str | None = None) -> str:
+    heads = dict.fromkeys(" ".join(_facts(r).values()) for r in results)
+    return f"{'; '.join(heads)}{level_words(results) if more is None else more}\nn = {_counts(results)}"
 
 
 def _counts(results: Sequence[Any]) -> str:
@@ -169,7 +158,7 @@ def _counts(results: Sequence[Any]) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    return {"coefficient": COEFFICIENTS[result.coefficient], "level": _WHERE[result.level]}
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
 def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -210,45 +199,37 @@ def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     """
     label, found = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
-    cloud = _cloud(found)
+    scores_y, scores_x, kinds, unit = _cloud(found)
     rng = np.random.default_rng(0)
-    human, judge = (_spread_out(values, rng, found.level) for values in (cloud.human, cloud.judge))
+    human, judge = (_spread_out(values, rng, found.level) for values in (scores_y, scores_x))
     alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
-    for place, (kind, rows) in enumerate(cloud.kinds.items()):
+    for place, (kind, rows) in enumerate(kinds.items()):
         colour, marker = figure.look_of(place)
         name = plain_text(kind, 24)
         drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
     means = _MEANS if found.level == "system" else ""
-    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not cloud.human)}")
-    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not cloud.judge)}")
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not scores_y)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not scores_x)}")
     figure.plain_frame(drawn)
     _say_above(drawn, label, found)
-    if cloud.unit and cloud.kinds:
-        _legend_beside(drawn, cloud.unit)
+    if unit and kinds:
+        _legend_beside(drawn, unit)
     return drawn
 
 
-class _Cloud(NamedTuple):
-    """The pairs of human and judge; which of them have one colour, and what these kinds are, if they are of some."""
-
-    human: Floats
-    judge: Floats
-    kinds: dict[Any, Any]
-    unit: str
-
-
-def _cloud(result: Agreement) -> _Cloud:
+def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
+    """Human and judge; which pairs have one colour, and what these kinds are, if they are of some."""
     sample, one = result.sample, {"": slice(None)}
     if result.level == "system":
         systems = _members(sample.system)
         human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
         kinds = {name: [place] for place, name in enumerate(systems)}
-        return _Cloud(human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else _Cloud(human, judge, one, "")
+        return (human, judge, kinds, "system") if len(kinds) <= _FEW_SYSTEMS else (human, judge, one, "")
     for labels, unit in ((sample.group, "group"), (sample.system, "system")):
         found = _members(labels)
         if 1 < len(found) <= len(figure.COLOURS):
-            return _Cloud(sample.y, sample.x, found, unit)
-    return _Cloud(sample.y, sample.x, one, "")
+            return sample.y, sample.x, found, unit
+    return sample.y, sample.x, one, ""
 
 
 def _legend_beside(ax: Axes, title: str) -> None:
@@ -307,12 +288,13 @@ def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     heights = [pitch * (place + 0.5) for place in range(len(shown))]
     size = 5.5 if pitch == 1 else 3
     drawn.plot([inside[name] for name in shown], heights, "o", color=figure.COLOURS[0], markersize=size, zorder=3)
-    _rows_look(drawn, pitch * len(shown))
+    drawn.set_ylim(pitch * len(shown) + 0.2, -0.2)
+    drawn.tick_params(axis="y", length=0)
+    figure.plain_frame(drawn, "x")
     drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
-    drawn.set_xlabel(
-        f"{COEFFICIENTS[found.coefficient]} inside each group{_without_one(found, len(inside) - len(shown))}"
-    )
+    without = _without_one(found, len(inside) - len(shown))
+    drawn.set_xlabel(f"{COEFFICIENTS[found.coefficient]} inside each group{without}")
     _say_above(drawn, label, found)
     drawn.legend(frameon=False, fontsize="small", loc="best")
     return figure.finished(drawn, ax)
@@ -332,12 +314,6 @@ def _without_one(result: Agreement, number: int) -> str:
     what = "left out of the mean" if result.constant == "skip" else "0 in the mean"
     noun = "group has" if len(result.sample.within) == 1 else "groups has" if number == 1 else "groups have"
     return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
-
-
-def _rows_look(ax: Axes, end: float) -> None:
-    ax.set_ylim(end + 0.2, -0.2)
-    ax.tick_params(axis="y", length=0)
-    figure.plain_frame(ax, "x")
 
 
 def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -366,7 +342,7 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     table = np.full((len(rows), len(columns)), np.nan)
     for place, r in cells.items():
         table[place] = r.estimate
-    framed = {place for place, r in cells.items() if _covers_zero(r)}
+    framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
     figure.draw_cells(drawn, table, cells, framed)
     figure.name_cells(drawn, columns, rows)
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
@@ -379,10 +355,6 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
     places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
     again = [places[:i].count(place) for i, place in enumerate(places)]
     return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
-
-
-def _covers_zero(result: Agreement) -> bool:
-    return result.coefficient not in SHARES and result.interval.low <= 0 <= result.interval.high
 
 
 # --- ties -------------------------------------------------------------------------------------------------------
@@ -407,7 +379,7 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
     if isinstance(results[0] if isinstance(results, Results) and len(results) else results, TieCalibration):
         return _tie_curve(figure.axes_of(ax), *figure.single_pair(results, TieCalibration))
     pairs = figure.checked_pairs([results], Agreement)
-    facts, found = [label | {"level": _WHERE[r.level]} for label, r in pairs], [r for _, r in pairs]
+    facts, found = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
     styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
     rows = figure.rows_of(ax, facts, found, unnamed="rater")
     drawn = rows.ax
@@ -417,7 +389,7 @@ def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = Non
         for share, style in zip(shares, styles, strict=True):
             drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
-    where = "; ".join(dict.fromkeys(_WHERE[r.level] for r in found))
+    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in found))
     drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
     figure.legend_above(drawn, figure.style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
     return figure.finished(drawn, ax)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.agreement import LEVEL_WORDS, Agreement, agreement
-from calib.analysis.agreement.coefficients import COEFFICIENTS, WithCoefficient
+from calib.analysis.agreement.agreement import Agreement, agreement
+from calib.analysis.agreement.coefficients import WithCoefficient
 from calib.analysis.agreement.compare import Comparison, compare
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import adjusted
 from calib.core.result import Result, short
 
-CORRECTIONS = ("holm", "bh", "none")
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _MANY_LACK = 0.05  # share of the items that some judge lacks, from which a ranking warns
 
 
@@ -64,13 +64,12 @@ class Ranking(WithCoefficient, Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
-        for i, (name, result) in enumerate(zip(self.names, self.agreements, strict=True)):
-            row: dict[str, Any] = {"level": self.level, "coefficient": self.coefficient, "judge": name}
-            row |= {"estimate": result.estimate, "std_error": result.std_error}
-            row |= {"conf_low": result.interval.low, "conf_high": result.interval.high, "cluster": self.clusters[i]}
-            row["not_distinguishable"] = ", ".join(self.like(i))
-            row |= {"n": result.n, "n_missing": self.n_missing, "n_groups": result.n_groups}
-            rows.append(row | {"n_systems": result.n_systems})
+        for i, r in enumerate(self.agreements):
+            row = self._row("level", "coefficient") | {"judge": self.names[i]}
+            row |= {"estimate": r.estimate, "std_error": r.std_error, "conf_low": r.interval.low}
+            row |= {"conf_high": r.interval.high, "cluster": self.clusters[i]}
+            row |= {"not_distinguishable": ", ".join(self.like(i)), "n": r.n, "n_missing": self.n_missing}
+            rows.append(row | {"n_groups": r.n_groups, "n_systems": r.n_systems})
         return rows
 
     def like(self, place: int) -> list[str]:
@@ -78,39 +77,27 @@ class Ranking(WithCoefficient, Result):
         return [name for j, name in enumerate(self.names) if j != place and not self.distinct[place, j]]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {
-            self.coefficient: True,
-            "ranking": True,
-            "level": self.level,
-            "judges": len(self.names),
-        }
-        terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level}
-        pair, judge = self.comparisons[0], self.agreements[0]
+        pair, judge, judges = self.comparisons[0], self.agreements[0], len(self.names)
         groups = max(result.n_groups for result in self.agreements)
-        terms |= {"n": judge.n, "missing": self.n_missing, "groups": groups or None}
-        terms |= {"systems": pair.n_systems or None, "constant": judge.constant}
-        if pair.missing == "zero":
-            terms["rule"] = "missing-as-zero"
-        return terms | {"draws": pair.n_resamples or None}
+        terms: dict[str, Any] = {self.coefficient: True, "ranking": True, "level": self.level, "judges": judges}
+        terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level, "n": judge.n}
+        terms |= {"missing": self.n_missing, "groups": groups or None, "systems": pair.n_systems or None}
+        rule = "missing-as-zero" if pair.missing == "zero" else None
+        return terms | {"constant": judge.constant, "rule": rule, "draws": pair.n_resamples or None}
 
     def __str__(self) -> str:
         listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
-        return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}: {', '.join(listed)}. {self.conclusion}"
-
-    def _ahead(self, pair: Comparison) -> bool:
-        place = [self.names.index(name) for name in pair.names]
-        return bool(self.distinct[place[0], place[1]]) and pair.estimate > 0
+        return f"{self._measured}: {', '.join(listed)}. {self.conclusion}"
 
     @property
     def conclusion(self) -> str:
         """What may be concluded, in one sentence."""
-        pairs = len(self.comparisons)
-        apart = int(self.distinct.sum()) // 2
+        pairs, apart = len(self.comparisons), int(self.distinct.sum()) // 2
         # one that is told apart the other way round, on the groups that both have, is not behind either
-        alike = [pair.names[1] for pair in self.comparisons if pair.names[0] == self.names[0] and not self._ahead(pair)]
-        corrected = {"holm": " (Holm)", "bh": " (Benjamini-Hochberg)", "none": " (not adjusted)"}[self.correction]
+        behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in range(1, len(self.names))]
+        alike = [name for name, lower in zip(self.names[1:], behind, strict=True) if not lower]
         first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
-        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart{corrected}."
+        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]})."
 
 
 def rank_judges(
@@ -172,27 +159,27 @@ def rank_judges(
     >>> result.clusters
     (1, 1, 2)
     """
-    check.choice(correction, "correction", CORRECTIONS)
+    check.choice(correction, "correction", tuple(CORRECTIONS))
     if not isinstance(judges, Mapping):
         raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
-    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "method": method}
-    rules |= {"coefficient": coefficient, "constant": constant, "missing": missing}
-    rules["confidence_level"] = confidence_level
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "confidence_level": confidence_level}
+    rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
     shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
-    warned = _many_lack_warning(n_missing, int(np.isfinite(target).sum())) if missing == "drop" else ()
+    warned, n = [], int(np.isfinite(target).sum())
+    if missing == "drop" and n_missing > _MANY_LACK * n:
+        lack = f"{n_missing} of {n} items are left out because some judge has no score there"
+        warned.append(f"{lack}: compare judges two by two")
+        check.warn(warned[0])
     alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
     names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
-    source = np.random.default_rng(rng)
-    pairs = [
-        compare(columns[a], columns[b], shared, test=test, names=(a, b), n_resamples=n_resamples, rng=source, **rules)
-        for a, b in combinations(names, 2)
-    ]
+    how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
+    pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in combinations(names, 2)]
     p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
     return Ranking(
@@ -219,23 +206,11 @@ def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, 
         raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
     for name, x in columns.items():
         if len(x) != len(np.asarray(y)):
-            raise ArgumentError(
-                f"judges[{name!r}]",
-                f"must have the length of {{0}} ({len(np.asarray(y))})",
-                f"got {len(x)}",
-                mentions=("y",),
-            )
+            rule = f"must have the length of {{0}} ({len(np.asarray(y))})"
+            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
         if not np.isfinite(x).any():
             raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
     return columns
-
-
-def _many_lack_warning(n_missing: int, n: int) -> tuple[str, ...]:
-    if n_missing <= _MANY_LACK * n:
-        return ()
-    text = f"{n_missing} of {n} items are left out because some judge has no score there: compare judges two by two"
-    check.warn(text)
-    return (text,)
 
 
 def _symmetric(upper: ArrayLike, k: int) -> Floats:

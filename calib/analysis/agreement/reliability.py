@@ -39,9 +39,8 @@ class Reliability(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"reliability": True, "metric": self.alpha.metric, "level": self.ceiling.level}
         terms |= {"method": self.ceiling.coefficient, "ci": self.ceiling.interval_method.replace(" ", "-")}
-        terms |= {"cl": self.alpha.confidence_level, "n": self.alpha.n}
-        terms |= {"raters": self.alpha.n_raters, "groups": self.ceiling.n_groups or None}
-        return terms | {"systems": self.ceiling.n_systems or None}
+        terms |= {"cl": self.alpha.confidence_level, "n": self.alpha.n, "raters": self.alpha.n_raters}
+        return terms | {"groups": self.ceiling.n_groups or None, "systems": self.ceiling.n_systems or None}
 
     def __str__(self) -> str:
         parts = [f"alpha {short(self.alpha.estimate)}", f"ICC(C,k) {short(self.icc.estimates['ICC(C,k)'])}"]
@@ -82,11 +81,6 @@ def reliability(
     Returns
     -------
     Reliability
-
-    Raises
-    ------
-    ValueError
-        As the four functions.
 
     Examples
     --------

@@ -36,14 +36,9 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
         columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
         x, y = x[:, columns], y[:, columns]
     apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
-    weight = _pair_weights(np.ones(len(x)) if systems is None else systems)
-    n = len(x) if systems is None else systems.sum()
-    return float(1 - ratio(matrix_product(weight, apart), n * (n - 1) / 2))
-
-
-def _pair_weights(systems: Floats) -> Floats:
-    first, second = np.triu_indices(len(systems), 1)
-    return np.asarray(systems[first] * systems[second], dtype=float)
+    copies, (first, second) = np.ones(len(x)) if systems is None else systems, np.triu_indices(len(x), 1)
+    n = copies.sum()
+    return float(1 - ratio(matrix_product(1.0 * copies[first] * copies[second], apart), n * (n - 1) / 2))
 
 
 def _system_differences(values: Floats) -> Floats:
@@ -60,10 +55,8 @@ def _sign_flips(n_groups: int) -> Floats:
 
 
 def _permutation_p_values(values: Floats) -> Floats:
-    apart = _system_differences(values)
-    return _share_above(
-        matrix_product(_sign_flips(values.shape[1]), apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
-    )
+    apart, signs = _system_differences(values), _sign_flips(values.shape[1])
+    return _share_above(matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1))
 
 
 def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
@@ -87,6 +80,5 @@ def _p_values_without_groups(values: Floats) -> Floats:
     """P-values without each group, shape (groups, pairs)."""
     apart, signs = _system_differences(values), _sign_flips(values.shape[1])
     flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
-    return np.array(
-        [_share_above(flipped - np.outer(signs[:, g], d), seen - d, size - np.abs(d)) for g, d in enumerate(apart.T)]
-    )
+    less = ((flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in zip(signs.T, apart.T, strict=True))
+    return np.array([_share_above(*sums) for sums in less])

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import stats
 
 from calib.analysis.agreement.coefficients import PRODUCT_MOMENTS, SHARES, levels_of, weighted_correlation
-from calib.analysis.agreement.levels import Design, LeftOut
+from calib.analysis.agreement.levels import Design, LeftOut, left_out, resampled
+from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import jackknife_variance
 from calib.core.result import Interval
@@ -69,6 +70,32 @@ class Spread:
 
 
 NO_SPREAD = Spread("none", float("nan"))
+
+
+def spread_of_estimate(
+    design: Design, found: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
+) -> tuple[Spread, tuple[str, ...]]:
+    """What the asked interval of one estimate is made of, and what to know of it."""
+    if interval == "none" or not np.isfinite(found):
+        return NO_SPREAD, ()
+    if interval not in BOOTSTRAPS:
+        spread = _spread_of_design(design, found)
+        return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
+    warned = warnings_of_bootstrap(design, interval, "interval")
+    if not has_several_units(design, interval):
+        return NO_SPREAD, warned
+    estimates = resampled(design, BOOTSTRAPS[interval][0], n_resamples, np.random.default_rng(rng))
+    spread, undefined = percentile_spread(estimates, interval)
+    for text in warned + undefined:
+        check.warn(text)
+    return spread, warned + undefined
+
+
+def _spread_of_design(design: Design, found: float) -> Spread:
+    if design.coefficient != "pearson" or design.repeats:
+        return jackknife_spread(design, left_out(design))
+    error = (1 - found**2) / np.sqrt(design.n - 3) if design.n > 3 else float("nan")
+    return Spread("Fisher z", float(error), np.inf, BOOTSTRAPS["boot-items"][1], fisher=True)
 
 
 def has_several_units(design: Design, interval: str) -> bool:
@@ -137,27 +164,18 @@ def no_correlation_test(design: Design, found: float, spread: Spread) -> float:
         return float("nan")
     if design.repeats or design.coefficient in ("gamma", "kappa", "kendall_a"):
         return spread.p_value(found)
-    if design.n < 3:
+    if design.n < 3 or not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
         return float("nan")
     return _p_of_independent(design, found)
 
 
-def _p_of_independent(design: Design, found: float) -> float:
-    if not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
-        return float("nan")
-    if design.coefficient == "spearman" or (design.coefficient == "pearson" and design.count is not None):
-        return _p_of_t(found, design.n)
-    if design.coefficient == "pearson":
-        return float(stats.pearsonr(design.x, design.y).pvalue)
-    if design.count is not None:
+def _p_of_independent(design: Design, r: float) -> float:
+    if design.count is None and design.coefficient != "spearman":
+        test = stats.pearsonr if design.coefficient == "pearson" else stats.kendalltau
+        return float(test(design.x, design.y).pvalue)
+    if design.count is not None and design.coefficient not in PRODUCT_MOMENTS:
         return _p_of_tau(design.x, design.y, design.count)
-    return float(stats.kendalltau(design.x, design.y).pvalue)
-
-
-def _p_of_t(r: float, n: int) -> float:
-    if abs(r) >= 1:
-        return 0.0
-    return float(2 * stats.t.sf(abs(r) * np.sqrt((n - 2) / (1 - r**2)), n - 2))
+    return 0.0 if abs(r) >= 1 else float(2 * stats.t.sf(abs(r) * np.sqrt((design.n - 2) / (1 - r**2)), design.n - 2))
 
 
 def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.levels import Design, design_of, members_of, table_of
+from calib.analysis.agreement.coefficients import members_of
+from calib.analysis.agreement.levels import Design, design_of, table_of
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import ratio
 from calib.core.result import Result, short
@@ -51,11 +52,7 @@ class TieCalibration(Result):
     n_groups: int
     curve: Floats = field(repr=False, compare=False)
 
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"epsilon": self.epsilon, "accuracy": self.accuracy}
-        row |= {"accuracy_uncalibrated": self.accuracy_uncalibrated, "ties_x": self.ties_x, "ties_y": self.ties_y}
-        row |= {"ties_uncalibrated": self.ties_uncalibrated, "n": self.n, "n_missing": self.n_missing}
-        return [row | {"n_groups": self.n_groups}]
+    _cells = "epsilon accuracy accuracy_uncalibrated ties_x ties_y ties_uncalibrated n n_missing n_groups"
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"pairs": True, "ties": "calibrated", "epsilon": self.epsilon, "n": self.n}
@@ -130,9 +127,8 @@ def _check_size(design: Design) -> None:
     sizes = np.array([design.n]) if design.group is None else np.bincount(design.group)
     pairs = int((sizes * (sizes - 1)).sum()) // 2
     if pairs > _MOST_PAIRS:
-        raise ArgumentError(
-            "x", f"must have at most {_MOST_PAIRS:,} pairs (within {{0}})", f"has {pairs:,}", mentions=("groups",)
-        )
+        rule = f"must have at most {_MOST_PAIRS:,} pairs (within {{0}})"
+        raise ArgumentError("x", rule, f"has {pairs:,}", mentions=("groups",))
 
 
 def _weighted_pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, float]:
@@ -148,12 +144,11 @@ def _weighted_pairs(design: Design) -> tuple[Floats, Floats, Floats, Floats, flo
 
 def _tables_of_groups(design: Design) -> list[tuple[Floats, Floats]]:
     """Scores as items x groups: all groups at once where they fit into one table, else one by one."""
-    if design.group is None:
-        return [(design.x[:, None], design.y[:, None])]
-    table = table_of(design)
+    table = None if design.group is None else table_of(design)
     if table is not None:
         return [table]
-    return [(design.x[i][:, None], design.y[i][:, None]) for i in members_of(design.group)]
+    groups = [np.arange(design.n)] if design.group is None else members_of(design.group)
+    return [(design.x[i][:, None], design.y[i][:, None]) for i in groups]
 
 
 def _pairs_of_columns(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -173,7 +168,6 @@ def _accuracy_by_epsilon(distance: Floats, tied: Floats, concordant: Floats) -> 
     reached = concordant.sum() + np.cumsum((tied - concordant)[order])
     # distances that differ by rounding alone are one; the largest of them stands for all
     last = np.flatnonzero(np.append(np.diff(ranked) > 1e-13 * ranked[-1], True))
-    epsilons, accuracies = ranked[last], reached[last]
-    if epsilons[0] == 0:
-        return epsilons, accuracies
-    return np.append(0.0, epsilons), np.append(concordant.sum(), accuracies)
+    if ranked[last[0]] == 0:
+        return ranked[last], reached[last]
+    return np.append(0.0, ranked[last]), np.append(concordant.sum(), reached[last])

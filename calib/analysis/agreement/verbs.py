@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, choice
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
@@ -100,14 +100,11 @@ _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "consta
 def _of_convention(convention: str | None, rules: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     if convention is None:
         return (rules,)
-    if convention not in stats.CONVENTIONS:
-        known = ", ".join(map(repr, stats.CONVENTIONS))
-        raise ArgumentError("convention", f"must be one of {known}", f"got {convention!r}")
+    choice(convention, "convention", tuple(stats.CONVENTIONS))
     for name, value in rules.items():
         if value != _DEFAULTS[name]:
-            raise ArgumentError(
-                name, f"is set by {{0}} {convention!r}", f"got {value!r} beside it", mentions=("convention",)
-            )
+            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, given, mentions=("convention",))
     return stats.CONVENTIONS[convention]
 
 
@@ -115,8 +112,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
     both = pair.both
     design = _factors_at(both, rules["level"])
-    if rules["missing"] not in ("drop", "zero"):
-        raise ArgumentError("missing", "must be one of 'drop', 'zero'", f"got {rules['missing']!r}")
+    choice(rules["missing"], "missing", ("drop", "zero"))
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
@@ -144,9 +140,8 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
     if level in ("group", "system") and labels_in(frame, level) is None:
-        raise TableError(
-            f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`."
-        )
+        hint = "give the items to `summarize`, or name it in `scores_from`."
+        raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
     return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
 
 
@@ -188,7 +183,7 @@ def compare(
     Raises
     ------
     TableError
-        If nothing matches, or the level needs a column that is not there.
+        As `agreement`.
 
     Examples
     --------
@@ -204,7 +199,8 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
     labels, results = [], []
-    for judges, name, against, frame in _pairs_of_judges(*_three(scores_a, scores_b, human)):
+    tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
+    for judges, name, against, frame in _pairs_of_judges(*tables):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
@@ -247,7 +243,7 @@ def rank_judges(
     Raises
     ------
     TableError
-        If nothing matches, or the level needs a column that is not there.
+        As `agreement`.
     ValueError
         If a criterion has fewer than two judges.
 
@@ -262,9 +258,8 @@ def rank_judges(
     ['simulated-1', 'simulated-2']
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
-    options |= {"constant": constant, "correction": correction}
-    options |= {"confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
+    options |= {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
@@ -296,26 +291,19 @@ def _pairs_of_judges(
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
             frame = _all_known([a.frame, b.frame]).join(one).join(two)
-            there = {f"there_{name}": frame.index.isin(_scored(pair)) for name, pair in (("a", a), ("b", b))}
+            # what a judge was asked about, read or not
+            asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
+            frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[_identity(a.label)], names[_identity(b.label)]
-            yield both, a.label, a.label["against"], frame.assign(**there)
+            yield both, a.label, a.label["against"], frame
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
 
 
-def _three(scores_a: pd.DataFrame, scores_b: pd.DataFrame, human: pd.DataFrame) -> tuple[Checked, Checked, Checked]:
-    return scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
-
-
 def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Each item once, with the human score and the design from whichever frame has them."""
     return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
-
-
-def _scored(pair: Pair) -> pd.Series:
-    """The items that a judge was asked about, read or not."""
-    return pair.frame.loc[pair.frame["_merge"] != "right_only", "item"]
 
 
 def _identity(label: dict[str, Any]) -> tuple[Who, str]:
@@ -438,12 +426,11 @@ def alternative_annotator_test(
     1.0
     """
     labels, results = [], []
+    options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     for label, people, design, judge in _panels(human, scores, "group" if clustered else "item", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
-        results.append(
-            stats.alternative_annotator_test(judge, people, epsilon=epsilon, score=score, groups=groups, q=q)
-        )
+        results.append(stats.alternative_annotator_test(judge, people, groups=groups, **options))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -458,34 +445,24 @@ def _panels(
     for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
         table, names = _raters(rows)
         if len(names) < least:
-            raise TableArgumentError(
-                "human", f"must have {least} raters of {criterion!r} or more", f"has {', '.join(names)}"
-            )
+            rule = f"must have {least} raters of {criterion!r} or more"
+            raise TableArgumentError("human", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
         if judges is None:
             found = True
-            yield (
-                label | {"n_unmatched": 0},
-                table.to_numpy(),
-                _factors_at(_factors_of(rows, table.index), level),
-                None,
-            )
+            design = _factors_at(_factors_of(rows, table.index), level)
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             found = True
-            yield (
-                who | label | {"n_unmatched": len(table) - len(items)},
-                table.loc[items].to_numpy(),
-                _factors_at(_factors_of(pd.concat([rows, mine]), items), level),
-                judge.reindex(items).to_numpy(),
-            )
+            design = _factors_at(_factors_of(pd.concat([rows, mine]), items), level)
+            label_here = who | label | {"n_unmatched": len(table) - len(items)}
+            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy()
     if not found:
-        held = "nothing" if judges is None else judges.holds
-        raise TableArgumentError(
-            "human", "and {0} must share a criterion", f"have {people.holds} and {held}", mentions=("scores",)
-        )
+        held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
+        raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))
 
 
 def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

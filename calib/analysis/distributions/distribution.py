@@ -1,8 +1,8 @@
 """Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
-All functions take probabilities or weights of shape ``(..., K)`` over K levels and
-normalise them: only the captured mass speaks, and how much that was is for the
-caller to report (`expectation_bounds` says what the rest could change).
+All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
+captured mass speaks (`expectation_bounds` says what the rest could change). A single distribution has a number
+(what `[()]` makes of an array), several have an array.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError, Codes, Floats
 
 _DUST = 1e-12
 
@@ -50,7 +50,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1)
     # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
-    return _number_or_array((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))
+    return np.asarray((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))[()]
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -75,7 +75,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     """
     share, values = _shares(p, levels)
     centre = (share * values).sum(axis=-1, keepdims=True)
-    return _number_or_array((share * (values - centre) ** 2).sum(axis=-1))
+    return np.asarray((share * (values - centre) ** 2).sum(axis=-1))[()]
 
 
 def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
@@ -100,9 +100,9 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     >>> float(round(entropy([0.5, 0.5, 0.0]), 4)), float(round(entropy([1, 1, 1], normalized=True), 4))
     (0.6931, 1.0)
     """
-    share, _ = _shares(p, np.zeros(np.shape(p)[-1:]))
+    share, _ = _shares(p)
     nats = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), axis=-1) + 0.0
-    return _number_or_array(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)
+    return np.asarray(nats / np.log(max(share.shape[-1], 2)) if normalized else nats)[()]
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -124,9 +124,8 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
     4.0
     """
     share, values = _shares(p, levels)
-    most = share == share.max(axis=-1, keepdims=True)
-    lowest = np.min(np.where(most, values, np.inf), axis=-1)
-    return _number_or_array(np.where(np.isfinite(lowest), lowest, np.nan))
+    lowest = np.min(np.where(share == share.max(axis=-1, keepdims=True), values, np.inf), axis=-1)
+    return np.asarray(np.where(np.isfinite(lowest), lowest, np.nan))[()]
 
 
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
@@ -156,7 +155,7 @@ def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     # sums of shares are off by rounding dust, which must not decide on which side of one half they are
     ends = [np.argmax(reached > 0.5 + dust, axis=-1)[..., None] for dust in (-_DUST, _DUST)]
     low, high = (np.take_along_axis(values, end, -1)[..., 0] for end in ends)
-    return _number_or_array(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))
+    return np.asarray(np.where(np.isfinite(reached[..., -1]), (low + high) / 2, np.nan))[()]
 
 
 def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float = 0.0) -> Floats:
@@ -164,15 +163,13 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
 
     .. math:: p_\tau(k) = (p_k + a)^{source/\tau} \Big/ \sum_l (p_l + a)^{source/\tau}
 
-    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`,
-    and the score is one token without reasoning before it: with reasoning, temperature changes
-    the reasoning too. The expectation moves, not the spread alone (see `temperature_curve`).
+    This is what a model samples from at temperature `tau` if `p` is what it samples from at `source`, and the
+    score is one token without reasoning before it, which temperature changes too. See `temperature_curve`.
 
-    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened
-    not to come: without it they stay at 0 at every temperature. Towards a higher temperature it is
-    raised with the rest and moves the expectation to the middle of the levels, the more so the more
-    levels there are: with 20 draws of a judge on four levels, from 0.7 to 1, by 0.03 points with
-    0.1 and by 0.13 with 1/2. So try several.
+    Of counted draws the pseudocount a (a symmetric Dirichlet prior) stands for levels that happened not to come:
+    without it they stay at 0 at every temperature. Towards a higher temperature it moves the expectation to the
+    middle of the levels, the more so the more levels there are: with 20 draws of a judge on four levels, from 0.7
+    to 1, by 0.03 points with 0.1 and by 0.13 with 1/2. So try several.
 
     Parameters
     ----------
@@ -207,8 +204,8 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
             raise ArgumentError(name, "must not be negative", f"got {value!r}")
     if not 0 < source < np.inf:
         raise ArgumentError("source", "must be above 0 and finite", f"got {source!r}")
-    weight, none = _weights(p, np.zeros(np.shape(p)[-1:]))
-    share, _ = _shares(np.where(weight.sum(axis=-1, keepdims=True) > 0, weight + pseudocount, np.nan), none)
+    weight, _ = _weights(p)
+    share, _ = _shares(np.where(weight.sum(axis=-1, keepdims=True) > 0, weight + pseudocount, np.nan))
     with np.errstate(divide="ignore", over="ignore"):
         power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
         np.divide(power, tau / source, out=power, where=(power < 0) & (share > 0))
@@ -221,14 +218,12 @@ def expectation_bounds(
 ) -> tuple[Floats, Floats]:
     r"""Lowest and highest expectation that the unreported mass allows.
 
-    A top-k list leaves out some labels. Every level with ``p = 0`` may hold up to
-    `cap` of the `unseen` mass (an unreported token is at most as probable as the
-    least probable reported one), together at most all of it. The expectation
+    A top-k list leaves out some labels. Every level with ``p = 0`` may hold up to `cap` of the `unseen`
+    mass (an unreported token is at most as probable as the least probable reported one), together at
+    most all of it. The expectation moves towards every level that receives mass, so that the
+    extremes fill the levels from the outside inwards for as long as that still moves it outwards:
 
     .. math:: E(m) = \frac{\sum_k s_k p_k + \sum_{v} s_v m_v}{\sum_k p_k + \sum_v m_v}
-
-    moves towards every level that receives mass, so that the extremes fill the
-    levels from the outside inwards for as long as that still moves it outwards.
 
     Parameters
     ----------
@@ -266,7 +261,7 @@ def expectation_bounds(
 
 
 def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
-    """Lowest expectation: fill the empty levels from below while that still lowers it."""
+    """Fill the empty levels from below while that still lowers it."""
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
     mass, total = weight.sum(axis=-1), (weight * values).sum(axis=-1)
@@ -276,35 +271,66 @@ def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floa
         added = np.where(helps, np.minimum(left, cap), 0.0)
         mass, total, left = mass + added, total + added * values[..., k], left - added
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _number_or_array(total / np.where(mass > 0, mass, np.nan))
+        return np.asarray(total / np.where(mass > 0, mass, np.nan))[()]
 
 
-def _weights(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
-    weight, values = check.array(p, "p"), check.array(levels, "levels")
+def _weights(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
+    weight = check.array(p, "p")
+    values = weight if levels is None else check.array(levels, "levels")
     if weight.ndim == 0 or not weight.shape[-1] or (weight < 0).any():
         raise ArgumentError("p", "must hold weights of one level or more that are not negative", f"got {p!r}")
     if values.ndim == 0 or values.shape[-1] != weight.shape[-1]:
-        raise ArgumentError(
-            "levels",
-            f"must have one value for each of the {weight.shape[-1]} entries of {{0}}",
-            f"got shape {values.shape}",
-            mentions=("p",),
-        )
+        rule = f"must have one value for each of the {weight.shape[-1]} entries of {{0}}"
+        raise ArgumentError("levels", rule, f"got shape {values.shape}", mentions=("p",))
     try:
         weight, values = np.broadcast_arrays(weight, values)
     except ValueError:
-        raise ArgumentError(
-            "levels", f"must fit {{0}} of shape {weight.shape}", f"got shape {values.shape}", mentions=("p",)
-        ) from None
+        rule = f"must fit {{0}} of shape {weight.shape}"
+        raise ArgumentError("levels", rule, f"got shape {values.shape}", mentions=("p",)) from None
     return weight, values
 
 
-def _shares(p: ArrayLike, levels: ArrayLike) -> tuple[Floats, Floats]:
+def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
     weight, values = _weights(p, levels)
     mass = weight.sum(axis=-1, keepdims=True)
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-def _number_or_array(values: Floats) -> Floats:
-    """A number for a single distribution, an array for several, as numpy's own functions give."""
-    return np.asarray(values)[()]
+# --- labels and draws on a scale --------------------------------------------------------------------------------
+
+
+def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
+    """The place of each label among the levels in ascending order; -1 where there is no label.
+
+    Examples
+    --------
+    >>> places_of([3, np.nan, 1], [3, 2, 1])
+    array([ 2, -1,  0])
+    """
+    labels, values = check.array(y, name), np.sort(check.array(levels, "levels", ndim=1))
+    if len(values) < 2 or not (np.diff(values) > 0).all():
+        raise ArgumentError("levels", "must be two or more distinct numbers", f"got {list(map(float, values))}")
+    place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
+    off = ~np.isnan(labels) & (values[place] != labels)
+    if off.any():
+        given = f"got {float(labels[off][0])}"
+        raise ArgumentError(name, "must hold nothing but {0} and NaN", given, mentions=("levels",))
+    return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
+
+
+def ascending(p: Floats, levels: ArrayLike) -> Floats:
+    """The columns of `p` in ascending order of their levels."""
+    expectation(p, levels)  # whose checks of `p` and `levels` are the ones that are wanted
+    return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
+
+
+def tallied(places: Codes, k: int) -> Floats:
+    """How often each of k places came in each row; -1 is no place.
+
+    Examples
+    --------
+    >>> tallied(np.array([[2, -1, 0], [0, 0, 0]]), 3)
+    array([[1., 0., 1.],
+           [3., 0., 0.]])
+    """
+    return np.asarray((places[..., None] == np.arange(k)).sum(axis=-2), dtype=float)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.analysis.distributions.counts import counts_of
 from calib.analysis.distributions.distribution import entropy
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
@@ -48,7 +47,7 @@ def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> F
     >>> [float(round(sampled_entropy([3, 2, 0], correction=c), 4)) for c in ("none", "miller-madow")]
     [0.673, 0.773]
     """
-    drawn = counts_of(counts)
+    drawn = _counts_of(counts)
     plug_in = entropy(drawn)
     if check.choice(correction, "correction", CORRECTIONS) == "none":
         return plug_in
@@ -89,18 +88,16 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
     >>> expected_entropy([2, 2], [1, 2, 4]).round(4), expected_entropy([1, 1], [1, 2, 4], replace=True).round(4)
     (array([0.    , 0.4621, 0.6931]), array([0.    , 0.3466, 0.5411]))
     """
-    drawn, sizes = counts_of(counts), np.asarray(n)
+    drawn, sizes = _counts_of(counts), np.asarray(n)
     check.choice(correction, "correction", CORRECTIONS)
-    wrong = [size for size in sizes.ravel().tolist() if not (size >= 1 and size == int(size))]
-    if wrong:
+    if wrong := [size for size in sizes.ravel().tolist() if not (size >= 1 and size == int(size))]:
         raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
         raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
     kinds, place = _distinct_shares(drawn, replace)
     means = [_entropy_parts(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
-    if correction == "miller-madow":
-        means = [mean - 1 / (2 * size) for mean, size in zip(means, sizes.ravel(), strict=True)]
-    return np.asarray(np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape))[()]
+    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
+    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
 
 
 def _distinct_shares(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
@@ -123,3 +120,10 @@ def _entropy_parts(kinds: Floats, size: int, correction: str) -> Floats:
         chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
     gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
     return np.asarray(matrix_product(chance, gain))
+
+
+def _counts_of(counts: ArrayLike) -> Floats:
+    draws = check.array(counts, "counts")
+    if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
+        raise ArgumentError("counts", "must hold numbers of draws that are not negative", f"got {counts!r}")
+    return draws

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.distributions.counts import ascending, places_of, tallied
-from calib.analysis.distributions.distribution import entropy, temper
+from calib.analysis.distributions.distribution import ascending, entropy, places_of, tallied, temper
 from calib.analysis.distributions.entropy import expected_entropy, sampled_entropy
 from calib.analysis.distributions.temperature import draws_temperature
 from calib.core import check
@@ -24,39 +23,30 @@ class DistributionFit(Result):
 
     Attributes
     ----------
-    total_variation : float
-        Mean over items of half the summed distance between shares of draws and probabilities.
-    total_variation_expected : float
-        The same if the draws do come from the probabilities: what sampling alone gives, exactly.
+    total_variation, total_variation_expected : float
+        Mean over items of half the summed distance between shares of draws and probabilities; the same
+        if the draws do come from the probabilities: what sampling alone gives, exactly.
     chi_square : float
         Pearson's statistic, summed over items.
     df : int
         Its mean if the draws do come from the probabilities.
     p_value : float
         Of `chi_square`, by Monte Carlo.
-    tau : float
-        Temperature at which the probabilities fit the draws best: below 1, the draws are colder.
-    tau_p_value : float
-        Of tau = 1, by Monte Carlo, two-sided.
-    entropy_exact : float
-        Mean entropy of the probabilities, nats.
-    entropy_sampled, entropy_corrected : float
-        Mean entropy of the draws, as they are and after Miller and Madow.
+    tau, tau_p_value : float
+        Temperature at which the probabilities fit the draws best: below 1, the draws are colder. The
+        p-value of tau = 1 is by Monte Carlo, two-sided.
+    entropy_exact, entropy_sampled, entropy_corrected : float
+        Mean entropy in nats: of the probabilities; of the draws, as they are and after Miller and Madow.
     entropy_expected : float
-        Mean entropy that this many draws from the probabilities have on average, exactly.
-    n, n_draws : int
-        Items with draws and mass; draws used.
-    n_unread : int
-        Draws without a score, of these items.
-    n_impossible : int
-        Draws of a level with probability 0, left out.
-    n_dropped : int
-        Items without draws or without mass.
+        That which this many draws from the probabilities have on average, exactly.
+    n, n_draws, n_unread, n_impossible, n_dropped : int
+        Items with draws and mass; their draws that were used, had no score, or were of a level with
+        probability 0 and left out; items without draws or without mass.
     n_resamples : int
     seed : int or None
         Where `rng` was a number.
     warnings : tuple of str
-        What a reader should know first, each as "name: text".
+        ``impossible_draws``.
     """
 
     total_variation: float
@@ -80,9 +70,7 @@ class DistributionFit(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = [name for name in self.__slots__ if name not in ("seed", "n_resamples", "warnings")]
-        row = {name: getattr(self, name) for name in names}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+        return [self._row(*(name for name in self.__slots__ if name not in ("seed", "n_resamples")))]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"draws-against-p": True, "n": self.n, "draws": self.n_draws}
@@ -90,12 +78,11 @@ class DistributionFit(Result):
         return terms | {"rs": self.n_resamples, "seed": self.seed}
 
     def __str__(self) -> str:
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
         return (
             f"total variation {short(self.total_variation)} between {self.n_draws} draws of {self.n} items and their "
             f"probabilities, {short(self.total_variation_expected)} from sampling alone; chi-square p = "
             f"{short(self.p_value)}, draws at tau {short(self.tau)} (p = {short(self.tau_p_value)} for 1)"
-            + (f" [warnings: {names}]" if names else "")
+            f"{self._bracketed_warnings}"
         )
 
 
@@ -112,12 +99,11 @@ def distribution_fit(
     .. math:: TV = \frac1n \sum_i \frac12 \sum_k \Big|\frac{c_{ik}}{N_i} - p_{ik}\Big|, \qquad
               \chi^2 = \sum_i \sum_k \frac{(c_{ik} - N_i p_{ik})^2}{N_i p_{ik}}
 
-    What sampling alone gives is exact for TV, from the mean absolute deviation of the binomial
-    (De Moivre), :math:`E|X - Np| = 2 m \binom{N}{m} p^m (1-p)^{N-m+1}` with m = floor(Np) + 1.
-    P-values come from multinomial draws: with few draws of many items the chi-square law is
-    far off. The chi-square statistic does not see draws at a lower temperature, which come too
-    often where they are expected; `tau` does, whose p-value is that of the log-likelihood of
-    the draws (in simulations at tau 0.8, 20 draws of 100 items: 100 % found, against 0 %).
+    What sampling alone gives is exact for TV, from the mean absolute deviation of the binomial (De Moivre),
+    :math:`E|X - Np| = 2 m \binom{N}{m} p^m (1-p)^{N-m+1}` with m = floor(Np) + 1. P-values come from multinomial
+    draws: with few draws of many items the chi-square law is far off. The chi-square statistic does not see draws
+    at a lower temperature, which come too often where they are expected; `tau` does, whose p-value is that of the
+    log-likelihood of the draws (in simulations at tau 0.8, 20 draws of 100 items: 100 % found, against 0 %).
     Draws are taken to be independent of each other.
 
     Parameters
@@ -164,11 +150,20 @@ def distribution_fit(
     counts, share = counts[keep], share[keep]
     total = counts.sum(axis=1)
     found = _distances(counts, share)
-    p_value, tau_p_value = _p_values(found, total, share, n_resamples, np.random.default_rng(rng))
+    expected = [expected_entropy(share[total == n], int(n), replace=True).sum() for n in np.unique(total)]
+    source = np.random.default_rng(rng)
+    drawn = [_distances(source.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
+    p_value, tau_p_value = _p_values(found, np.array(drawn))
+    if lost:
+        text = (
+            f"impossible_draws: {lost} of {lost + int(total.sum())} draws are of levels with probability 0, so they do "
+            "not come from these probabilities; they are left out of every number"
+        )
+        check.warn(text)
     return DistributionFit(
-        total_variation=found.total_variation,
+        total_variation=found[0],
         total_variation_expected=float(np.mean(_binomial_deviation(total[:, None], share).sum(axis=1) / 2)),
-        chi_square=found.chi_square,
+        chi_square=found[1],
         df=int((share > 0).sum() - len(share)),
         p_value=p_value,
         tau=draws_temperature(counts, share),
@@ -176,7 +171,7 @@ def distribution_fit(
         entropy_exact=float(np.mean(entropy(share))),
         entropy_sampled=float(np.mean(sampled_entropy(counts, correction="none"))),
         entropy_corrected=float(np.mean(sampled_entropy(counts))),
-        entropy_expected=_mean_expected_entropy(share, total),
+        entropy_expected=float(sum(expected) / len(total)),
         n=int(keep.sum()),
         n_draws=int(total.sum()),
         n_unread=int(np.isnan(draws[keep]).sum()),
@@ -184,34 +179,24 @@ def distribution_fit(
         n_dropped=int((~keep).sum()),
         n_resamples=n_resamples,
         seed=rng if isinstance(rng, int) else None,
-        warnings=_impossible_warnings(lost, int(total.sum())),
+        warnings=(text,) if lost else (),
     )
 
 
-class _Distances(NamedTuple):
+def _distances(counts: Any, share: Floats) -> tuple[float, float, float]:
     """Mean total variation, the chi-square statistic, and the log-likelihood of the draws."""
-
-    total_variation: float
-    chi_square: float
-    likelihood: float
-
-
-def _distances(counts: Any, share: Floats) -> _Distances:
     total = counts.sum(axis=1, keepdims=True)
     apart = counts / total - share
     squares = np.divide(total * apart**2, share, out=np.zeros_like(share), where=share > 0)
     likelihood = special.xlogy(counts, share).sum()
-    return _Distances(float(np.abs(apart).sum() / 2 / len(share)), float(squares.sum()), float(likelihood))
+    return float(np.abs(apart).sum() / 2 / len(share)), float(squares.sum()), float(likelihood)
 
 
-def _p_values(
-    found: _Distances, total: Floats, share: Floats, n_resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def _p_values(found: tuple[float, float, float], drawn: Floats) -> tuple[float, float]:
     """Of the chi-square statistic, and of the likelihood on both sides."""
-    drawn = [_distances(rng.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
-    likely = np.array([one.likelihood for one in drawn])
-    sides = _share_as_large(likely, found.likelihood), _share_as_large(-likely, -found.likelihood)
-    return _share_as_large(np.array([one.chi_square for one in drawn]), found.chi_square), min(1.0, 2 * min(sides))
+    _, squares, likely = drawn.T
+    sides = _share_as_large(likely, found[2]), _share_as_large(-likely, -found[2])
+    return _share_as_large(squares, found[1]), min(1.0, 2 * min(sides))
 
 
 def _share_as_large(drawn: Floats, found: float) -> float:
@@ -223,19 +208,3 @@ def _binomial_deviation(n: Floats, p: Floats) -> Floats:
     """Mean absolute deviation of a binomial share."""
     m = np.floor(n * p) + 1
     return np.asarray(2 * m * (1 - p) * stats.binom.pmf(m, n, p) / n)
-
-
-def _mean_expected_entropy(share: Floats, total: Floats) -> float:
-    parts = [expected_entropy(share[total == n], int(n), replace=True).sum() for n in np.unique(total)]
-    return float(sum(parts) / len(total))
-
-
-def _impossible_warnings(lost: int, used: int) -> tuple[str, ...]:
-    if not lost:
-        return ()
-    text = (
-        f"impossible_draws: {lost} of {lost + used} draws are of levels with probability 0, so they do not come from "
-        "these probabilities; they are left out of every number"
-    )
-    check.warn(text)
-    return (text,)

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, levels_of, sample_correlation, settled
 from calib.analysis.agreement.levels import average
-from calib.analysis.distributions.counts import tallied
-from calib.analysis.distributions.distribution import expectation, median, temper
+from calib.analysis.distributions.distribution import expectation, median, tallied, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -20,7 +19,6 @@ from calib.core.result import Result, short
 READINGS = ("mean", "median", "mode", "draw")
 _COMPARED = ("pearson", "spearman", "kendall_a", "kendall", "kendall_c", "gamma", "pairs")
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
-_N_READINGS = 200  # single draws from given probabilities
 
 
 class Reading(NamedTuple):
@@ -40,17 +38,14 @@ class PointScores(Result):
     methods : tuple of str
         Coefficients, as for `agreement`.
     readings : tuple of Reading
-        "mean", "median", "mode" and "draw", each with `name`, `ties` (share of pairs of
-        items that it ties) and `estimates`, one per method. For "draw" both are means over
-        single draws.
+        "mean", "median", "mode" and "draw", each with `name`, `ties` (share of pairs of items that it ties)
+        and `estimates`, one per method. For "draw" both are means over single draws.
     ties_human : float
         Share of pairs that people tie.
-    n, n_missing : int
-        Items used; items left out because one side has no score.
-    n_draws : int
-        Single draws behind "draw".
+    n, n_missing, n_draws : int
+        Items used; items left out because one side has no score; single draws behind "draw".
     warnings : tuple of str
-        What a reader should know first, each as "name: text".
+        ``unequal_ties``.
     """
 
     methods: tuple[str, ...]
@@ -79,8 +74,7 @@ class PointScores(Result):
 
     def __str__(self) -> str:
         first = ", ".join(f"{r.name} {short(r.estimates[0])} ({100 * r.ties:.0f} % ties)" for r in self.readings)
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
-        return f"{self.methods[0]} with people, {self.n} items: {first}" + (f" [warnings: {names}]" if names else "")
+        return f"{self.methods[0]} with people, {self.n} items: {first}{self._bracketed_warnings}"
 
 
 def point_scores(
@@ -93,11 +87,9 @@ def point_scores(
 ) -> PointScores:
     """Which number to read from a distribution of scores, by each coefficient.
 
-    The mean, the median, the mode and a single draw of each item are compared with the people's
-    score. Several modes are averaged, as are the two middle levels of a median: to take one
-    of them at random, or the lowest, would add noise or an offset that is not the mode's. Readings
-    differ in how many pairs of items they tie, and coefficients in what they make of ties:
-    tau-b and above all gamma speak of the pairs that are left.
+    Several modes are averaged, as are the two middle levels of a median: to take one of them at random, or the
+    lowest, would add noise or an offset that is not the mode's. Readings differ in how many pairs of items they
+    tie, and coefficients in what they make of ties: tau-b and above all gamma speak of the pairs that are left.
 
     Parameters
     ----------
@@ -140,18 +132,13 @@ def point_scores(
     values, weights = _levels_and_weights(table, levels)
     keep = np.isfinite(people) & (weights.sum(axis=1) > 0)
     if keep.sum() < 2:
-        raise ArgumentError(
-            "scores", "and {0} must both be there for two items at least", f"are for {keep.sum()}", mentions=("human",)
-        )
+        rule = "and {0} must both be there for two items at least"
+        raise ArgumentError("scores", rule, f"are for {keep.sum()}", mentions=("human",))
     weights, people = weights[keep], people[keep]
     draws = table[keep] if levels is None else _single_draws(weights, values, np.random.default_rng(rng))
-    columns = {
-        "mean": settled(expectation(weights, values))[:, None],
-        "median": median(weights, values)[:, None],
-        "mode": settled(expectation(temper(weights, 0), values))[:, None],
-        "draw": draws,
-    }
-    readings = tuple(_reading(name, columns[name], people, methods) for name in READINGS)
+    mean, mode = (settled(expectation(p, values))[:, None] for p in (weights, temper(weights, 0)))
+    columns = zip(READINGS, (mean, median(weights, values)[:, None], mode, draws), strict=True)
+    readings = tuple(_reading(name, values, people, methods) for name, values in columns)
     ties_human = _share_of_ties(people)
     return PointScores(
         methods=tuple(methods),
@@ -169,16 +156,11 @@ def _levels_and_weights(table: Floats, levels: ArrayLike | None) -> tuple[Floats
     if levels is not None:
         values = check.array(levels, "levels", ndim=1)
         if values.shape != table.shape[1:]:
-            raise ArgumentError(
-                "levels",
-                f"must have one value for each column of {{0}} ({table.shape[1]})",
-                f"got {len(values)}",
-                mentions=("scores",),
-            )
+            rule = f"must have one value for each column of {{0}} ({table.shape[1]})"
+            raise ArgumentError("levels", rule, f"got {len(values)}", mentions=("scores",))
         if (table < 0).any():
-            raise ArgumentError(
-                "scores", "must not be negative with {0}", f"got {float(np.nanmin(table))}", mentions=("levels",)
-            )
+            given = f"got {float(np.nanmin(table))}"
+            raise ArgumentError("scores", "must not be negative with {0}", given, mentions=("levels",))
         return values, np.nan_to_num(table)
     values = np.unique(table[np.isfinite(table)])
     place = np.where(np.isfinite(table), np.searchsorted(values, table), -1)
@@ -186,9 +168,9 @@ def _levels_and_weights(table: Floats, levels: ArrayLike | None) -> tuple[Floats
 
 
 def _single_draws(weights: Floats, values: Floats, rng: np.random.Generator) -> Floats:
-    """Single draws from given probabilities, shape (n, draws)."""
+    """200 from given probabilities, shape (n, 200)."""
     upper = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[:, :-1]
-    u = rng.random((len(weights), _N_READINGS))
+    u = rng.random((len(weights), 200))
     return np.asarray(values[(u[:, :, None] >= upper[:, None, :]).sum(axis=2)])
 
 
@@ -208,7 +190,7 @@ def _share_of_ties(values: Floats) -> float:
 
 def _tie_warnings(readings: tuple[Reading, ...], ties_human: float, methods: Sequence[str]) -> tuple[str, ...]:
     """A warning where tau-b or gamma compares readings that tie unlike shares of the pairs."""
-    few, many = (end(readings[:3], key=lambda r: r.ties) for end in (min, max))
+    few, many = (end(readings[:3], key=lambda r: r.ties) for end in (min, max))  # all but the draw
     names = [word for name, word in (("kendall", "tau-b"), ("gamma", "gamma")) if name in methods]
     if not names or not many.ties > 2 * few.ties or many.ties < _FEW_TIES:
         return ()

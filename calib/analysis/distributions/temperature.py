@@ -10,19 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.distributions.counts import ascending, places_of
-from calib.analysis.distributions.distribution import entropy, expectation, temper
+from calib.analysis.distributions.distribution import ascending, entropy, expectation, places_of, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.laws import quantile
+from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import units_of
 
 _NO_INFORMATION = 1e-20
-_FEW_GROUPS = 10
 _TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
 _FORECASTS = ("before", "after", "climatology")
-
 _NONE = Interval(np.nan, np.nan)
 
 
@@ -55,8 +52,7 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
 
     References
     ----------
-    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of
-    Applied Meteorology 8.
+    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
 
     Examples
     --------
@@ -66,9 +62,8 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     share, places = temper(p, 1.0), places_of(y, levels)
     values = check.array(levels, "levels", ndim=1)
     if share.shape[-1] != len(values):
-        raise ArgumentError(
-            "levels", f"must have one value for each of {share.shape[-1]} entries", f"got {len(values)}"
-        )
+        rule = f"must have one value for each of {share.shape[-1]} entries"
+        raise ArgumentError("levels", rule, f"got {len(values)}")
     below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
     reached = places[..., None] <= np.arange(len(values) - 1)
     score = np.mean((below - reached) ** 2, axis=-1)
@@ -80,14 +75,11 @@ class Forecast(NamedTuple):
 
     Attributes
     ----------
-    tau : float
-        NaN for base rates.
-    mean, entropy : float
-        Expected score, score points; entropy, nats.
-    rps, skill : float
-        Ranked probability score; 1 - RPS / RPS of the base rates: below 0, they tell more. NaN without labels.
-    nll : float
-        Negative log-likelihood of a label in nats; impossible labels are not in it.
+    tau, mean, entropy : float
+        Temperature, NaN for base rates; expected score, score points; entropy, nats.
+    rps, skill, nll : float
+        Ranked probability score; 1 - RPS / RPS of the base rates: below 0, they tell more; negative
+        log-likelihood of a label in nats, without impossible labels. NaN without labels.
     """
 
     tau: float
@@ -107,21 +99,16 @@ class Temperature(Result):
     forecasts : tuple of Forecast
         Of a curve one for each temperature. Of a fit three: the judge at temperature 1 ("before") and at `tau`
         ("after"), and the labels' own base rates, the same for every item ("climatology").
-    tau : float
-        Above 1: the judge is too sure of itself. Infinity: labels come no more often where the
-        judge expects them; 0: every label is the judge's mode. NaN where none was fitted.
-    std_error : float
-        Of `tau`, by groups where there are any; NaN at 0 and infinity.
-    interval : Interval
+    tau, std_error, interval : float, float, Interval
+        Above 1: the judge is too sure of itself. Infinity: labels come no more often where the judge expects
+        them; 0: every label is the judge's mode; then the standard error is NaN. NaN where none was fitted.
     confidence_level : float
     estimator : str
         "likelihood-ratio", or "likelihood-ratio, clustered".
     n, n_groups : int
         Labels; independent groups of them (= n without groups). Of a curve: items with mass; 0.
-    n_missing : int
-        Rows without a label or without mass.
-    n_impossible : int
-        Labels to which the judge gives probability 0 (after the floor).
+    n_missing, n_impossible : int
+        Rows without a label or without mass; labels to which the judge gives probability 0 (after the floor).
     floor : float
         What was added to every probability.
     warnings : tuple of str
@@ -154,10 +141,11 @@ class Temperature(Result):
     def _rows(self) -> list[dict[str, Any]]:
         if not self.n_groups:
             return [{"tau": one.tau, "expectation": one.mean, "entropy": one.entropy} for one in self.forecasts]
+        ends = (_NONE, self.interval, _NONE)
         return [
-            {"forecast": name, "tau": one.tau, "conf_low": low, "conf_high": high, "nll": one.nll}
-            | {"rps": one.rps, "skill": one.skill, "mean": one.mean}
-            for name, one, (low, high) in zip(_FORECASTS, self.forecasts, (_NONE, self.interval, _NONE), strict=True)
+            {"forecast": name, "tau": f.tau, "conf_low": low, "conf_high": high}
+            | {"nll": f.nll, "rps": f.rps, "skill": f.skill, "mean": f.mean}
+            for name, f, (low, high) in zip(_FORECASTS, self.forecasts, ends, strict=True)
         ]
 
     def _terms(self) -> dict[str, Any]:
@@ -172,11 +160,10 @@ class Temperature(Result):
         if not self.n_groups:
             ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)
             return f"mean expected score of {self.n} items: {ends}"
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
         before, after, base_rates = (short(one.rps) for one in self.forecasts)
         return (
             f"tau = {short(self.tau)}, {bracket(self.interval, self.confidence_level)}, from {self.n} human labels: "
-            f"RPS {before} -> {after} (base rates {base_rates})" + (f" [warnings: {names}]" if names else "")
+            f"RPS {before} -> {after} (base rates {base_rates}){self._bracketed_warnings}"
         )
 
 
@@ -195,10 +182,9 @@ def _former_field(forecasts: Sequence[Forecast], name: str) -> Any:
 def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = _TAUS) -> Temperature:
     """Mean expected score and mean entropy of the same judge at several temperatures.
 
-    A temperature changes the average that is reported, not only its noise: where probability is
-    skewed, low ones move the expectation to the mode and high ones to the middle of the levels.
-    So averages, entropies and shares of items without entropy from different temperatures
-    cannot be compared with each other.
+    A temperature changes the average that is reported, not only its noise: where probability is skewed, low
+    ones move the expectation to the mode and high ones to the middle of the levels. So averages, entropies
+    and shares of items without entropy from different temperatures cannot be compared.
 
     Parameters
     ----------
@@ -259,12 +245,10 @@ def fit_temperature(
 
     .. math:: t^2_{G-1} \, \frac{J}{I}, \qquad J = \sum_g \Big(\frac{1}{1 - h_g} \sum_{i \in g} u_i\Big)^2
 
-    where u are the scores, I is the information in 1 / tau and h the share of it in group g: a
-    likelihood-ratio interval, made as wide as the spread of the scores over independent groups
-    says (each left out in turn), whether or not people's labels follow any power of the
-    judge's probabilities. The likelihood alone is too sure where labels come in copies, and not
-    sure enough where people differ less than any tempered judge says.
-
+    where u are the scores, I is the information in 1 / tau and h the share of it in group g: a likelihood-ratio
+    interval, as wide as the spread of the scores over independent groups says (each left out in turn), whether
+    or not labels follow any power of the judge's probabilities. The likelihood alone is too sure where labels
+    come in copies, and not sure enough where people differ less than any tempered judge says.
     Scores are measured on the labels that tau and the base rates were fitted to.
 
     Parameters
@@ -278,9 +262,8 @@ def fit_temperature(
     groups : sequence, shape (n,), optional
         Labels are independent between groups. Default: each is on its own.
     floor : float, default 0
-        Added to every probability before anything else, to make labels possible to which the
-        judge gives none. Default: these are counted and left out of the likelihood, which
-        flatters the judge; with a floor, tau depends on it.
+        Added to every probability, to make labels possible to which the judge gives none. Default: these
+        are counted and left out of the likelihood, which flatters the judge; with a floor, tau depends on it.
     confidence_level : float, default 0.95
 
     Returns
@@ -295,9 +278,8 @@ def fit_temperature(
 
     References
     ----------
-    Guo et al. (2017), On calibration of modern neural networks, ICML, for the scaling. Chandler
-    and Bate (2007), Inference for clustered data using the independence loglikelihood,
-    Biometrika 94, for the interval.
+    Guo et al. (2017), On calibration of modern neural networks, ICML, for the scaling. Chandler and Bate (2007),
+    Inference for clustered data using the independence loglikelihood, Biometrika 94, for the interval.
 
     Examples
     --------
@@ -310,13 +292,11 @@ def fit_temperature(
     check.probability(confidence_level, "confidence_level")
     shares, labels, unit, n_missing = _labelled_shares(p, y, levels, groups, floor)
     values = np.sort(check.array(levels, "levels", ndim=1))
-    place = places_of(labels, values)
-    log_p = _log_shares(shares)
+    place, log_p = places_of(labels, values), _log_shares(shares)
     possible = np.isfinite(log_p[np.arange(len(place)), place])
     data = _Labelled(log_p[possible], place[possible], units_of(unit, possible))
-    n_groups = _n_groups(data)
-    power, std_error, interval = _power_and_interval(data, n_groups, confidence_level)
-    tau, n_impossible = _inverse_power(power), int((~possible).sum())
+    n_groups, n_impossible = _n_groups(data), int((~possible).sum())
+    tau, std_error, interval = _tau_and_interval(data, n_groups, confidence_level)
     forecasts = _scored(shares, tau, place, possible, values)
     warned = _warnings(forecasts, len(labels), n_impossible, n_groups)
     for text in warned:
@@ -337,15 +317,13 @@ def fit_temperature(
     )
 
 
-def _scored(
-    shares: Floats, tau: float, place: Codes, possible: NDArray[np.bool_], values: Floats
-) -> tuple[Forecast, ...]:
+def _scored(shares: Floats, tau: float, place: Codes, known: NDArray[np.bool_], values: Floats) -> tuple[Forecast, ...]:
     """Probabilities at temperature 1 and at `tau`, and the base rates, beside the labels."""
-    base = np.bincount(place, minlength=len(values)) / len(place)
+    base = np.tile(np.bincount(place, minlength=len(values)) / len(place), (len(place), 1))
     forecasts = []
-    for t, q in ((1.0, shares), (tau, temper(shares, tau)), (np.nan, np.tile(base, (len(place), 1)))):
+    for t, q in ((1.0, shares), (tau, temper(shares, tau)), (np.nan, base)):
         rps = float(np.mean(ranked_probability_score(q, values[place], values)))
-        nll = float(-np.mean(np.log(q[possible, place[possible]])) + 0.0)
+        nll = float(-np.mean(np.log(q[known, place[known]])) + 0.0)
         forecasts.append(_forecast(t, q, values)._replace(rps=rps, nll=nll))
     *told, base_rates = forecasts
     worst = base_rates.rps or np.nan
@@ -376,15 +354,11 @@ def _n_groups(data: _Labelled) -> int:
     """The number of groups, once two of them at least can speak about temperature."""
     telling = np.bincount(data.group, _label_scores(1.0, data)[2]) > _NO_INFORMATION
     if telling.sum() < 2:
-        raise ArgumentError(
-            "p",
-            (
-                "and {0} must have two independent labels at least of items with two possible levels of "
-                "unlike probability, or temperature changes nothing"
-            ),
-            f"got {int(telling.sum())}",
-            mentions=("y",),
+        rule = (
+            "and {0} must have two independent labels at least of items with two possible levels of unlike "
+            "probability, or temperature changes nothing"
         )
+        raise ArgumentError("p", rule, f"got {int(telling.sum())}", mentions=("y",))
     return len(telling)
 
 
@@ -401,23 +375,23 @@ def _label_scores(power: float, data: _Labelled) -> tuple[Floats, Floats, Floats
     return tempered[np.arange(len(own)), data.place] - np.log(mass), own - mean, spread
 
 
-def _power_and_interval(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
-    """1 / tau, the standard error of tau, and the interval of tau."""
+def _tau_and_interval(data: _Labelled, n_groups: int, confidence_level: float) -> tuple[float, float, Interval]:
+    """Of highest likelihood, with its standard error; all are worked out for its inverse, the power."""
     power = _best_power(data)
     log_likelihood, score, spread = _label_scores(power, data)
     excess = _excess_variance(score, spread, data.group)
-    most = float(quantile(n_groups - 1, (1 - confidence_level) / 2)) ** 2 * excess
+    most = two_sided(n_groups - 1, confidence_level) ** 2 * excess
 
     def beyond(b: float) -> float:
         return float(2 * (log_likelihood.sum() - _label_scores(b, data)[0].sum()) - most)
 
-    low, high = 0.0, float("inf")
+    low, high = 0.0, np.inf
     if beyond(0.0) > 0:
         low = optimize.brentq(beyond, 0.0, power if power < high else _doubled(1.0, lambda b: beyond(b) <= 0))
     if power < high:
         high = optimize.brentq(beyond, power, _doubled(max(2 * power, 1.0), lambda b: beyond(b) > 0))
-    error = float(np.sqrt(excess / spread.sum()) / power**2) if 0 < power < np.inf else float("nan")
-    return power, error, Interval(_inverse_power(high), _inverse_power(low))
+    error = float(np.sqrt(excess / spread.sum()) / power**2) if 0 < power < np.inf else np.nan
+    return _inverse_power(power), error, Interval(_inverse_power(high), _inverse_power(low))
 
 
 def _best_power(data: _Labelled) -> float:
@@ -456,32 +430,23 @@ def _inverse_power(value: float) -> float:
 def _warnings(forecasts: tuple[Forecast, ...], n: int, n_impossible: int, n_groups: int) -> tuple[str, ...]:
     """What a reader should know before the temperature."""
     _, after, base_rates = forecasts
-    found = []
-    if n_impossible:
-        found.append(
-            f"impossible_labels: {n_impossible} of {n} labels have probability 0 from the "
-            "judge; they are not in the likelihood, which flatters the judge and makes tau too low"
-        )
-    if after.tau == np.inf:
-        found.append("uninformative: labels come no more often where the judge expects them; no temperature helps")
-    if after.tau == 0:
-        found.append("all_at_mode: every label is the judge's mode, so that tau has no lower end but 0")
     # base rates of all labels know each label too; those of the other labels have exactly this score
     others = base_rates.rps * (n / (n - 1)) ** 2
-    if after.rps >= others:
-        found.append(
-            f"no_skill: even at the best temperature the ranked probability score, {after.rps:.4f}, is no "
-            f"better than that of the base rates of the other labels, {others:.4f}"
-        )
-    if n_groups < _FEW_GROUPS:
-        found.append(f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short")
-    return tuple(found)
+    tau, few = after.tau, n_groups < 10
+    found = {
+        f"impossible_labels: {n_impossible} of {n} labels have probability 0 from the judge; they are not in the "
+        "likelihood, which flatters the judge and makes tau too low": n_impossible > 0,
+        "uninformative: labels come no more often where the judge expects them; no temperature helps": tau == np.inf,
+        "all_at_mode: every label is the judge's mode, so that tau has no lower end but 0": tau == 0,
+        f"no_skill: even at the best temperature the ranked probability score, {after.rps:.4f}, is no better than "
+        f"that of the base rates of the other labels, {others:.4f}": after.rps >= others,
+        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": few,
+    }
+    return tuple(text for text, holds in found.items() if holds)
 
 
 def draws_temperature(counts: Floats, share: Floats) -> float:
     """The temperature at which probabilities fit draws of the same items best; NaN where all are flat."""
-    row, place = np.nonzero(counts)
-    times = counts[row, place].astype(int)
-    row, place = np.repeat(row, times), np.repeat(place, times)
+    row, place = np.repeat(np.nonzero(counts), counts[counts > 0].astype(int), axis=1)
     data = _Labelled(_log_shares(share)[row], place, row)
     return _inverse_power(_best_power(data)) if _label_scores(1.0, data)[2].sum() > _NO_INFORMATION else float("nan")

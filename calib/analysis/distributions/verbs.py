@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,15 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError
-from calib.tables.door import Checked, in_the_names_of, ratings_in, scores_in
+from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.results import Results
 
 Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
-SAMPLED = {"sample": "ratings of method 'sample'"}
-_TOLD = {"logprob": "token probabilities (method 'logprob')"}
-_EITHER = dict.fromkeys(("sample", "logprob"), "draws (method 'sample') or probabilities ('logprob')")
+Answer = Callable[[dict[str, Any], pd.DataFrame], Found]
+Wanted = tuple[Sequence[str], str]  # methods, and how a message calls their ratings
+SAMPLED = (["sample"], "ratings of method 'sample'")
+_TOLD = (["logprob"], "token probabilities (method 'logprob')")
+_EITHER = (["sample", "logprob"], "draws (method 'sample') or probabilities ('logprob')")
 
 
 def point_scores(
@@ -55,8 +56,7 @@ def point_scores(
     Warns
     -----
     CalibWarning
-        If one rater's entropies are at several temperatures: how sharp a distribution is there says
-        how it was sampled, not how sure the judge is.
+        If one rater's entropies are at several temperatures: these say how draws were sampled.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def point_scores(
 
     def compared(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
-        aim = scores_by_item(people, label, ("criterion",)).reindex(weights.index)
+        aim = people.score_by_item(label, "criterion").reindex(weights.index)
         drawn = label["method"] == "sample"
         scores, values = (draws_by_item(rows), None) if drawn else (weights, levels)
         with in_the_names_of(label, scores="ratings"), warnings.catch_warnings():
@@ -81,7 +81,7 @@ def point_scores(
         entropy = stats.sampled_entropy(weights, correction="miller-madow" if drawn else "none")
         return {"entropy": float(np.nanmean(entropy))}, result
 
-    results = each_slice(of_methods(ratings, _EITHER), compared)
+    results = each_slice(ratings, _EITHER, compared)
     _warn_of_unlike_entropies(results.labels)
     if warned := [texts for result in results if (texts := getattr(result, "warnings", ()))]:
         check.warn(f"{warned[0][0]} ({len(warned)} of {len(results)} results, see their `warnings`)")
@@ -89,17 +89,14 @@ def point_scores(
 
 
 def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
-    tempered: dict[tuple[Any, ...], set[float]] = {}
-    for label in labels:
-        if not math.isnan(label["temperature"]):
-            key = tuple(label[name] for name in ("criterion", "rater", "method"))
-            tempered.setdefault(key, set()).add(label["temperature"])
-    for key, found in tempered.items():
-        if len(found) > 1:
-            several = " and ".join(f"{value:g}" for value in sorted(found))
+    names = ["criterion", "rater", "method"]
+    for key, found in pd.DataFrame(labels).groupby(names, sort=False, dropna=False)["temperature"]:
+        several = [f"{value:g}" for value in sorted(found.dropna().unique())]
+        if len(several) > 1:
+            who = ", ".join(filter(None, map(str, key)))
             check.warn(
-                f"entropies at temperatures {several} ({', '.join(filter(None, map(str, key)))}) cannot be compared: "
-                f"near 0 nearly every draw is the mode, however unsure the judge is."
+                f"entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: near 0 nearly every "
+                "draw is the mode, however unsure the judge is."
             )
 
 
@@ -138,22 +135,20 @@ def distribution_fit(
     """
     told = ratings_in(exact, "exact")
     told = told.only(told.frame["method"] == "logprob")
-    source = np.random.default_rng(rng)
+    options: dict[str, Any] = {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
 
     def tested(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        same = rows_under(told, label, ("criterion", "rater", "prompt"))
+        same = told.under(label, "criterion", "rater", "prompt")
         if not len(same):
-            raise TableArgumentError(
-                "exact", f"must have token probabilities of prompt {label['prompt']!r}", f"has {told.holds}"
-            )
+            rule = f"must have token probabilities of prompt {label['prompt']!r}"
+            raise TableArgumentError("exact", rule, f"has {told.holds}")
         (weights, levels), draws = weights_by_level(same), draws_by_item(rows)
         kept = draws[draws.index.isin(weights.index)]
-        p = weights.reindex(kept.index)
         with in_the_names_of(label, samples="sampled", p="exact"):
-            result = stats.distribution_fit(kept, p, levels, n_resamples=n_resamples, rng=source)
+            result = stats.distribution_fit(kept, weights.reindex(kept.index), levels, **options)
         return {"n_unmatched": len(draws) - len(kept)}, result
 
-    return each_slice(of_methods(sampled, SAMPLED, "sampled"), tested)
+    return each_slice(sampled, SAMPLED, tested, "sampled")
 
 
 def fit_temperature(
@@ -180,8 +175,7 @@ def fit_temperature(
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of items
-        without probabilities).
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels without probabilities).
 
     Raises
     ------
@@ -205,7 +199,7 @@ def fit_temperature(
 
     def fitted(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         weights, levels = weights_by_level(rows)
-        theirs = rows_under(people, label, ("criterion",))
+        theirs = people.under(label, "criterion")
         theirs = theirs[theirs["score"].notna()]
         if not len(theirs):
             raise TableArgumentError("human", f"must have labels of {label['criterion']!r}", f"has {people.holds}")
@@ -214,16 +208,16 @@ def fit_temperature(
         if groups not in (None, "group") and groups not in known:
             raise TableArgumentError("groups", "must be a column of {0}", f"got {groups!r}", mentions=("human",))
         owner = known[groups] if groups is not None and groups in known and known[groups].notna().all() else names
-        p, options = weights.reindex(names), {"floor": floor, "confidence_level": confidence_level}
+        options = {"groups": owner.tolist(), "floor": floor, "confidence_level": confidence_level}
         with in_the_names_of(label, p="ratings", y="human"):
             odd = known.loc[~known["score"].isin(levels), "score"]
             if len(odd):
                 given = f"got {odd.iloc[0]:g}: averages are none, give the raters one by one"
                 raise ArgumentError("human", "must hold labels of the scale", given)
-            result = stats.fit_temperature(p, known["score"], levels, groups=owner.tolist(), **options)
+            result = stats.fit_temperature(weights.reindex(names), known["score"], levels, **options)
         return {"n_unmatched": len(theirs) - len(known)}, result
 
-    return each_slice(of_methods(ratings, _TOLD), fitted)
+    return each_slice(ratings, _TOLD, fitted)
 
 
 def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results:
@@ -261,34 +255,30 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
         with in_the_names_of(label, p="ratings", tau="taus"):
             return {}, stats.temperature_curve(*weights_by_level(rows), taus=taus)
 
-    return each_slice(of_methods(ratings, _TOLD), curve)
+    return each_slice(ratings, _TOLD, curve)
 
 
 # --- what is read of the tables ---------------------------------------------------------------------------------
 
 
-def of_methods(ratings: pd.DataFrame, wanted: Mapping[str, str], argument: str = "ratings") -> Checked:
-    """Ratings of these methods, which are said in words where there are none."""
-    table = ratings_in(ratings, argument)
-    table = table.only(table.frame["method"].isin(list(wanted)))
+def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str = "ratings") -> Results:
+    """A result for each criterion, rater, prompt, method and temperature, of ratings of the methods wanted."""
+    methods, words = wanted
+    table = ratings_in(ratings, name)
+    table = table.only(table.frame["method"].isin(methods))
     if not len(table.frame):
-        raise TableArgumentError(argument, f"must hold {next(iter(wanted.values()))}", "has none")
-    return table
-
-
-def each_slice(table: Checked, answer: Callable[[dict[str, Any], pd.DataFrame], Found]) -> Results:
-    """A result for each criterion, rater, prompt, method and temperature."""
+        raise TableArgumentError(name, f"must hold {words}", "has none")
     found = [(label, *answer(label, rows)) for label, rows in table.slices()]
     return Results(tuple(label | more for label, more, _ in found), tuple(result for *_, result in found))
 
 
 def draws_by_item(rows: pd.DataFrame) -> pd.DataFrame:
     """Sampled scores, one row per item and one column per draw; NaN where a reply has none."""
-    named = rows.assign(item=rows["item"].astype(object))
+    items = rows["item"].astype(object)
     # numbered within each item: batches of items may come from runs of their own
-    cells = named.assign(number=named.groupby("item", sort=False).cumcount()).set_index(["item", "number"])
-    draws = cells["score"].unstack("number")  # noqa: PD010 - nothing is to be averaged here
-    return draws.reindex(pd.unique(rows["item"].astype(object)))
+    number = items.groupby(items, sort=False).cumcount().rename("number")
+    draws = rows["score"].set_axis([items, number]).unstack("number")  # noqa: PD010 - nothing is to be averaged here
+    return draws.reindex(pd.unique(items))
 
 
 def weights_by_level(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tuple[pd.DataFrame, Any]:
@@ -299,20 +289,3 @@ def weights_by_level(rows: pd.DataFrame, key: Sequence[str] = ("item",)) -> tupl
     there = named[list(key)].drop_duplicates()
     wide = wide.reindex(pd.MultiIndex.from_frame(there) if len(key) > 1 else there[key[0]], fill_value=0.0)
     return wide, wide.columns.to_numpy(dtype=float)
-
-
-def rows_under(table: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.DataFrame:
-    """Its rows that have these labels."""
-    return table.frame[np.logical_and.reduce([table.frame[name] == label[name] for name in names])]
-
-
-def scores_by_item(scores: Checked, label: dict[str, Any], names: tuple[str, ...]) -> pd.Series:
-    """The scores under a label by item; one rater of them."""
-    rows = rows_under(scores, label, names)
-    if not len(rows):
-        wanted = ", ".join(f"{name} {label[name]!r}" for name in names)
-        raise TableArgumentError(scores.argument, f"must have scores of {wanted}", f"has {scores.holds}")
-    if rows["item"].duplicated().any():
-        rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-        raise TableArgumentError(scores.argument, rule)
-    return rows.set_index(rows["item"].astype(object))["score"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from calib.analysis.draws.components import VarianceComponents
 from calib.analysis.draws.spearman_brown import TOLERANCE, rounded_up
@@ -24,11 +23,9 @@ class ChainPlan(Result):
     Attributes
     ----------
     chains, draws : int
-        Chains per item; labels per chain (1 with token probabilities).
-    std_error : float
-        Of an item's score, in score points.
-    tokens : float
-        Per item.
+        Chains per item; labels per chain (1 with token probabilities, `logprobs`).
+    std_error, tokens : float
+        Of an item's score, in score points; per item.
     logprobs : bool
     """
 
@@ -38,8 +35,7 @@ class ChainPlan(Result):
     tokens: float
     logprobs: bool
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [{name: getattr(self, name) for name in ("chains", "draws", "std_error", "tokens", "logprobs")}]
+    _cells = "chains draws std_error tokens logprobs"
 
     def _terms(self) -> dict[str, Any]:
         return {"chain-plan": True, "chains": self.chains, "draws": self.draws, "logprobs": self.logprobs or None}
@@ -62,17 +58,14 @@ def chain_plan(
 ) -> ChainPlan:
     r"""Cheapest chains and labels for a standard error, or the least standard error for a budget.
 
-    With C chains and D labels after each, an item's mean has variance and cost
+    With C chains and D labels after each, an item's mean has variance V and cost T,
 
     .. math:: V = \frac{s^2_{between}}{C} + \frac{s^2_{within}}{C D}, \qquad
-              T = C \, (t_{chain} + D \, t_{label})
+              T = C \, (t_{chain} + D \, t_{label}), \qquad
+              D^* = \sqrt{\frac{s^2_{within}}{s^2_{between}} \cdot \frac{t_{chain}}{t_{label}}}
 
-    so that, but for whole numbers, the best number of labels does not depend on the target:
-
-    .. math:: D^* = \sqrt{\frac{s^2_{within}}{s^2_{between}} \cdot \frac{t_{chain}}{t_{label}}}
-
-    With token probabilities D is 1 and the second term of V is gone. The plan is the best
-    of all whole numbers.
+    so that, but for whole numbers, the best number of labels D* does not depend on the target. With token
+    probabilities D is 1 and the second term of V is gone. The plan is the best of all whole numbers.
 
     Parameters
     ----------
@@ -82,10 +75,8 @@ def chain_plan(
         Where `between` is a number, the variance of the label after a chain, `label` of the components.
     tokens_chain, tokens_label : float
         Price of a chain and of a label after it; any unit, such as cents, will do.
-    std_error : float, optional
-        Wanted for each item, in score points.
-    budget : float, optional
-        Instead: tokens per item.
+    std_error, budget : float, optional
+        What is wanted for each item: a standard error in score points, or instead a number of tokens.
     logprobs : bool, default False
         Whether the label's token probabilities are read.
 
@@ -129,13 +120,8 @@ def chain_plan(
     error = np.sqrt(between / chains + drawn / (chains * draws))
     tokens = chains * (tokens_chain + draws * tokens_label)
     best = np.lexsort((error, tokens) if budget is None else (tokens, error))[0]
-    return ChainPlan(
-        chains=int(chains[best]),
-        draws=int(draws[best]),
-        std_error=float(error[best]),
-        tokens=float(tokens[best]),
-        logprobs=logprobs,
-    )
+    n, labels, least, price = (float(column[best]) for column in (chains, draws, error, tokens))
+    return ChainPlan(chains=int(n), draws=int(labels), std_error=least, tokens=price, logprobs=logprobs)
 
 
 def _enough_chains(between: float, within: float, variance: float) -> tuple[Floats, Floats]:
@@ -144,24 +130,20 @@ def _enough_chains(between: float, within: float, variance: float) -> tuple[Floa
     if not within:
         return np.array([float(least)]), np.ones(1)
     chains = _chain_numbers(least, one_label + 1)  # more chains than one label each needs are only dearer
-    spare = chains * variance - between
-    chains, spare = chains[spare > TOLERANCE * between], spare[spare > TOLERANCE * between]
-    return chains, np.maximum(1, rounded_up(within / spare))
+    chains = chains[chains * variance - between > TOLERANCE * between]
+    return chains, np.maximum(1, rounded_up(within / (chains * variance - between)))
 
 
 def _chains_affordable(budget: float, chain: float, label: float, *, several: bool) -> tuple[Floats, Floats]:
     """Every number of chains that the budget allows, each with all the labels it allows."""
     if budget < chain + label:
         raise ArgumentError("budget", f"must pay for a chain and a label ({chain + label:g})", f"got {budget!r}")
-    chains = _chain_numbers(1, int(_rounded_down(budget / (chain + label))))
-    return chains, np.maximum(1, _rounded_down((budget / chains - chain) / label)) if several else np.ones(len(chains))
+    chains = _chain_numbers(1, int(budget / (chain + label) * (1 + TOLERANCE)))
+    labels = np.floor((budget / chains - chain) / label * (1 + TOLERANCE))
+    return chains, np.maximum(1, labels) if several else np.ones(len(chains))
 
 
 def _chain_numbers(least: int, most: int) -> Floats:
     if most > _MOST_CHAINS:
         raise ValueError(f"the target must not take more than {_MOST_CHAINS} chains, but may take {most}.")
     return np.arange(float(least), most + 1.0)
-
-
-def _rounded_down(value: ArrayLike) -> Floats:
-    return np.asarray(np.floor(np.asarray(value) * (1 + TOLERANCE)))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +30,7 @@ def converge(
     results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
-    for label, curve in zip(results.labels, cast("Sequence[calib.stats.Convergence]", results), strict=True):
-        if math.isfinite(curve.r):
+    for label, curve in zip(results.labels, results, strict=True):
+        if isinstance(curve, calib.stats.Convergence) and math.isfinite(curve.r):
             enough = calib.stats.draws_needed(curve.r, 0.95)
             paragraphs(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")

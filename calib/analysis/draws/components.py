@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.draws.one_way import (
-    CLIPPED,
-    NONE,
-    Fit,
-    Read,
-    Sums,
-    distributions_fit,
-    fitted,
-    jackknife,
-    known_fit,
-    left_out,
-    moments_fit,
-    not_negative,
-    quotient,
-    read_draws,
-    reml_fit,
-    share,
-    sums_of,
-)
+from calib.analysis.draws import one_way
+from calib.analysis.draws.one_way import Fit, Read, quotient, share
 from calib.analysis.draws.spearman_brown import attenuation, spearman_brown
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -48,19 +30,14 @@ class VarianceComponents(Result):
     within, between : float
         Variances in squared score points: of a draw around its item's expectation, and of
         these expectations over items, not below 0.
-    r : float
-        within / between; infinite where `between` is 0.
-    interval : Interval
-        Of `r`; its upper end is infinite where the items may not differ at all.
-    icc : float
+    r, interval : float, Interval
+        within / between; infinite where `between` is 0. The upper end is where the items may not differ at all.
+    icc, icc_interval : float, Interval
         1 / (1 + r): reliability of a single draw.
-    icc_interval : Interval
     label : float
         Variance of the label after a given chain; NaN without chains, as are the next three.
-    share : float
-        label / (within + label): the part of the variance of a whole reply that token probabilities
-        after the chain remove.
-    share_interval : Interval
+    share, share_interval : float, Interval
+        label / (within + label): what token probabilities after the chain remove of a reply's variance.
     r_label : float
         (within + label) / between: r of one chain with one drawn label.
     confidence_level : float
@@ -70,12 +47,10 @@ class VarianceComponents(Result):
         Whether `between` was estimated below 0 and set to 0.
     df : float
         Degrees of freedom of the t quantile of `interval`: at most units less one, see `variance_components`.
-    n, n_dropped : int
-        Items in use; items without a single score.
+    n, n_dropped, n_unread : int
+        Items in use; items without a single score; draws without a score, on the items in use.
     n_draws : float
         Read draws per item (harmonic mean); infinite for exact distributions.
-    n_unread : int
-        Draws without a score, on the items in use.
     n_groups : int
         Independent units: groups, or items where no groups were given.
     warnings : tuple of str
@@ -123,44 +98,35 @@ class VarianceComponents(Result):
     def _rows(self) -> list[dict[str, Any]]:
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
         names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
-        shown = [(name, getattr(self, name), ends.get(name, NONE)) for name in names]
+        shown = [(name, ends.get(name, one_way.NONE)) for name in names]
         return [
-            {"quantity": name, "estimate": value, "conf_low": low, "conf_high": high, "n": self.n}
-            for name, value, (low, high) in shown
+            {"quantity": name, "estimate": getattr(self, name), "conf_low": low, "conf_high": high, "n": self.n}
+            for name, (low, high) in shown
         ]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
         groups, clipped = self.n_groups if self.n_groups != self.n else None, self.clipped or None
         if self._has_chains:
-            terms = {"chain-components": True} | terms
-            return terms | {"chains": self.n_draws, "clipped": clipped, "groups": groups}
-        terms = {"components": self.estimator} | terms
-        return terms | {"draws": self.n_draws, "unread": self.n_unread, "groups": groups, "clipped": clipped}
+            return {"chain-components": True, **terms, "chains": self.n_draws, "clipped": clipped, "groups": groups}
+        read = {"draws": self.n_draws, "unread": self.n_unread}
+        return {"components": self.estimator, **terms, **read, "groups": groups, "clipped": clipped}
 
     def __str__(self) -> str:
-        names = ", ".join(text.partition(":")[0] for text in self.warnings)
-        warned = f" [warnings: {names}]" if names else ""
         if self._has_chains:
             return (
                 f"token probabilities after a chain remove {100 * self.share:.3g} % of the variance of a draw, "
                 f"{bracket(self.share_interval, self.confidence_level)}; then r = {short(self.r)}, without them "
-                f"{short(self.r_label)} ({self.n} items, {short(self.n_draws)} chains each){warned}"
+                f"{short(self.r_label)} ({self.n} items, {short(self.n_draws)} chains each){self._bracketed_warnings}"
             )
         read = "exact distributions" if math.isinf(self.n_draws) else f"{short(self.n_draws)} draws each"
         return (
             f"r = {short(self.r)}, {bracket(self.interval, self.confidence_level)}; a single draw has reliability "
-            f"{short(self.icc)} ({self.n} items, {read}){warned}"
+            f"{short(self.icc)} ({self.n} items, {read}){self._bracketed_warnings}"
         )
 
 
-class _Parts(NamedTuple):
-    """What varies in all items and without each unit, what was read; of chains what varies in a label beside them."""
-
-    whole: Fit
-    without: Fit
-    counts: dict[str, Any]
-    label: tuple[Fit, Fit] | None = None
+Fits = tuple[Fit, Fit]  # to all items, and to those without each unit
 
 
 def variance_components(
@@ -184,9 +150,8 @@ def variance_components(
 
     .. math:: s^2_w = \frac1n \sum_i V_i, \quad s^2_b = \frac1{n-1} \sum_i (E_i - \bar E)^2
 
-    so that the draws that token probabilities stand in for need not be made to know what
-    they would be worth. Nothing is subtracted from the variance of the expectations: they
-    have no sampling error. A judge that reasons first and then gives a label draws twice. With
+    so that no draw need be made to know what draws would be worth. Nothing is subtracted from the variance of the
+    expectations: they have no sampling error. A judge that reasons first and then gives a label draws twice. With
     token probabilities at the label the second draw is known exactly, and only the first is left to chance:
 
     .. math:: \mathrm{Var}(\text{label}) = \underbrace{\mathrm{Var}(E[\text{label} \mid \text{chain}])}_{within}
@@ -220,24 +185,20 @@ def variance_components(
 
     Notes
     -----
-    The interval leaves out items, or whole groups, one at a time: the jackknife of
-    :math:`\log(1 + n_0 / r)`, the logarithm of the F ratio, or of :math:`\log r` of exact
-    distributions. A few items often hold most of
-    the noise, so that its standard error is itself uncertain: the t quantile has
+    The interval leaves out items, or whole groups, one at a time: the jackknife of :math:`\log(1 + n_0 / r)`,
+    the logarithm of the F ratio, or of :math:`\log r` of exact distributions. A few items often hold most of the
+    noise, so that its standard error is itself uncertain: the t quantile has
 
     .. math:: \nu = 2k \Big/ \Big(\kappa - \frac{k - 3}{k - 1}\Big), \quad 1 \le \nu \le k - 1
 
-    degrees of freedom, :math:`\kappa` being the kurtosis of the k leave-one-out values, so
-    that the variance of their variance is matched. Where without one unit nothing would
-    vary, the interval of r is all numbers from 0.
+    degrees of freedom, :math:`\kappa` being the kurtosis of the k leave-one-out values, so that the variance of
+    their variance is matched. Where without one unit nothing would vary, the interval of r is all numbers from 0.
 
-    In simulations with normal, whole and skew scores, noise that differs by item or that
-    most items do not have, a nominal 95 % covered 92 % at least with 20 items and 94 % with
-    50 or more (up to two points less with unread draws); the usual F interval, which needs
-    normal scores with one variance, covered 47 to 96 %. With groups of correlated items it
-    was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10. The interval
-    of the share is the jackknife of log(within / label), which covered 90 to 96 %, least
-    where the share is near 1 and there are two chains.
+    In simulations with normal, whole and skew scores, noise that differs by item or that most items do not have,
+    a nominal 95 % covered 92 % at least with 20 items and 94 % with 50 or more (up to two points less with unread
+    draws); the usual F interval, which needs normal scores with one variance, covered 47 to 96 %. With groups of
+    correlated items it was 94 to 96 % with 50 groups, 91 to 96 % with 20 and 87 to 96 % with 5 or 10. The interval of
+    the share is the jackknife of log(within / label): 90 to 96 %, least near 1 and with two chains.
 
     References
     ----------
@@ -260,60 +221,55 @@ def variance_components(
     check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
     values = check.array(samples, "samples")
-    if variances is None:
-        draws = check.array(values, "samples", ndim=2)
-        read = read_draws(draws, "samples", groups)
-        fit = moments_fit if estimator == "moments" else reml_fit
-        return _result_of(_parts_of_draws(draws, read, fit), level, estimator)
-    spread = not_negative(variances, "variances")
-    if values.shape != spread.shape:
+    known = np.isfinite(values)
+    spread = None if variances is None else one_way.not_negative(variances, "variances")
+    if spread is not None and values.shape != spread.shape:
         raise ArgumentError(
             "variances", f"must have the shape of {{0}} {values.shape}", f"got {spread.shape}", mentions=("samples",)
         )
-    if values.ndim == 1:
-        return _result_of(_parts_of_distributions(values, spread, groups), level, "logprob")
-    return _result_of(_parts_of_chains(check.array(values, "samples", ndim=2), spread, groups), level, estimator)
+    if spread is not None:
+        known &= np.isfinite(spread)
+        if values.ndim == 1:
+            return _of_distributions(values, spread, known, groups, level)
+    draws = np.where(known, check.array(values, "samples", ndim=2), np.nan)
+    read = one_way.read_draws(draws, "samples", groups)
+    fits = one_way.fitted(one_way.moments_fit if estimator == "moments" else one_way.reml_fit, read.rows, read.unit)
+    label = None if spread is None else _label_fits(np.where(known, spread, 0.0).sum(axis=1), read, fits)
+    n_draws, n_unread = float(len(read.draws) / np.sum(1 / read.draws)), int(np.isnan(draws[read.used]).sum())
+    return _components(fits, read.used, level, label, estimator=estimator, n_draws=n_draws, n_unread=n_unread)
 
 
-def _parts_of_draws(draws: Floats, read: Read, fit: Callable[[Sums], Fit]) -> _Parts:
-    unread = int(np.isnan(draws[read.used]).sum())
-    return _Parts(*fitted(fit, read.rows, read.unit), _read_counts(read.used, read.draws_each, unread))
-
-
-def _parts_of_distributions(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
-    used = np.isfinite(means) & np.isfinite(spread)
-    if used.sum() < 2:
+def _of_distributions(
+    means: Floats, spread: Floats, known: NDArray[np.bool_], groups: Labels | None, level: float
+) -> VarianceComponents:
+    if known.sum() < 2:
         raise ArgumentError(
-            "samples", "and {0} must be known for two items at least", f"got {used.sum()}", mentions=("variances",)
+            "samples", "and {0} must be known for two items at least", f"got {known.sum()}", mentions=("variances",)
         )
-    unit = units_of(groups, used)
-    rows = sums_of(np.ones(len(unit), dtype=np.intp), means[used], spread[used])
-    return _Parts(*fitted(distributions_fit, rows, unit), _read_counts(used, math.inf, 0))
+    unit = units_of(groups, known)
+    rows = one_way.sums_of(np.ones(len(unit), dtype=np.intp), means[known], spread[known])
+    fits = one_way.fitted(one_way.distributions_fit, rows, unit)
+    return _components(fits, known, level, estimator="logprob", n_draws=math.inf, n_unread=0)
 
 
-def _parts_of_chains(means: Floats, spread: Floats, groups: Labels | None) -> _Parts:
-    there = np.isfinite(means) & np.isfinite(spread)
-    chains = np.where(there, means, np.nan)
-    read = read_draws(chains, "samples", groups)
-    parts = _parts_of_draws(chains, read, moments_fit)
-    noise = np.where(there, spread, 0.0).sum(axis=1)[read.used]
+def _label_fits(noise: Floats, read: Read, fits: Fits) -> Fits:
+    """What varies in the label after a chain, beside the chains."""
+    noise = noise[read.used]
     label = np.array([noise.sum() / read.draws.sum()])
-    labels = ratio(left_out(noise, read.unit), left_out(read.draws, read.unit))
-    return parts._replace(label=(known_fit(label, parts.whole.within), known_fit(labels, parts.without.within)))
+    labels = ratio(one_way.left_out(noise, read.unit), one_way.left_out(read.draws, read.unit))
+    return one_way.known_fit(label, fits[0].within), one_way.known_fit(labels, fits[1].within)
 
 
-def _read_counts(used: NDArray[np.bool_], n_draws: float, n_unread: int) -> dict[str, Any]:
-    return {"n": int(used.sum()), "n_dropped": int((~used).sum()), "n_draws": n_draws, "n_unread": n_unread}
-
-
-def _result_of(parts: _Parts, level: float, estimator: str) -> VarianceComponents:
-    within, between, found = (float(part[0]) for part in parts.whole[:3])
-    ends, df = jackknife(parts.whole, parts.without, level)
-    label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
-    if parts.label:
-        label, kept = float(parts.label[0].within[0]), share(float(parts.label[0].ratio[0]))
-        kept_ends = Interval(*map(share, jackknife(*parts.label, level)[0]))
-    warned = (CLIPPED,) * (found < 0)
+def _components(
+    fits: Fits, used: NDArray[np.bool_], level: float, labels: Fits | None = None, **made: Any
+) -> VarianceComponents:
+    within, between, found = (float(part[0]) for part in fits[0][:3])
+    ends, df = one_way.jackknife(*fits, level)
+    label, kept, kept_ends = math.nan, math.nan, one_way.NONE  # kept: the chain's share of the variance of a label
+    if labels:
+        label, kept = float(labels[0].within[0]), share(float(labels[0].ratio[0]))
+        kept_ends = Interval(*map(share, one_way.jackknife(*labels, level)[0]))
+    warned = (one_way.CLIPPED,) * (found < 0)
     warned += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
     for text in warned:
         check.warn(text)
@@ -329,10 +285,11 @@ def _result_of(parts: _Parts, level: float, estimator: str) -> VarianceComponent
         share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
         r_label=quotient(within + label, between),
         confidence_level=level,
-        estimator=estimator,
         clipped=found < 0,
         df=df,
-        n_groups=len(parts.without.ratio),
+        n=int(used.sum()),
+        n_dropped=int((~used).sum()),
+        n_groups=len(fits[1].ratio),
         warnings=warned,
-        **parts.counts,
+        **made,
     )

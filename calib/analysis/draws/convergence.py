@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE as COEFFICIENTS, settled
+from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, WithCoefficient, named_coefficient, settled
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
@@ -27,43 +27,33 @@ _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convergence(Result):
+class Convergence(WithCoefficient, Result):
     """Monte Carlo means of N draws against a reference and against people, as N grows.
 
     Attributes
     ----------
     sizes : tuple of int
         N, the draws that were asked for.
-    rmse, rmse_low, rmse_high : tuple of float
-        Root mean squared distance from the reference, over items and all subsets of the
-        draws, in score points, with its interval over items.
-    rmse_predicted : tuple of float
-        The same from the within-item variance alone.
+    rmse, rmse_low, rmse_high, rmse_predicted : tuple of float
+        Root mean squared distance from the reference in score points, over items and all subsets of the
+        draws, with its interval over items; what the within-item variance alone predicts.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
-    human, human_low, human_high : tuple of float
-        Mean correlation with people, with its interval over items; NaN when no labels were given.
-    human_predicted : tuple of float
-        For Pearson what the law says from the reference alone; NaN for other coefficients.
-    human_reference : float
-        Correlation of the reference itself with people.
-    human_interval : Interval
-        Of `human_reference`, over items.
+    human, human_low, human_high, human_predicted : tuple of float
+        Mean correlation with people, with its interval over items; NaN when no labels were given. For
+        Pearson what the law says from the reference alone, else NaN.
+    human_reference, human_interval : float, Interval
+        Correlation of the reference itself with people, with its interval over items.
     entropy : tuple of float
         Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
         read; NaN where draws are not on few levels.
     reference : str
         "exact" (the logprob expectation) or "all draws".
     coefficient : str
-    within : float
-        Variance of single draws within an item, squared score points.
-    r : float
-        Within-item over between-item variance of single draws.
-    r_interval : Interval
-    n, n_draws, n_unread : int
-        Items; draws per item; draws without a score, or that were not made.
-    n_groups : int or None
-    n_subsets : int
+    within, r, r_interval : float, float, Interval
+        Variance of single draws within an item, squared score points; the same over that between items.
+    n, n_draws, n_unread, n_groups, n_subsets : int
+        Items; draws per item; draws without a score, or that were not made; groups, if any; subsets per N.
     confidence_level : float
     seed : int or None
         Where `rng` was a number.
@@ -96,28 +86,14 @@ class Convergence(Result):
     confidence_level: float
     seed: int | None
 
-    @property
-    def method(self) -> str:
-        """The coefficient, as pandas calls it."""
-        return self.coefficient
-
     def _rows(self) -> list[dict[str, Any]]:
-        return [
-            dict(zip(("draws", *_CURVES), row, strict=True))
-            for row in zip(self.sizes, *(getattr(self, name) for name in _CURVES), strict=True)
-        ]
+        curves = {"draws": self.sizes} | self._row(*_CURVES)
+        return [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.coefficient}
-        return terms | {
-            "cl": self.confidence_level,
-            "n": self.n,
-            "groups": self.n_groups,
-            "draws": self.n_draws,
-            "unread": self.n_unread,
-            "subsets": self.n_subsets,
-            "seed": self.seed,
-        }
+        terms |= {"cl": self.confidence_level, "n": self.n, "groups": self.n_groups, "draws": self.n_draws}
+        return terms | {"unread": self.n_unread, "subsets": self.n_subsets, "seed": self.seed}
 
     def __str__(self) -> str:
         to = "the exact expectation" if self.reference == "exact" else f"the mean of all {self.n_draws}"
@@ -150,9 +126,8 @@ def convergence(
 ) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
-    Averaged over all subsets of N of an item's K draws, the squared distance of their mean
-    from a reference :math:`e_i` has a closed form, and is predicted from the within-item
-    variance :math:`s_w^2` alone:
+    Averaged over all subsets of N of an item's K draws, the squared distance of their mean from a reference
+    :math:`e_i` has a closed form, and is predicted from the within-item variance :math:`s_w^2` alone:
 
     .. math::
 
@@ -172,14 +147,13 @@ def convergence(
         K draws for each of n items; NaN where a reply could not be read. A draw that was
         paid for counts towards N whether it could be read or not.
     exact : array_like, shape (n,), optional
-        Expectations from token probabilities; items without one are left out. Default: the mean of
-        all draws.
+        Expectations from token probabilities; items without one are left out. Default: means of all draws.
     human : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
-    coefficient : str, default "spearman"
-        That of the two correlations, as for `agreement`, but not "spa".
+    coefficient, method : str, default "spearman"
+        That of the two correlations under either name, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
@@ -187,8 +161,6 @@ def convergence(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
-    method : str, optional
-        Another name of `coefficient`.
 
     Returns
     -------
@@ -201,15 +173,13 @@ def convergence(
 
     Notes
     -----
-    Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the
-    scale of its logarithm, of a correlation by the jackknife, for product moments on Fisher's
-    scale. The law is one of Pearson's correlation; Spearman's lies up to .05 below it
-    in published judge data, and Kendall's tau-b need not even rise with N.
+    Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the scale of its logarithm,
+    of a correlation by the jackknife, for product moments on Fisher's scale. The law is one of Pearson's correlation;
+    Spearman's lies up to .05 below it in published judge data, and Kendall's tau-b need not even rise with N.
 
     References
     ----------
-    Spearman (1910) and Brown (1910), British Journal of Psychology 3, for the law; Cochran (1977),
-    Sampling Techniques, theorem 2.2, for the finite population.
+    See `spearman_brown` for the law; Cochran (1977), Sampling Techniques, theorem 2.2, for the finite population.
 
     Examples
     --------
@@ -220,7 +190,7 @@ def convergence(
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
     draws = _enough_draws(check.array(samples, "samples", ndim=2))
-    kind = _coefficient(coefficient, method)
+    kind = named_coefficient(method or "spearman", coefficient, OF_ONE_SAMPLE)
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
     wanted = _wanted_sizes(sizes, draws.shape[1])
@@ -244,7 +214,9 @@ def convergence(
     limit = correlation_with_people(target, people, kind, owners)
     noise = np.array([_noise_of_means(draws, n) for n in wanted])
     left = 0.0 if exact is not None else _noise_of_means(draws, draws.shape[1])
-    law = _kept_by_law(parts.icc, noise, left) if kind == "pearson" else np.full(len(wanted), np.nan)
+    law = np.full(len(wanted), np.nan)
+    if kind == "pearson":  # both have some variances of one draw in them
+        law = np.sqrt((parts.icc + (1 - parts.icc) * left) / (parts.icc + (1 - parts.icc) * noise))
     return Convergence(
         sizes=wanted,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
@@ -275,22 +247,7 @@ def convergence(
     )
 
 
-def _kept_by_law(icc: float, noise: Floats, left: float) -> Floats:
-    """What draws leave of the reference's own correlation; both have some variances of one draw in them."""
-    return np.asarray(np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)))
-
-
-def _coefficient(coefficient: str | None, method: str | None) -> str:
-    """What was asked for, under one name or the other."""
-    if method is not None and coefficient not in (None, method):
-        raise ArgumentError("method", "must be {0} where both are given", f"got {method!r}", mentions=("coefficient",))
-    if coefficient is None and method is not None:
-        return check.choice(method, "method", COEFFICIENTS)
-    return check.choice("spearman" if coefficient is None else coefficient, "coefficient", COEFFICIENTS)
-
-
 def _enough_draws(draws: Floats, given: str = "`samples`") -> Floats:
-    """Draws that there are enough of."""
     if min(draws.shape) < 2:
         raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
     if np.isfinite(draws).any(axis=1).sum() < 2:
@@ -312,10 +269,10 @@ def _wanted_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
 
 def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
-    read = np.isfinite(draws).sum(axis=1)
+    read, k = np.isfinite(draws).sum(axis=1), draws.shape[1]
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
     variance = np.divide(off, read - 1, out=np.zeros(len(draws)), where=read > 1)
-    spared = _mean_inverse(read, draws.shape[1], size) - _mean_inverse(read, draws.shape[1], draws.shape[1])
+    spared = _mean_inverse(read, k, size) - _mean_inverse(read, k, k)
     return np.asarray(variance * np.maximum(spared, 0.0) + (whole - target) ** 2)
 
 

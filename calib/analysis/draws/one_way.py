@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.laws import quantile
+from calib.core.laws import two_sided
 from calib.core.numeric import matrix_product
 from calib.core.result import Interval
 from calib.core.units import unit_sums, units_of
@@ -19,7 +19,6 @@ from calib.core.units import unit_sums, units_of
 NONE = Interval(math.nan, math.nan)
 CLIPPED = "clipped: the items' means differ less than their draws alone would make them: `between` was set to 0."
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
-_TOLERANCE = 1e-9  # what is taken for rounding error
 
 # --- what is read -----------------------------------------------------------------------------------------------
 
@@ -41,11 +40,6 @@ class Read(NamedTuple):
     draws: Codes
     unit: Codes
     rows: Sums
-
-    @property
-    def draws_each(self) -> float:
-        """Harmonic mean."""
-        return float(len(self.draws) / np.sum(1 / self.draws))
 
 
 def read_draws(draws: Floats, name: str, groups: Labels | None) -> Read:
@@ -74,7 +68,7 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
 
 def not_negative(value: ArrayLike, name: str) -> Floats:
     out = check.array(value, name)
-    if (out < -_TOLERANCE).any():  # a difference of two moments may be a hair below 0
+    if (out < -1e-9).any():  # a difference of two moments may be a hair below 0
         raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
     return np.maximum(out, 0.0)
 
@@ -139,17 +133,13 @@ def reml_fit(s: Sums) -> Fit:
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
     within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
+    found = Fit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
-    return Fit(
-        np.where(noisy, within, 0.0),
-        np.where(noisy, np.maximum(ratio, 0) * within, start.between),
-        np.where(noisy, ratio, start.ratio),
-        start.n0,
-    )
+    return Fit(*(np.where(noisy, *both) for both in zip(found, start, strict=True)))
 
 
 def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weighted squares within and between, the weights of the counts, and the mean."""
+    """Within and between, the weights of the counts, and the mean."""
     weight = s.reads / (1 + ratio[:, None] * s.reads)
     mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
     return s.inside + (s.square * weight).sum(axis=1) - mean * (s.mean * weight).sum(axis=1), weight, mean
@@ -158,12 +148,10 @@ def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
 def _likelihood_slope(s: Sums, ratio: Floats) -> Floats:
     """Derivative by the ratio of -2 log likelihood, restricted and profiled."""
     squares, weight, mean = _weighted_squares(s, ratio)
-    m = mean[:, None]
+    m, mass = mean[:, None], (s.items * weight).sum(axis=1)
     shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
-    mass = (s.items * weight).sum(axis=1)
-    return np.asarray(
-        mass - (s.items * weight**2).sum(axis=1) / mass - (matrix_product(s.items, s.reads) - 1) * shift / squares
-    )
+    fall = (s.items * weight**2).sum(axis=1) / mass
+    return np.asarray(mass - fall - (matrix_product(s.items, s.reads) - 1) * shift / squares)
 
 
 # --- the interval -----------------------------------------------------------------------------------------------
@@ -178,23 +166,14 @@ def jackknife(whole: Fit, without: Fit, level: float) -> tuple[Interval, float]:
         return Interval(0.0, math.inf), math.nan
     if np.ptp(values) < 1e-12:  # no spread among the units says nothing about others
         return NONE, math.nan
-    half, df = _half_width(values, level)
-    low, high = (max(_ratio_at_log_f(point + side, float(whole.n0[0])), 0.0) for side in (-half, half))
-    return Interval(low, high), df
-
-
-def _half_width(without: Floats, level: float) -> tuple[float, float]:
-    """Half-width of a jackknife interval, with the degrees of freedom that a variance of such values has."""
-    k, off = len(without), without - without.mean()
+    k, off = len(values), values - values.mean()
     spread = float(np.mean(off**2))
     kurtosis = float(np.mean(off**4)) / spread**2
-    df = float(np.clip(2 * k / (kurtosis - (k - 3) / (k - 1)), 1, k - 1))
-    return float(quantile(df, (1 - level) / 2)) * math.sqrt((k - 1) * spread), df
-
-
-def _ratio_at_log_f(log_f: float, n0: float) -> float:
+    df = float(np.clip(2 * k / (kurtosis - (k - 3) / (k - 1)), 1, k - 1))  # those of a variance of such values
+    ends, n0 = point + two_sided(df, level) * math.sqrt((k - 1) * spread) * np.array([-1, 1]), whole.n0[0]
     with np.errstate(over="ignore"):
-        return float(np.exp(log_f)) if math.isinf(n0) else float(np.expm1(log_f)) / n0
+        ratios = np.exp(ends) if math.isinf(n0) else np.expm1(ends) / n0
+    return Interval(*np.maximum(ratios, 0.0).tolist()), df
 
 
 def quotient(top: float, bottom: float) -> float:

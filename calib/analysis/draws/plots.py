@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_REFERENCES = {"exact": "the exact expectation", "all draws": "the mean of all draws"}
-
-
 def convergence(
     results: Results | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -31,10 +28,9 @@ def convergence(
     Parameters
     ----------
     show : {"error", "human"}, default "error"
-        "error": measured distance (RMSE) of N-draw means from the reference as points with
-        their intervals over items or groups, and the predicted one as a line. "human": their
-        correlation with people with its interval, the reference's own as a dashed line, and for
-        Pearson's coefficient the law as a line.
+        Of N-draw means as points with their intervals, and what is predicted as a line: the distance
+        (RMSE) from the reference; or the correlation with people (predicted for Pearson's
+        coefficient alone), the reference's own as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
 
@@ -62,10 +58,10 @@ def convergence(
     drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
-        curve = _error_curve if show == "error" else _human_curve
         # side by side on the log axis, where the intervals of several would hide each other
         shift = 1 + 0.03 * (place - (len(pairs) - 1) / 2)
-        curve(drawn, result, figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place)), shift)
+        style = figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place))
+        _draws_curve(drawn, result, style, shift, show)
     _draws_axis(drawn, [r for _, r in pairs], show)
     if cost is not None:
         _cost_axis(drawn, cost)
@@ -73,28 +69,28 @@ def convergence(
     return drawn
 
 
-def _measured(ax: Axes, result: Convergence, style: figure.Style, shift: float, field: str) -> None:
-    values, low, high = (getattr(result, name) for name in (field, f"{field}_low", f"{field}_high"))
+def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float, show: str) -> None:
+    if show == "human":
+        ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
+    n, name = np.geomspace(min(result.sizes), max(result.sizes), 200), "rmse" if show == "error" else show
+    if (law := (_error_law if show == "error" else _human_law)(result, n)) is not None:
+        ax.plot(n, law, color=style.colour, linewidth=1.2)
+    values, low, high = (getattr(result, f"{name}{end}") for end in ("", "_low", "_high"))
     ax.vlines(shift * np.array(result.sizes), low, high, colors=style.colour, linewidth=1, alpha=0.7)
     ax.plot(result.sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
-def _error_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
+def _error_law(result: Convergence, n: Floats) -> Floats | None:
     spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
-    n, first = np.geomspace(min(result.sizes), max(result.sizes), 200), 1 / result.sizes[0] - spared
-    if first > 0:  # the variance of a draw, as the first prediction has it
-        law = result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first)
-        ax.plot(n, law, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, "rmse")
+    first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
+    return result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first) if first > 0 else None
 
 
-def _human_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float) -> None:
-    ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
-    if _has_law(result):
-        n = np.geomspace(min(result.sizes), max(result.sizes), 200)
-        kept = attenuation(result.r, n) / (1 if result.reference == "exact" else attenuation(result.r, result.n_draws))
-        ax.plot(n, result.human_reference * kept, color=style.colour, linewidth=1.2)
-    _measured(ax, result, style, shift, "human")
+def _human_law(result: Convergence, n: Floats) -> Floats | None:
+    if not _has_law(result):
+        return None
+    kept = 1.0 if result.reference == "exact" else attenuation(result.r, result.n_draws)
+    return result.human_reference * (attenuation(result.r, n) / kept)
 
 
 def _has_law(result: Convergence) -> bool:
@@ -104,7 +100,8 @@ def _has_law(result: Convergence) -> bool:
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
     figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
     ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
-    reference = " or ".join(dict.fromkeys(_REFERENCES[r.reference] for r in results))
+    exact = dict.fromkeys(r.reference == "exact" for r in results)
+    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
     if show == "error":
         ax.set_ylabel(f"RMSE from {reference} (score points)")
         ax.set_ylim(bottom=0)
@@ -151,45 +148,37 @@ def gain(results: Results | Convergence | VarianceComponents | None = None, *, a
     >>> [text.get_text() for text in ax.texts][1:]
     ['r = 0.5', 'r = 1.5', 'r = 5.7', 'r = 20']
     """
-    pairs: list[tuple[dict[str, Any], Any]] = []
-    if results is not None:
-        first = results[0] if isinstance(results, Results) and len(results) else results
-        kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
-        pairs = figure.checked_pairs([results], kind)
+    first = results[0] if isinstance(results, Results) and len(results) else results
+    kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
+    pairs = [] if results is None else figure.checked_pairs([results], kind)
     drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
-    _reference_gains(drawn, n)
+    _gain_frame(drawn, n)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
     for place, (label, result) in enumerate(known):
         colour, marker = figure.look_of(place)
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
-        look: dict[str, Any] = {"color": colour, "linewidth": 2, "marker": marker, "markevery": [-1], "markersize": 5}
-        drawn.plot(n, precision_gain(result.r, n), label=words, **look)
-    _gain_axis(drawn)
+        values = precision_gain(result.r, n)
+        drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
     figure.say_title(drawn, title_of(facts, names) if facts else "")
     return drawn
 
 
-def _reference_gains(ax: Axes, n: Floats) -> None:
+def _gain_frame(ax: Axes, n: Floats) -> None:
+    """Axes, and the curves of given ratios."""
     height = math.inf
     for r, who in _RATIOS.items():
         values = precision_gain(r, n)
         ax.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
         height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
-        words = f"r = {r:g}" + f", {who}" * bool(who)
-        where: dict[str, Any] = {"va": "bottom" if who else "center", "fontsize": "small", "color": "#555555"}
-        ax.text(n[-1] * 1.06, height, words, **where)
-
-
-def _gain_axis(ax: Axes) -> None:
+        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
+        ax.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
     figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    ax.set_xlim(1, _MOST_DRAWS)
-    ax.set_ylim(0, 1)
+    ax.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
     ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    ax.set_xlabel("draws per item, N")
     ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
     figure.plain_frame(ax)
 

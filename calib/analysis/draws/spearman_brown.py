@@ -20,10 +20,8 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    icc : array_like
-        Reliability of a single draw, 0 to 1.
-    n : array_like
-        Draws; they broadcast together.
+    icc, n : array_like
+        Reliability of a single draw, 0 to 1; draws. They broadcast together.
 
     Returns
     -------
@@ -43,7 +41,7 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     >>> spearman_brown(0.4, [1, 5, 20]).round(3)
     array([0.4  , 0.769, 0.93 ])
     """
-    one, draws = np.asarray(icc, dtype=float), _checked_draws(n, "n", 0)
+    one, draws = np.asarray(icc, dtype=float), _checked_draws(n)
     if ((one < 0) | (one > 1)).any():
         raise ArgumentError("icc", "must be from 0 to 1", f"got {icc!r}")
     return np.asarray(one / (one + (1 - one) / draws))[()]
@@ -56,10 +54,8 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    r : array_like
-        Within-item over between-item variance of a single draw.
-    n : array_like
-        Draws; they broadcast together.
+    r, n : array_like
+        Within-item over between-item variance of a single draw; draws. They broadcast together.
 
     Returns
     -------
@@ -79,7 +75,7 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> attenuation([0.04, 1.5, 20], 5).round(3)
     array([0.996, 0.877, 0.447])
     """
-    return np.asarray(1 / np.sqrt(1 + _checked_ratio(r) / _checked_draws(n, "n", 0)))[()]
+    return np.asarray(1 / np.sqrt(1 + _checked_ratio(r) / _checked_draws(n)))[()]
 
 
 def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
@@ -87,16 +83,13 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
 
     .. math:: g = \frac{(1 + r/n)^{-1/2} - (1 + r)^{-1/2}}{1 - (1 + r)^{-1/2}}
 
-    How much "20 draws" recover depends on the judge and the items alone: 93 % at r = 0.5,
-    90 % at 1.5, 81 % at 5.71, 72 % at 11.25 and 63 % at 20. As r goes to 0 there is less
-    and less to gain, of which n draws recover 1 - 1/n.
+    How much "20 draws" recover depends on the judge and the items alone: from 93 % at r = 0.5 to 63 % at 20.
+    As r goes to 0 there is less and less to gain, of which n draws recover 1 - 1/n.
 
     Parameters
     ----------
-    r : array_like
-        Within-item over between-item variance of a single draw.
-    n : array_like
-        Draws, at least 1; they broadcast together.
+    r, n : array_like
+        As for `attenuation`; `n` at least 1.
 
     Returns
     -------
@@ -112,7 +105,7 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
     >>> precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20).round(3)
     array([0.933, 0.903, 0.808, 0.72 , 0.625])
     """
-    noise, draws = np.broadcast_arrays(_checked_ratio(r), _checked_draws(n, "n", 1))
+    noise, draws = np.broadcast_arrays(_checked_ratio(r), _checked_draws(n, least=1))
     # differences of numbers near 1 for small r: taken between their logarithms
     one, mean = (np.expm1(-np.log1p(value) / 2) for value in (noise, noise / draws))
     return np.asarray(np.divide(mean - one, -one, out=np.array(1 - 1 / draws), where=one < 0))[()]
@@ -121,15 +114,12 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
 def draws_needed(r: float, target: float) -> int:
     r"""Fewest draws whose mean keeps this share of the correlation of exact expectations.
 
-    .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad
-              \rho_N \ge q \, \rho_\infty
+    .. math:: N = \left\lceil \frac{r q^2}{1 - q^2} \right\rceil, \qquad \rho_N \ge q \, \rho_\infty
 
     Parameters
     ----------
-    r : float
-        Within-item over between-item variance of a single draw.
-    target : float
-        q, between 0 and 1.
+    r, target : float
+        Within-item over between-item variance of a single draw; q, between 0 and 1.
 
     Returns
     -------
@@ -160,10 +150,10 @@ def _checked_ratio(r: ArrayLike) -> Floats:
     return value
 
 
-def _checked_draws(n: ArrayLike, name: str, least: float) -> Floats:
+def _checked_draws(n: ArrayLike, least: int = 0) -> Floats:
     value = np.asarray(n, dtype=float)
     if not ((value >= least) & (value > 0)).all():
-        raise ArgumentError(name, f"must be {'above 0' if least == 0 else f'at least {least:g}'}", f"got {n!r}")
+        raise ArgumentError("n", f"must be at least {least}" if least else "must be above 0", f"got {n!r}")
     return value
 
 

@@ -8,14 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.analysis.agreement.coefficients import (
-    CHUNK,
-    PRODUCT_MOMENTS,
-    sample_correlation,
-    settled,
-    weighted_correlation,
-)
-from calib.analysis.agreement.leave_out import leave_out
+from calib.analysis.agreement import coefficients
+from calib.analysis.agreement.coefficients import CHUNK, sample_correlation, settled
+from calib.analysis.agreement.many_samples import leave_out
 from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import row_means
@@ -36,7 +31,7 @@ class MeanCorrelation(NamedTuple):
         if not self.variance > 0 or not abs(self.value) < 1:
             return Interval(math.nan, math.nan)
         reach = two_sided(self.units - 1, level) * math.sqrt(self.variance)
-        if kind not in PRODUCT_MOMENTS:
+        if kind not in coefficients.PRODUCT_MOMENTS:
             return Interval(max(self.value - reach, -1.0), min(self.value + reach, 1.0))
         centre, half = math.atanh(self.value), reach / (1 - self.value**2)
         return Interval(math.tanh(centre - half), math.tanh(centre + half))
@@ -52,25 +47,18 @@ def subset_correlations(
     rng: np.random.Generator,
 ) -> list[tuple[float, MeanCorrelation]]:
     """For each N the mean correlation of random N-draw means with the reference, and with people."""
-    found: list[list[tuple[Floats, Floats]]] = [[] for _ in sizes]
-    first: list[Floats] = [np.empty(0)] * len(sizes)
+    found: list[list[Floats]] = [[] for _ in sizes]
+    first: list[Floats] = []
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in range(0, n_subsets, step):
-        levels_of_size = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
-        for place, (levels, codes) in enumerate(levels_of_size):
-            found[place].append(tuple(_row_correlations(levels, codes, y, kind) for y in against))  # type: ignore[arg-type]
+        means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
+        for place, (levels, codes) in enumerate(means):
+            found[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in against]))
             if not start:
-                first[place] = _influences(levels, codes[:_FOR_SPREAD], against[1], kind)
-    joined = [tuple(np.concatenate(rows) for rows in zip(*parts, strict=True)) for parts in found]
-    return [
-        (_defined_mean(near), _with_variance(_defined_mean(toward), each, owners))
-        for (near, toward), each in zip(joined, first, strict=True)
-    ]
-
-
-def _defined_mean(values: Floats) -> float:
-    """Over the subsets in which it is defined."""
-    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+                first.append(_influences(levels, codes[:_FOR_SPREAD], against[1], kind))
+    # over the subsets in which they are defined
+    both = [row_means(np.concatenate(parts, axis=1)).tolist() for parts in found]
+    return [(near, _with_variance(toward, each, owners)) for (near, toward), each in zip(both, first, strict=True)]
 
 
 def _drawn_means(
@@ -82,13 +70,12 @@ def _drawn_means(
     steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
     shuffled = rng.permuted(rows, axis=2)
-    for size in sizes:
+    for part in (shuffled[:, :, :size] for size in sizes):
         if step:
-            part = shuffled[:, :, :size]
-            seen = (part >= 0).sum(axis=2)
-            yield _coded_sums(np.maximum(part, 0).sum(axis=2, dtype=np.int64), seen, start, step)
+            total, seen = np.maximum(part, 0).sum(axis=2, dtype=np.int64), (part >= 0).sum(axis=2)
+            yield _coded_sums(total, seen, start, step)
         else:
-            yield _coded_means(row_means(shuffled[:, :, :size]))
+            yield _coded_means(row_means(part))
 
 
 def _steps_of_scale(draws: Floats) -> tuple[float, float]:
@@ -130,7 +117,11 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
     others, second = np.unique(y[known], return_inverse=True)
     mine, second = codes[:, known], second.reshape(-1)
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
-    used, cells = np.unique(pairs, return_inverse=True) if len(levels) * len(others) > CHUNK else _used_places(pairs)
+    if len(levels) * len(others) > CHUNK:
+        used, cells = np.unique(pairs, return_inverse=True)
+    else:  # the same without a sort
+        seen = np.bincount(pairs.ravel() + 1) > 0
+        used, cells = np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
         return np.array([sample_correlation(levels[row[row >= 0]], y[known][row >= 0], kind) for row in mine])
     cells = cells.reshape(pairs.shape)
@@ -138,13 +129,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
     real = used >= 0
     x, z = levels[used[real] // len(others)], others[used[real] % len(others)]
-    return weighted_correlation(x, z, counts[:, real].astype(float), kind)
-
-
-def _used_places(pairs: Codes) -> tuple[Codes, Codes]:
-    """Which numbers occur, and each as its place among them: `unique` without a sort."""
-    seen = np.bincount(pairs.ravel() + 1) > 0
-    return np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
+    return coefficients.weighted_correlation(x, z, counts[:, real].astype(float), kind)
 
 
 def _influences(levels: Floats, codes: Codes, people: Floats, kind: str) -> Floats:
@@ -167,10 +152,9 @@ def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorre
     if units < 2:
         return MeanCorrelation(value, math.nan, units)
     sums = np.array([np.bincount(owners, row) for row in influences])
-    m = len(sums)
     shared = float(np.sum(sums.mean(axis=0) ** 2))
-    if m > 1:  # their mean square less what chance adds to it
-        shared -= float(np.sum(sums.var(axis=0, ddof=1))) / m
+    if len(sums) > 1:  # their mean square less what chance adds to it
+        shared -= float(np.sum(sums.var(axis=0, ddof=1))) / len(sums)
     return MeanCorrelation(value, max(shared, 0.0) * units / (units - 1), units)
 
 

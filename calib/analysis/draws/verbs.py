@@ -10,22 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.distributions.verbs import (
-    SAMPLED,
-    Found,
-    draws_by_item,
-    each_slice,
-    of_methods,
-    rows_under,
-    scores_by_item,
-    weights_by_level,
-)
+from calib.analysis.distributions.verbs import SAMPLED, Found, draws_by_item, each_slice, weights_by_level
 from calib.core import check
 from calib.table import TableArgumentError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.results import Results
 
-_READ = dict.fromkeys(("sample", "logprob", "chain"), "draws (method 'sample') or probabilities ('logprob', 'chain')")
+_READ = (["sample", "logprob", "chain"], "draws (method 'sample') or probabilities ('logprob', 'chain')")
 
 
 def convergence(
@@ -49,37 +40,31 @@ def convergence(
     sampled : DataFrame
         Ratings with several draws per item (method "sample").
     exact : DataFrame, optional
-        Scores (or ratings) of the same rater and criterion from token probabilities.
-        Default: the mean of all draws is the reference.
+        Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
     human : DataFrame, optional
         Human scores of the same items, one rater (pool several first).
     groups : str or None, default "group"
-        The column, of `exact` or `human`, of what items share: intervals are over these. None
-        takes items as independent.
+        The column, of `exact` or `human`, of what items share: intervals are over these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng, method
         As for `calib.stats.convergence`.
     unlike : bool, default False
-        Compare the samples with a reference that estimates something else: of another
-        prompt or temperature, or after a single chain of reasoning. The results are then
-        labelled with what it is.
+        Compare the samples with a reference that estimates something else: of another prompt or
+        temperature, or after a single chain of reasoning. The results then name it.
 
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched`
-        (items of the sampled ratings without an exact score, left out).
+        Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (left out: no exact score).
 
     Raises
     ------
     TableError
-        If there are no sampled draws, `exact` or `human` do not cover them, or `exact`
-        does not estimate what the samples do.
+        If there are no draws, `exact` or `human` do not cover them, or `exact` does not estimate the same.
 
     Notes
     -----
-    Samples at temperature 1 have the expectation of the token probabilities only where
-    the label comes first. After reasoning the probabilities are those given one chain;
-    their mean over several chains has the same target as samples of whole replies.
+    Samples at temperature 1 have the expectation of the token probabilities only where the label comes first. After
+    reasoning these are given one chain; their mean over several has the same target as samples of whole replies.
 
     Examples
     --------
@@ -101,7 +86,7 @@ def convergence(
         draws = draws_by_item(rows)
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else scores_by_item(people, label, ("criterion",))
+        theirs = None if people is None else people.score_by_item(label, "criterion")
         exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
         owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
@@ -109,7 +94,7 @@ def convergence(
         against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
         return against | {"n_unmatched": len(draws) - len(kept)}, result
 
-    return each_slice(of_methods(sampled, SAMPLED, "sampled"), curve)
+    return each_slice(sampled, SAMPLED, curve, "sampled")
 
 
 def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items: pd.Index) -> Any:
@@ -118,27 +103,24 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
         return None
     for table in (side.frame for side in tables if side is not None):
         if groups in table:
-            known = table.assign(item=table["item"].astype(object)).drop_duplicates("item").set_index("item")[groups]
-            owners = known.reindex(items)
-            if owners.notna().all():
+            known = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
+            if (owners := known.reindex(items)).notna().all():
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
-        raise TableArgumentError(
-            "groups", "must be a column of {0} or {1} without gaps", f"got {groups!r}", mentions=("exact", "human")
-        )
+        rule = "must be a column of {0} or {1} without gaps"
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("exact", "human"))
     return None
 
 
 def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
-        return scores_by_item(exact, label, ("criterion", "rater"))
-    found = scores_by_item(exact, label, ("criterion", "rater", "prompt"))
-    trouble = _why_unlike(rows_under(exact, label, ("criterion", "rater", "prompt")), label["temperature"])
-    if trouble:
-        raise TableArgumentError(
-            "exact", "must estimate what the samples do", f"{trouble}. `unlike=True` compares anyway"
-        )
+        return exact.score_by_item(label, "criterion", "rater")
+    names = ("criterion", "rater", "prompt")
+    found = exact.score_by_item(label, *names)
+    if why := _why_unlike(exact.under(label, *names), label["temperature"]):
+        rule = "must estimate what the samples do"
+        raise TableArgumentError("exact", rule, f"{why}. `unlike=True` compares anyway")
     return found
 
 
@@ -157,8 +139,7 @@ def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
 
 
 def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
-    """What a reference is, in words."""
-    rows = rows_under(exact, label, ("criterion", "rater"))
+    rows = exact.under(label, "criterion", "rater")
     kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
     return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
 
@@ -203,7 +184,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
             read = _draws_or_moments(rows, label["method"])
             return {}, stats.variance_components(*read, confidence_level=confidence_level)
 
-    return each_slice(of_methods(ratings, _READ), components)
+    return each_slice(ratings, _READ, components)
 
 
 def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:

@@ -11,15 +11,13 @@ from scipy import special
 
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.means.ridge import Rule
-from calib.analysis.planning.half_width import HalfWidth
 from calib.analysis.planning.judge_correlation import check_components, label_multiplier
-from calib.analysis.planning.pilot import LEAST, checked_rho, correlation_interval, pilot_warning, positive, told
-from calib.analysis.planning.purchase import Numbers, Purchase, judge_noise, shop_of
+from calib.analysis.planning.labels import LEAST, checked_rho, pilot_warning, positive, rho_interval, told
+from calib.analysis.planning.purchase import HalfWidth, Numbers, Purchase, judge_noise, shop_of
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, short
 
-_WASTE = 0.02  # what endlessly more has to narrow at least
 _THINGS = ("labels", "items", "prompts", "draws")
 
 
@@ -52,9 +50,8 @@ class StudySize(NamedTuple):
 class Step(NamedTuple):
     """A little more of one thing than there is now.
 
-    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of
-    money, `limit` the share if there were no end to it; where even that is below .02, more is a
-    `waste`.
+    `narrowing` is the share by which the half-width falls, `per_money` that share for one unit of money, `limit` the
+    share if there were no end to it; where even that is below .02, more is a `waste`.
     """
 
     what: str
@@ -76,10 +73,9 @@ class BudgetPlan(Result):
         The best size, and the pilot as it is.
     steps : tuple of Step
         A little more of each, the best for its money first; none without a pilot.
-    next : str
-        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps.
-    next_range : (str, str)
-        The same if the pilot's correlation is at the low or the high end of its interval.
+    next, next_range : str, (str, str)
+        What the first step buys: "labels", "items", "prompts", "draws", or "nothing" if there is none that helps;
+        the same if the pilot's correlation is at the low or the high end of its interval.
     advice : str
         Both in words, with what would be a waste.
     rho, rho_inf : float
@@ -184,12 +180,9 @@ def budget_plan(
         The pilot: labels, items with a judge score (labelled ones included), prompts and draws
         under each. ``draws=inf`` for exact token probabilities: one reply under each prompt.
         Default: nothing is there yet, and `rho` is taken as known.
-    half_width : float, optional
-        Wanted half of the interval, in score points: the cheapest way there.
-    budget : float, optional
-        Instead: the narrowest interval that this much more money buys.
-    effective_n : int, optional
-        Instead: the cheapest way to the half-width of so many labels alone.
+    half_width, budget, effective_n : float, float, int
+        One of them. Wanted half of the interval, in score points, the cheapest way there; the narrowest interval
+        that this much more money buys; the cheapest way to the half-width of so many labels alone.
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing.
     bounds, step, same_scale
@@ -211,18 +204,12 @@ def budget_plan(
 
     Notes
     -----
-    If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30
-    sizes (20 to 200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for
-    yes or no within 7 %, farthest off where the judge is very good. They are not quite right: from
-    pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in
-    one of ten, most of that for the standard deviation, which 40 labels tell to 11 %; `interval`
-    held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten. About half of
-    all intervals come out wider than their mean. Items are taken as independent.
-
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453, and Mani et al. (2025),
-    arXiv:2505.20178, for the error with a judge; Brennan (2001) for `judge_correlation`.
+    If the pilot's numbers are right, the half-width was within 1.5 % of the mean of `ppi_mean`'s on 30 sizes (20 to 200
+    labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; for yes or no within 7 %, farthest off
+    where the judge is very good. They are not quite right: from pilots of 40 labels, 200 items, 3 prompts and 3 draws
+    it was off by 7 % in the middle and by 18 % in one of ten, most of that for the standard deviation, which 40 labels
+    tell to 11 %; `interval` held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten.
+    About half of all intervals come out wider than their mean. Items are taken as independent.
 
     Examples
     --------
@@ -246,8 +233,10 @@ def budget_plan(
     item_prompt, draw = item_prompt or 0.0, draw or 0.0
     check_components(item, item_prompt, draw)
     shop = replace(shop_of(prices, (n_gold, n_items, prompts, draws), max_items), unknown=tuple(unknown))
+    if scale is not None and (mean is None or not scale[0] <= mean <= scale[1]):
+        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     rule = Rule.on(scale, float(step or 0), same_scale=same_scale)
-    width = HalfWidth(positive(sd, "sd"), confidence, rule, _mean_within(scale, mean))
+    width = HalfWidth(positive(sd, "sd"), confidence, rule, math.nan if scale is None or mean is None else float(mean))
     if effective_n is not None:
         half_width = float(width.alone(check.whole(effective_n, "effective_n", least=LEAST)))
         if effective_n > shop.most:
@@ -261,7 +250,7 @@ def budget_plan(
     steps: tuple[Step, ...] = ()
     other, sides = ("nothing", "nothing"), []
     if n_gold:
-        between = correlation_interval(rho, n_gold, confidence)
+        between = rho_interval(rho, n_gold, confidence)
         steps = _steps(middle)
         other = _next_buy(_steps(purchase(sd, between.low))), _next_buy(_steps(purchase(sd, between.high)))
         sides = [[purchase(*end) for end in pair] for pair in _pilot_ends(sd, rho, n_gold, confidence)]
@@ -335,7 +324,7 @@ def _steps(purchase: Purchase) -> tuple[Step, ...]:
             cost, narrowing = float(purchase.shop.cost(*then)), 1 - purchase.half(then) / half
             each = narrowing / cost if cost else math.copysign(math.inf, narrowing) if narrowing else 0.0
             limit = 1 - purchase.half(end) / half
-            ranked.append(Step(what, more, cost, narrowing, each, limit, waste=limit < _WASTE))
+            ranked.append(Step(what, more, cost, narrowing, each, limit, waste=limit < 0.02))
     return tuple(sorted(ranked, key=lambda step: (step.per_money, step.narrowing), reverse=True))
 
 
@@ -348,10 +337,8 @@ def _advice(steps: tuple[Step, ...], other: tuple[str, str], between: Interval) 
     for first in steps[: _next_buy(steps) != "nothing"]:
         text += f": {first.more} more for {first.cost:g} narrow it by {100 * first.narrowing:.2g} %"
     if set(other) != {_next_buy(steps)}:
-        text += (
-            f"; this depends on the correlation: {other[0]} if it is {short(between.low)}, "
-            f"{other[1]} if it is {short(between.high)}"
-        )
+        text += f"; this depends on the correlation: {other[0]} if it is {short(between.low)}, "
+        text += f"{other[1]} if it is {short(between.high)}"
     if wasted:
         ends = (f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in wasted)
         text += f"; a waste: {', '.join(ends)}"
@@ -392,14 +379,6 @@ def _target(**targets: float | None) -> str:
     if len(given) != 1:
         others = ("budget", "effective_n")
         raise ArgumentError("half_width", "or {0} or {1} must be given, and only one of them", mentions=others)
-    for name, value in given.items():
-        positive(value, name)
-    return next(iter(given))
-
-
-def _mean_within(bounds: tuple[float, float] | None, mean: float | None) -> float:
-    if bounds is None:
-        return math.nan
-    if mean is None or not bounds[0] <= mean <= bounds[1]:
-        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
-    return float(mean)
+    ((name, value),) = given.items()
+    positive(value, name)
+    return name

@@ -16,8 +16,6 @@ from calib.core.result import Result, short
 if TYPE_CHECKING:
     import pandas as pd
 
-DESIGNS = ("simple", "groups", "strata", "active")
-_FLOOR = 0.25  # of the mean uncertainty: a judge that is sure can be wrong
 _EACH = 2  # labels a stratum, so that its spread can be estimated
 
 
@@ -52,15 +50,8 @@ class Choice(Result):
         """One row per item, in the order of the scores (needs pandas)."""
         import pandas as pd
 
-        return pd.DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, Any]:
-        columns = {"chosen": self.chosen, "inclusion": self.inclusion}
-        return columns if self.stratum is None else columns | {"stratum": self.stratum}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        columns = self._columns()
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        strata = {} if self.stratum is None else {"stratum": self.stratum}
+        return pd.DataFrame({"chosen": self.chosen, "inclusion": self.inclusion, **strata})
 
     def _terms(self) -> dict[str, Any]:
         strata = None if self.stratum is None else int(self.stratum.max()) + 1
@@ -86,22 +77,19 @@ def choose_items(
     r"""Draw the items that people shall label, each with a known probability.
 
     ``"simple"``: n at random, without replacement.
-    ``"groups"``: whole groups at random, the smallest number of them that holds n items
-    on average (exactly n or more where all are of one size).
-    ``"strata"``: the items are cut into strata at quantiles of the judge score, or of the
-    entropy where it is given, and
+    ``"groups"``: whole groups at random, the smallest number of them that holds n items on average (exactly n or
+    more where all are of one size).
+    ``"strata"``: the items are cut into strata at quantiles of the judge score, or of the entropy where given, and
 
     .. math:: n_k \propto N_k \sqrt{\bar u_k}
 
-    are drawn at random in stratum k, as whole numbers with the least variance, two at
-    least: u is the entropy, the judge's own word on how far off it may be (Neyman).
-    Judge scores alone do not say where the judge errs: without entropy n_k is
-    proportional to N_k.
+    are drawn at random in stratum k, as whole numbers with the least variance, two at least: u is the entropy, the
+    judge's own word on how far off it may be (Neyman). Judge scores alone do not say where the judge errs: without
+    entropy n_k is proportional to N_k.
     ``"active"``: each item by a coin of its own, with probability proportional to
     :math:`\sqrt{u}`; the number of labels is n on average.
 
-    No item counts as surer than a quarter of the mean :math:`\sqrt u`, since a judge can
-    be sure and wrong.
+    No item counts as surer than a quarter of the mean :math:`\sqrt u`, since a judge can be sure and wrong.
 
     Parameters
     ----------
@@ -111,8 +99,7 @@ def choose_items(
         Labels to buy.
     design : {"simple", "groups", "strata", "active"}
     entropy : array_like, shape (M,), optional
-        Entropy, or variance, of the judge's distribution on each item; for "strata" and
-        needed for "active".
+        Entropy, or variance, of the judge's distribution on each item; for "strata" and needed for "active".
     groups : sequence, shape (M,), optional
         Group of each item, needed for "groups".
     n_strata : int, default 4
@@ -147,15 +134,15 @@ def choose_items(
     [0, 1, 0, 1, 0, 1, 0, 1]
     """
     scores = _whole(f, "f")
-    check.choice(design := check.was_called(method, design, name="design"), "design", DESIGNS)
+    design = check.was_called(method, design, name="design")
+    check.choice(design, "design", ("simple", "groups", "strata", "active"))
     total, most = check.whole(n, "n", least=2), len(scores)
     if total > most:
         raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {total}")
     source = np.random.default_rng(rng)
     unsure = _uncertainty(entropy, scores, design)
     stratum: Codes | None = None
-    if design == "active":
-        assert unsure is not None
+    if design == "active" and unsure is not None:
         inclusion = _coins(unsure, total)
         chosen = source.random(most) < inclusion
     else:
@@ -195,7 +182,8 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
         place = int(np.argmax(values < 0))
         raise ArgumentError("entropy", "must be 0 or more", f"got {values[place]:g} at {place}")
     root = np.sqrt(values)
-    return np.maximum(root, _FLOOR * root.mean()) if root.any() else np.ones_like(root)
+    # a judge that is sure can be wrong
+    return np.maximum(root, 0.25 * root.mean()) if root.any() else np.ones_like(root)
 
 
 def _coins(unsure: Floats, n: int) -> Floats:

@@ -15,8 +15,6 @@ from calib.console.show import show_lines, show_rows, write
 if TYPE_CHECKING:
     import pandas as pd
 
-_PRICES = "the prices (--price-label, --price-judge, ...)"
-
 
 @options_from("choose_items", without=("rng",))
 def choose(
@@ -41,7 +39,7 @@ def choose(
     write(drawn, out)
 
 
-@options_from("plan", called={"pilot": "SCORES", "prices": _PRICES})
+@options_from("plan", called={"pilot": "SCORES", "prices": "the prices (--price-label, --price-judge, ...)"})
 def plan(
     scores: Scores,
     gold: Human,

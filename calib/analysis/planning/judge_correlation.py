@@ -1,16 +1,18 @@
-"""How closely a judge's averaged score follows people, and how far labels then go."""
+"""How closely a judge's averaged score follows people, how far labels then go, and whether it helps at all."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.planning.labels import error_with_judge
-from calib.analysis.planning.pilot import not_negative, positive
+from calib.analysis.planning.labels import error_with_judge, labelled_pairs, not_negative, positive, rho_interval, told
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
+from calib.core.result import Interval, Result, bracket, short
 
 
 def judge_correlation(
@@ -58,7 +60,10 @@ def judge_correlation(
     array([0.405, 0.526, 0.474])
     """
     check_components(item, item_prompt, draw)
-    times, reads = (_averaged(value, name) for value, name in ((prompts, "prompts"), (draws, "draws")))
+    times, reads = np.asarray(prompts, dtype=float), np.asarray(draws, dtype=float)
+    for name, value in {"prompts": times, "draws": reads}.items():
+        if not np.all(value >= 1):
+            raise ArgumentError(name, "must be 1 or more", f"got {prompts if value is times else draws!r}")
     endless = np.asarray(rho_inf, dtype=float)
     if not np.all(np.abs(endless) <= 1):
         raise ArgumentError("rho_inf", "must be between -1 and 1", f"got {rho_inf!r}")
@@ -104,19 +109,117 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
     else:
         check.whole(n_gold, "n_gold", least=4)
         check.whole(n_items, "n_items", least=n_gold)
-        out = np.asarray([1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat])
-        out = out.reshape(rhos.shape)
+        worth = [1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat]
+        out = np.reshape(worth, rhos.shape)
     return float(out) if np.ndim(out) == 0 else out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeHelp(Result):
+    """Whether labels go further with this judge.
+
+    Attributes
+    ----------
+    helps, verdict : bool, str
+        Whether ``|rho|`` is above `break_even`; in words, with how sure that is.
+    rho, interval : float, Interval
+        Pearson correlation of labels and judge on the gold items, and its interval (Fisher's z).
+    confidence_level : float
+    break_even : float
+        1 / sqrt(n_gold - 2): below it the judge makes intervals wider.
+    width_ratio, label_factor : float
+        Expected width with the judge over width without, for many unlabelled items; how many times as far labels
+        go: 1 / `width_ratio` squared.
+    n_gold : int
+    warnings : tuple of str
+        ``constant_judge``.
+    """
+
+    _cells = "helps rho interval break_even width_ratio label_factor n_gold"
+    helps: bool
+    verdict: str
+    rho: float
+    interval: Interval
+    confidence_level: float
+    break_even: float
+    width_ratio: float
+    label_factor: float
+    n_gold: int
+    warnings: tuple[str, ...]
+
+    def _terms(self) -> dict[str, Any]:
+        return {"will-it-help": True, "coef": "pearson", "cl": self.confidence_level, "gold": self.n_gold}
+
+    def __str__(self) -> str:
+        far = "take the labels alone"
+        if self.label_factor > 1:
+            far = f"labels go {short(self.label_factor)} times as far with many unlabelled items "
+            far += "(a judge no better than what it judges reaches 2 at most)"
+        return (
+            f"{self.verdict}: r = {short(self.rho)}, {bracket(self.interval, self.confidence_level)}, break-even "
+            f"{short(self.break_even)} with {self.n_gold} labels; {far}"
+        )
+
+
+def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) -> JudgeHelp:
+    r"""Whether a judge narrows an interval for the human mean.
+
+    The regression estimator beats labels alone, for normal scores and many unlabelled items, by the width ratio
+
+    .. math:: \sqrt{(1 - \rho^2) \frac{n - 2}{n - 3}} < 1
+              \iff |\rho| > \frac{1}{\sqrt{n - 2}}
+
+    so a weak judge helps only where there are many labels. A judge no better than the
+    model that it judges has :math:`\rho^2 \le 1/2` on right-or-wrong answers: labels
+    then go twice as far at most, however many items it scores.
+
+    Parameters
+    ----------
+    y, f : array_like, shape (n,)
+        Labels (NaN where there is none) and judge scores.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    JudgeHelp
+
+    Raises
+    ------
+    ValueError
+        If fewer than four labels are there, or all are equal.
+
+    References
+    ----------
+    Mani et al. (2025), arXiv:2505.20178; Dorner, Nastl and Hardt (2025), arXiv:2410.13341.
+
+    Examples
+    --------
+    >>> print(will_it_help([4, 3, 5, 4, 2, 4, 1, 3], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 2.0, 3.6]))
+    the judge helps: r = 0.9699, 95 % CI [0.838, 0.9947], break-even 0.4082 with 8 labels; labels go 14.06 times as far
+    with many unlabelled items (a judge no better than what it judges reaches 2 at most)
+    """
+    confidence = check.probability(confidence_level, "confidence_level")
+    labels, scores, rho = labelled_pairs(y, f)
+    n = len(labels)
+    interval, even = rho_interval(rho, n, confidence), 1 / math.sqrt(n - 2)
+    ratio = math.sqrt((1 - rho**2) * (n - 2) / (n - 3))
+    sure = interval.low > even or interval.high < -even
+    verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
+    return JudgeHelp(
+        helps=abs(rho) > even,
+        verdict=verdict if abs(rho) > even else "the judge does not help",
+        rho=rho,
+        interval=interval,
+        confidence_level=confidence,
+        break_even=even,
+        width_ratio=ratio,
+        label_factor=1 / ratio**2 if ratio else math.inf,
+        n_gold=n,
+        warnings=told({} if np.ptp(scores) else {"constant_judge": "it gives all gold items the same score."}),
+    )
 
 
 def check_components(item: float, item_prompt: float, draw: float) -> None:
     positive(item, "item")
     not_negative(item_prompt, "item_prompt")
     not_negative(draw, "draw")
-
-
-def _averaged(value: ArrayLike, name: str) -> Floats:
-    out = np.asarray(value, dtype=float)
-    if not np.all(out >= 1):
-        raise ArgumentError(name, "must be 1 or more", f"got {value!r}")
-    return out

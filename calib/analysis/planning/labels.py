@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
-from calib.analysis.planning.pilot import LEAST, checked_rho, labelled_pairs, pearson, pilot_warning, positive, told
 from calib.core import check
-from calib.core.check import ArgumentError
-from calib.core.result import Result, short
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
 
-_POINTS = 40  # of the curve
+LEAST = 10  # labels: with fewer no interval is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +30,8 @@ class LabelsNeeded(Result):
         Labels in all (those of a pilot included), with the judge and with labels alone.
     half_width : float
         Of the interval at `n_gold`.
-    difference : float or None
-        To be found with `power`, where that was the target.
-    power : float or None
+    difference, power : float or None
+        To be found with this power, where that was the target.
     rho, sd : float
         Correlation of judge and labels, standard deviation of labels.
     n_items : int
@@ -60,18 +60,13 @@ class LabelsNeeded(Result):
 
     def _terms(self) -> dict[str, Any]:
         goal = {"half": self.half_width} if self.difference is None else {"diff": self.difference, "power": self.power}
-        return {"labels-needed": True, "t": True, **goal, "cl": self.confidence_level} | {
-            "rho": self.rho,
-            "sd": self.sd,
-            "n": self.n_items,
-        }
+        known = {"cl": self.confidence_level, "rho": self.rho, "sd": self.sd, "n": self.n_items}
+        return {"labels-needed": True, "t": True, **goal, **known}
 
     def __str__(self) -> str:
-        goal = (
-            f"a {100 * self.confidence_level:g} % interval of +/- {short(self.half_width)}"
-            if self.difference is None or self.power is None
-            else f"a difference of {short(self.difference)} found with power {self.power:g}"
-        )
+        goal = f"a {100 * self.confidence_level:g} % interval of +/- {short(self.half_width)}"
+        if self.difference is not None:
+            goal = f"a difference of {short(self.difference)} found with power {self.power:g}"
         return (
             f"{self.n_gold} labels with the judge (r = {short(self.rho)}, {self.n_items} items), "
             f"{self.n_gold_alone} without, for {goal}"
@@ -113,8 +108,7 @@ def labels_needed(
     half_width : float, optional
         Wanted half of the interval, in score points.
     difference : float, optional
-        Instead: distance of the mean from the value that it is tested against, to be
-        found with probability `power`.
+        Instead: distance of the mean from the value that it is tested against, to be found with probability `power`.
     power : float, default 0.8
     rho, sd : float, optional
         Instead of a pilot: correlation of judge and labels, standard deviation of labels.
@@ -127,9 +121,8 @@ def labels_needed(
     Raises
     ------
     ValueError
-        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`),
-        are given; if the labels of the pilot are fewer than four or do not vary; if even
-        labels for all items do not reach the target.
+        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`), are given; if the labels
+        of the pilot are fewer than four or do not vary; if even labels for all items do not reach the target.
 
     References
     ----------
@@ -143,23 +136,28 @@ def labels_needed(
     """
     confidence = check.probability(confidence_level, "confidence_level")
     rho, sd, n_pilot, seen = _rho_and_sd(y, f, rho, sd)
-    items = _planned_items(n_items, seen)
-    reached = _reaches(half_width, difference, power, confidence)
-    if not reached(sd / math.sqrt(items), items - 2):
-        raise _unreachable(half_width, difference, power, confidence, items, sd)
+    if (items := seen if n_items is None else n_items) is None:
+        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
+    check.whole(items, "n_items", least=LEAST)
+    name, wanted, reached, best = _goal(half_width, difference, power, confidence)
+    if not reached(error := sd / math.sqrt(items), items - 2):
+        rule = f"must be {short(best(error, items - 2))} or more, which labels for all {items} items reach"
+        raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     n_gold = _smallest(lambda n: reached(error_with_judge(n, items, rho, sd), n - 2), LEAST, items)
-    alone = _smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items)
+    half = partial(half_width_of, confidence=confidence)
+    sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
+    judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
     return LabelsNeeded(
         n_gold=n_gold,
-        n_gold_alone=alone,
-        half_width=half_width_of(error_with_judge(n_gold, items, rho, sd), n_gold - 2, confidence),
+        n_gold_alone=_smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items),
+        half_width=half(error_with_judge(n_gold, items, rho, sd), n_gold - 2),
         difference=difference,
         power=None if difference is None else power,
         rho=rho,
         sd=sd,
         n_items=items,
         confidence_level=confidence,
-        curve=_half_widths(items, rho, sd, confidence),
+        curve=tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True)),
         warnings=told(_labels_warnings(n_gold, rho, n_pilot, confidence)),
     )
 
@@ -177,6 +175,7 @@ class DetectableDifference(Result):
     rho, sd : float
     """
 
+    _cells = "difference difference_alone power n_gold n_items rho sd"
     difference: float
     difference_alone: float
     power: float
@@ -185,11 +184,6 @@ class DetectableDifference(Result):
     n_items: int
     rho: float
     sd: float
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"difference": self.difference, "difference_alone": self.difference_alone}
-        row |= {"power": self.power, "n_gold": self.n_gold, "n_items": self.n_items}
-        return [row | {"rho": self.rho, "sd": self.sd}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"detectable": True, "t": True, "power": self.power, "cl": self.confidence_level}
@@ -277,72 +271,37 @@ def detectable(error: float, df: int, power: float, confidence: float) -> float:
     )
 
 
-def _reaches(
+def _goal(
     half_width: float | None, difference: float | None, power: float, confidence: float
-) -> Callable[[float, int], bool]:
-    """Whether a standard error with its degrees of freedom reaches the target."""
+) -> tuple[str, float, Callable[[float, int], bool], Callable[[float, int], float]]:
+    """The target by name and value, whether an error reaches it, and the best that this error reaches."""
     if (half_width is None) == (difference is None):
         raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
     check_power(power, confidence)
     if half_width is not None:
-        wanted = positive(half_width, "half_width")
-        return lambda error, df: half_width_of(error, df, confidence) <= wanted
+        half, width = positive(half_width, "half_width"), partial(half_width_of, confidence=confidence)
+        return "half_width", half, lambda error, df: width(error, df) <= half, width
     delta = positive(abs(difference or 0.0), "difference")
-    return lambda error, df: power_of(delta, error, df, confidence) >= power
+    least = partial(detectable, power=power, confidence=confidence)
+    return "difference", delta, lambda error, df: power_of(delta, error, df, confidence) >= power, least
 
 
 def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
     """The first n that is enough, by halving: `high` is enough, and the error falls as n grows."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return low
-
-
-def _unreachable(
-    half_width: float | None, difference: float | None, power: float, confidence: float, items: int, sd: float
-) -> ArgumentError:
-    error = sd / math.sqrt(items)
-    if half_width is not None:
-        name, got, best = "half_width", half_width, half_width_of(error, items - 2, confidence)
-    else:
-        assert difference is not None
-        name, got, best = "difference", abs(difference), detectable(error, items - 2, power, confidence)
-    rule = f"must be {short(best)} or more, which labels for all {items} items reach"
-    return ArgumentError(name, rule, f"got {got:g}: more items are needed")
-
-
-def _half_widths(items: int, rho: float, sd: float, confidence: float) -> tuple[tuple[int, float, float], ...]:
-    sizes = np.unique(np.geomspace(LEAST, items, _POINTS).round().astype(int)).tolist()
-    return tuple(
-        (
-            n,
-            half_width_of(error_with_judge(n, items, rho, sd), n - 2, confidence),
-            half_width_of(sd / math.sqrt(n), n - 1, confidence),
-        )
-        for n in sizes
-    )
+    return low + bisect_left(range(low, high), True, key=enough)
 
 
 def _rho_and_sd(
     y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None
 ) -> tuple[float, float, int | None, int | None]:
     """Correlation, spread, labels of the pilot and items that the judge has scored."""
-    if (y is None) != (f is None) or (rho is None) != (sd is None) or (y is None) == (rho is None):
-        rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
-        raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
-    if y is not None and f is not None:
-        labels, scores = labelled_pairs(y, f)
-        return pearson(labels, scores), float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
-    assert rho is not None
-    assert sd is not None
-    return checked_rho(rho), positive(sd, "sd"), None, None
-
-
-def _planned_items(n_items: int | None, seen: int | None) -> int:
-    if n_items is None and seen is None:
-        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
-    return check.whole(seen if n_items is None else n_items, "n_items", least=LEAST)  # type: ignore[arg-type]
+    if y is not None and f is not None and rho is None and sd is None:
+        labels, _, r = labelled_pairs(y, f)
+        return r, float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
+    if y is None and f is None and rho is not None and sd is not None:
+        return checked_rho(rho), positive(sd, "sd"), None, None
+    rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
+    raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
 
 
 def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
@@ -358,3 +317,69 @@ def check_power(power: float, confidence: float) -> None:
     if not 1 - confidence < power < 1:
         rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
         raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
+
+
+def labels_and_scores(
+    y: ArrayLike, f: ArrayLike, groups: Labels | None = None, of: str = ""
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Checked arrays of one length, and which items have a label: each of them needs a score."""
+    labels, scores = check.array(y, f"y{of}", ndim=1), check.array(f, f"f{of}", ndim=1)
+    check.same_length(**{f"y{of}": labels, f"f{of}": scores, f"groups{of}": groups})
+    given = ~np.isnan(labels)
+    if (bad := given & np.isnan(scores)).any():
+        raise ArgumentError(f"f{of}", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
+    return labels, scores, given
+
+
+def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
+    """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
+    labels, scores, given = labels_and_scores(y, f)
+    if given.sum() < 4:
+        raise ArgumentError("y", "must have four labels at least", f"got {int(given.sum())}")
+    if not np.ptp(labels[given]):
+        raise ArgumentError("y", "must vary to plan from it", f"every label is {labels[given][0]:g}")
+    labels, scores = labels[given], scores[given]
+    # a judge that says the same of all explains nothing
+    return labels, scores, float(np.clip(np.corrcoef(labels, scores)[0, 1], -1, 1)) if np.ptp(scores) else 0.0
+
+
+def rho_interval(rho: float, n: int, confidence: float) -> Interval:
+    """By Fisher's z, from n pairs; NaN ends where no scatter was seen, so that none is estimated."""
+    if abs(rho) > 1 - 1e-12:
+        return Interval(math.nan, math.nan)
+    half = float(stats.norm.ppf((1 + confidence) / 2)) / math.sqrt(n - 3)
+    return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
+
+
+def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
+    """A warning where the correlation comes from few labels."""
+    if n >= 30:  # labels from which a correlation says something
+        return {}
+    text = bracket(rho_interval(rho, n, confidence), confidence)
+    return {"pilot": f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."}
+
+
+def told(warned: Mapping[str, str]) -> tuple[str, ...]:
+    """The texts of warnings, each with its name, that were also warned of."""
+    texts = tuple(f"{name}: {text}" for name, text in warned.items())
+    for text in texts:
+        check.warn(text)
+    return texts
+
+
+def checked_rho(rho: float) -> float:
+    if not -1 < rho < 1:
+        raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
+    return float(rho)
+
+
+def positive(value: float, name: str) -> float:
+    if not 0 < value < math.inf:
+        raise ArgumentError(name, "must be above 0", f"got {value!r}")
+    return float(value)
+
+
+def not_negative(value: float, name: str, of: str = "") -> float:
+    if not 0 <= value < math.inf:
+        raise ArgumentError(name, "must be 0 or more", f"got {value!r}{of}")
+    return float(value)

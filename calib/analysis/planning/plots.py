@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -77,8 +77,8 @@ def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
         drawn.barh(place + 0.5, known, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
         note = ", next" * best + ", a waste" * step.waste
         words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
-        look: dict[str, Any] = {"va": "center", "fontsize": "small", "fontweight": "bold" if best else None}
-        drawn.text(max(known, 0.0), place + 0.5, words, **look)
+        weight = "bold" if best else None
+        drawn.text(max(known, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight=weight)
     names = [f"{step.what}, {step.more} more for {step.cost:.3g}" for step in found.steps]
     drawn.set_yticks([place + 0.5 for place in range(len(widths))], names)
     drawn.set_ylim(len(widths) + 0.1, -0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from calib.analysis.means.mean import MeanEstimate, mean_interval
+from calib.analysis.planning.labels import labels_and_scores, told
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -23,10 +24,8 @@ class Transport(Result):
 
     Attributes
     ----------
-    residual : float
-        Mean of label - judge score on the probe.
-    residual_base : float or None
-        The same at home, where a base was given.
+    residual, residual_base : float, float or None
+        Mean of label - judge score on the probe; the same at home, where a base was given.
     estimate, std_error, statistic, df, p_value : float
         Of the residual, or of the probe's less the base's.
     interval : Interval
@@ -41,6 +40,7 @@ class Transport(Result):
         ``constant_error``.
     """
 
+    _cells = "estimate std_error statistic df p_value interval transports n n_base n_groups"
     residual: float
     residual_base: float | None
     estimate: float
@@ -55,11 +55,6 @@ class Transport(Result):
     n_base: int
     n_groups: int
     warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimate": self.estimate, "std_error": self.std_error, "statistic": self.statistic}
-        row |= {"df": self.df, "p_value": self.p_value, "conf_low": self.interval.low, "conf_high": self.interval.high}
-        return [row | {"transports": self.transports, "n": self.n, "n_base": self.n_base, "n_groups": self.n_groups}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"transport": True, "t": True, "alt": "two-sided", "cl": self.confidence_level}
@@ -139,9 +134,7 @@ def transport_test(
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * error if error else math.nan
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
-    warned = () if error else ("constant_error: the judge's error does not vary here, so its spread is not known.",)
-    for text in warned:
-        check.warn(text)
+    warned = {} if error else {"constant_error": "the judge's error does not vary here, so its spread is not known."}
     return Transport(
         residual=here.estimate,
         residual_base=sides[1].estimate if len(sides) > 1 else None,
@@ -156,7 +149,7 @@ def transport_test(
         n=here.n_gold,
         n_base=sides[1].n_gold if len(sides) > 1 else 0,
         n_groups=here.n_groups,
-        warnings=warned,
+        warnings=told(warned),
     )
 
 
@@ -165,16 +158,14 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
     .. math:: w_i = \frac{\text{share of } i\text{'s category in the target}}{\text{its share here}}
 
-    with mean 1. Within a category the target has to be like the items here: `transport_test`
-    on a probe is the check.
+    with mean 1. Within a category the target has to be like the items here: `transport_test` on a probe is the check.
 
     Parameters
     ----------
     categories : sequence, shape (n,)
         Category (topic, language, difficulty) of each item.
     shares : mapping
-        Share of each category in the target; they sum to 1. A category that the target
-        lacks has share 0.
+        Share of each category in the target; they sum to 1. A category that the target lacks has share 0.
 
     Returns
     -------
@@ -192,7 +183,8 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
     array([0.6667, 0.6667, 0.6667, 2.    ])
     """
     code = check.codes(categories, "categories")
-    names = _in_order(categories)
+    # in the order of the codes
+    names = list(dict.fromkeys(categories.tolist() if hasattr(categories, "tolist") else categories))
     if not len(code):
         raise ArgumentError("categories", "must have one item at least", "got none")
     for name in names:
@@ -210,20 +202,10 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
 
 
 def _mean_error(y: ArrayLike, f: ArrayLike, groups: Labels | None, suffix: str) -> MeanEstimate:
-    labels, scores = check.array(y, f"y{suffix}", ndim=1), check.array(f, f"f{suffix}", ndim=1)
-    check.same_length(**{f"y{suffix}": labels, f"f{suffix}": scores, f"groups{suffix}": groups})
-    given = ~np.isnan(labels)
-    if np.isnan(scores[given]).any():
-        place = int(np.argmax(given & np.isnan(scores)))
-        raise ArgumentError(f"f{suffix}", "must have a judge score for each label", f"got NaN at {place}")
+    labels, scores, given = labels_and_scores(y, f, groups, suffix)
     unit = np.arange(len(labels)) if groups is None else check.codes(groups, f"groups{suffix}")
     _, unit = np.unique(unit[given], return_inverse=True)
     error, count = (labels - scores)[given], int(unit.max(initial=-1)) + 1
     if count < 2:
         raise ArgumentError(f"y{suffix}", "must have labels in two groups (or two items) at least", f"got {count}")
     return mean_interval(error, groups=unit, estimator="classical")
-
-
-def _in_order(labels: Labels) -> list[Hashable]:
-    """In the order of the codes."""
-    return list(dict.fromkeys(labels.tolist() if hasattr(labels, "tolist") else labels))

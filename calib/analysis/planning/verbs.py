@@ -211,10 +211,8 @@ def plan(
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
-    half_width : float, optional
-        Wanted half of the interval, in score points: the cheapest way there.
-    budget : float, optional
-        Instead: the most that this much more money can buy.
+    half_width, budget : float, optional
+        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
     max_items : int, optional
         Items that there are to be had.
     by : str, optional
@@ -377,9 +375,8 @@ def transport_test(
         for value, part in known.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
-                options = home | {"confidence_level": confidence_level}
                 with in_the_names_of(label, **NAMES):
-                    result = stats.transport_test(**_side_of_test(part), **options)
+                    result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
                 results.append(with_warnings(result, pair.warnings))
                 labels.append(label)
     return Results(tuple(labels), tuple(results))
@@ -393,10 +390,7 @@ def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
 
 
 def _each_part(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
-    by: str | None,
-    answer: Callable[[pd.DataFrame, dict[str, Any]], stats.Result],
+    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]
 ) -> Results:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     labels, results = [], []

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
-from calib.analysis.prompts.prompt_variance import names_of
+from calib.analysis.prompts.prompt_mean import names_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import Student, interval_of
 from calib.core.result import Interval, Result, bracket, short
 from calib.core.units import unit_sums, units_of
-
-_SAME = 1e-9  # ratios this close to 1 differ by rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +24,10 @@ class Averaging(Result):
 
     Attributes
     ----------
-    average : MeanEstimate
-        `ppi_mean` with the average.
-    alone : tuple of MeanEstimate
-        The same with each prompt.
-    r : float
-        Correlation of labels and average.
-    r_alone : tuple of float
-        Of labels and each prompt; 0 for a prompt whose scores do not vary.
+    average, alone : MeanEstimate, tuple of MeanEstimate
+        `ppi_mean` with the average, and with each prompt.
+    r, r_alone : float, tuple of float
+        Correlation of labels with the average, and with each prompt; 0 for a prompt whose scores do not vary.
     names : tuple of str
         Of the prompts.
     best : int
@@ -132,8 +126,7 @@ def averaging(
 
     .. math:: \log \frac{1 - r^2_{mean}}{1 - r^2_p},
 
-    averaged over prompts p, and with the best p, with the jackknife's t interval over labelled items
-    (or groups).
+    averaged over prompts p, and with the best p, with the jackknife's t interval over labelled items (or groups).
 
     Parameters
     ----------
@@ -180,15 +173,17 @@ def averaging(
     labels, scores, unit, dropped = _with_all_scores(y, f, groups)
     called = names_of(names, scores)
     means = np.column_stack([scores.mean(axis=1), scores])
-    options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold}
-    average, *alone = (
-        ppi_mean(labels, column, groups=unit, **options, confidence_level=confidence_level) for column in means.T
-    )
+    options: dict[str, Any] = {"bounds": bounds, "step": step, "min_gold": min_gold, "groups": unit}
+    options["confidence_level"] = confidence_level
+    average, *alone = (ppi_mean(labels, column, **options) for column in means.T)
     gold = ~np.isnan(labels)
     r, left = _unexplained(labels[gold], means[gold], units_of(unit, gold))
     best = int(np.argmax(r[1:] ** 2))
-    ratio, ends = _labels_ratio(left[:, 0] - left[:, 1:].mean(axis=1), confidence_level)
-    ratio_best, ends_best = _labels_ratio(left[:, 0] - left[:, 1 + best], confidence_level)
+    texts: tuple[str, ...] = (f"optimistic_best: prompt {called[best]} is the best on these labels, which flatter it.",)
+    if constant := int(np.sum(np.ptp(scores, axis=0) == 0)):
+        texts += (f"constant: {constant} prompts give every item the same score.",)
+    if dropped:
+        texts += (f"dropped: {dropped} items lack a score under one of the prompts and are left out.",)
     return Averaging(
         average=average,
         alone=tuple(alone),
@@ -196,19 +191,14 @@ def averaging(
         r_alone=tuple(map(float, r[1:])),
         names=called,
         best=best,
-        labels_ratio=ratio,
-        labels_ratio_interval=ends,
-        verdict=_verdict_of(ends),
-        labels_ratio_best=ratio_best,
-        labels_ratio_best_interval=ends_best,
-        verdict_best=_verdict_of(ends_best),
+        **_labels_ratio(left[:, 0] - left[:, 1:].mean(axis=1), confidence_level),
+        **_labels_ratio(left[:, 0] - left[:, 1 + best], confidence_level, "_best"),
         confidence_level=confidence_level,
         n_gold=int(gold.sum()),
         n=len(scores),
         n_dropped=dropped,
         n_prompts=scores.shape[1],
-        warnings=average.warnings
-        + _averaging_warnings(called[best], dropped, int(np.sum(np.ptp(scores, axis=0) == 0))),
+        warnings=average.warnings + texts,
     )
 
 
@@ -237,18 +227,16 @@ def _unexplained(y: Floats, f: Floats, unit: Codes) -> tuple[Floats, Floats]:
     return r[0], np.log(np.maximum(1 - r**2, np.finfo(float).tiny))
 
 
-def _labels_ratio(log: Floats, confidence: float) -> tuple[float, Interval]:
-    """A ratio and its jackknife interval from its logarithm on all units and without each."""
+def _labels_ratio(log: Floats, confidence: float, of: str = "") -> dict[str, Any]:
+    """A ratio, its jackknife interval and its verdict, from its logarithm on all units and without each."""
     units = len(log) - 1
     error = math.sqrt((units - 1) / units * float(((log[1:] - log[1:].mean()) ** 2).sum()))
     ends = interval_of(Student(log[0], error, units - 1), confidence, "two-sided")
-    return float(np.exp(log[0])), Interval(*(float(np.exp(end)) for end in ends))
-
-
-def _verdict_of(ends: Interval) -> str:
-    if ends.high < 1 - _SAME:
-        return "helped"
-    return "did not help" if ends.low > 1 + _SAME else "cannot be said"
+    low, high = (float(np.exp(end)) for end in ends)
+    # ratios as close to 1 as 1e-9 differ by rounding
+    verdict = "helped" if high < 1 - 1e-9 else "did not help" if low > 1 + 1e-9 else "cannot be said"
+    ratio = {f"labels_ratio{of}": float(np.exp(log[0])), f"labels_ratio{of}_interval": Interval(low, high)}
+    return ratio | {f"verdict{of}": verdict}
 
 
 def _in_words(verdict: str) -> str:
@@ -257,10 +245,3 @@ def _in_words(verdict: str) -> str:
 
 def _half_of(one: MeanEstimate) -> float:
     return (one.interval.high - one.interval.low) / 2
-
-
-def _averaging_warnings(best: str, dropped: int, constant: int) -> tuple[str, ...]:
-    texts = [f"optimistic_best: prompt {best} is the best on these labels, which flatter it."]
-    texts += [f"constant: {constant} prompts give every item the same score."] if constant else []
-    texts += [f"dropped: {dropped} items lack a score under one of the prompts and are left out."] if dropped else []
-    return tuple(texts)

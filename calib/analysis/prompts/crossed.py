@@ -1,9 +1,10 @@
-"""Variance components of crossed effects, from mean squares or by restricted maximum likelihood."""
+"""Variance components of crossed effects, from mean squares or by restricted likelihood, and their intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
@@ -12,11 +13,39 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.laws import two_sided
+from calib.core.result import Interval
 
-FACETS = ("item", "prompt", "judge")
+_FACETS = ("item", "prompt", "judge")
 
 Effect = tuple[int, ...]  # the facets that an effect belongs to, by their place
+# of each component from leaving out levels of one facet, and its degrees of freedom
+SquaredErrors = tuple[dict[str, float], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One variance component.
+
+    Attributes
+    ----------
+    name : str
+        "item", "prompt", "item_prompt", "draw"; "residual" where the last two cannot be told apart.
+    estimate, clipped : float, bool
+        In squared score points; 0 where it came out negative (`clipped`).
+    share : float
+        Of the variance of a single score.
+    interval, interval_items : Interval
+        What other items and other prompts would give; what other items would give under these very prompts.
+    """
+
+    name: str
+    estimate: float
+    share: float
+    interval: Interval
+    interval_items: Interval
+    clipped: bool
 
 
 class Cells(NamedTuple):
@@ -29,6 +58,9 @@ class Cells(NamedTuple):
 
     def take(self, places: Any, axis: int) -> Cells:
         return Cells(*(np.take(values, places, axis) for values in self))
+
+
+Fit = Callable[[Cells], dict[str, float]]  # components by name
 
 
 def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
@@ -53,9 +85,8 @@ def _exact_cells(means: Floats, variance: Floats) -> Cells:
     if (variance < 0).any():
         raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
     seen = np.isfinite(means) & np.isfinite(variance)
-    return Cells(
-        np.where(seen, means, np.nan), np.where(seen, np.inf, 0.0), np.where(seen, variance, 0.0), seen.astype(float)
-    )
+    counts = np.where(seen, np.inf, 0.0)
+    return Cells(np.where(seen, means, np.nan), counts, np.where(seen, variance, 0.0), seen.astype(float))
 
 
 def _mean_squares(means: Floats) -> dict[Effect, float]:
@@ -86,7 +117,7 @@ def moments(cells: Cells) -> dict[str, float]:
     for effect in sorted(squares, key=len, reverse=True):
         above = sum(v * _replicates(shape, other) for other, v in components.items() if {*effect} < {*other})
         components[effect] = (squares[effect] - noise - above) / _replicates(shape, effect)
-    return _with_draws({"_".join(FACETS[axis] for axis in effect): components[effect] for effect in squares}, cells)
+    return _with_draws({"_".join(_FACETS[axis] for axis in effect): components[effect] for effect in squares}, cells)
 
 
 class _Blocks(NamedTuple):
@@ -123,7 +154,7 @@ def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
     out = {}
     for effect in _mean_squares(np.zeros(shape)):
         alike = [places[axis - 1][:, None] == places[axis - 1] for axis in effect if axis]
-        out["_".join(FACETS[axis] for axis in effect)] = np.prod([np.ones((places.shape[1],) * 2), *alike], axis=0)
+        out["_".join(_FACETS[axis] for axis in effect)] = np.prod([np.ones((places.shape[1],) * 2), *alike], axis=0)
     return out
 
 
@@ -146,10 +177,13 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
     first = np.ones(len(names))
     if start is not None:
         first = np.maximum(np.array(list(start.values()))[: len(names)] / scale**2 / unit, 0.01)
-    fit = optimize.minimize(
-        _in_units, first, args=(unit, names, blocks, kernels), jac=True, method="L-BFGS-B", bounds=ends,
-        options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7},
-    )  # fmt: skip
+
+    def in_units(values: Floats) -> tuple[float, Floats]:
+        value, slopes = _restricted(values * unit, names, blocks, kernels)
+        return value, slopes * unit
+
+    options: dict[str, Any] = {"bounds": ends, "options": {"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7}}
+    fit = optimize.minimize(in_units, first, jac=True, method="L-BFGS-B", **options)
     components = dict(zip(names, (float(v) * scale**2 for v in fit.x * unit), strict=True))
     return components if blocks.freedom else _with_draws(components, cells)
 
@@ -160,13 +194,6 @@ def _with_draws(components: dict[str, float], cells: Cells) -> dict[str, float]:
         return components | {"draw": float(cells.squares.sum()) / free}
     *_, own = components
     return {("residual" if name == own else name): value for name, value in components.items()}
-
-
-def _in_units(
-    values: Floats, unit: Floats, names: Sequence[str], blocks: _Blocks, kernels: dict[str, Floats]
-) -> tuple[float, Floats]:
-    value, slopes = _restricted(values * unit, names, blocks, kernels)
-    return value, slopes * unit
 
 
 def _restricted(
@@ -199,48 +226,93 @@ def _restricted(
     value += float(np.sum(inverse * blocks.products))
     whole = own.sum(axis=0) - shared @ root @ total.sum(axis=1)  # the weights of the mean, before B
     ahead = mean + shared @ root @ (lead - mean * total.sum(axis=1))  # what is expected of each cell
+
+    def slope(kernel: Floats) -> float:
+        """By a component whose covariance within an item is this kernel."""
+        middle = inverse @ kernel @ inverse
+        squares = np.tensordot(blocks.items, middle, 1)
+        cross = blocks.sums[:, :, None] * ahead
+        off = blocks.products - cross - cross.swapaxes(1, 2) + blocks.items[:, None, None] * np.outer(ahead, ahead)
+        trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
+        rest = np.sum(shared @ root * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off)
+        return trace - float(rest)
+
     slopes = []
     for name in parts:
         kernel = kernels[name]
         if kinds[name]:
-            slopes.append(_slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead))
+            slopes.append(slope(kernel))
         else:
-            left = np.einsum("ucd,ud->c", inverse, blocks.sums) - total @ ahead
-            across = total @ whole
+            left, across = lead - total @ ahead, total @ whole
             trace = float(np.sum(kernel * (root @ total).T))
             slopes.append(float(trace - across @ kernel @ across / precision - left @ kernel @ left))
     if blocks.freedom:
         value += blocks.freedom * math.log(draw) + blocks.squares / draw
         kernel = own * blocks.spread[:, None, :]
-        slope = _slope(blocks, inverse, kernel, shared @ root, whole, precision, ahead)
-        slopes.append(slope + blocks.freedom / draw - blocks.squares / draw**2)
+        slopes.append(slope(kernel) + blocks.freedom / draw - blocks.squares / draw**2)
     return value, np.array(slopes)
 
 
-def _slope(
-    blocks: _Blocks, inverse: Floats, kernel: Floats, carried: Floats, whole: Floats, precision: float, ahead: Floats
-) -> float:
-    """Derivative of -2 log likelihood by a component whose covariance within an item is the kernel."""
-    middle = inverse @ kernel @ inverse
-    squares = np.tensordot(blocks.items, middle, 1)
-    n = blocks.items[:, None, None]
-    cross = blocks.sums[:, :, None] * ahead
-    off = blocks.products - cross - cross.swapaxes(1, 2) + n * np.outer(ahead, ahead)
-    trace = float(blocks.items @ (inverse * kernel).sum(axis=(1, 2)))
-    return trace - float(np.sum(carried * squares.T) + whole @ squares @ whole / precision + np.sum(middle * off))
+def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[SquaredErrors]:
+    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
+    units = check.codes(owners, "groups")
+    # a fixed shuffle: neighbours are often of one document, and every so many of one system
+    lots = (np.random.default_rng(0).permutation(units.max() + 1) % 50)[units]
+    if len(lots) - np.bincount(lots).max() < 2:
+        return []
+    sizes = cells.means.shape[1:]
+    facets = [lots, *map(np.arange, sizes if min(sizes) > 2 else ())]
+    out = []
+    for axis, of in enumerate(facets):
+        fits = [fitted(cells.take(np.flatnonzero(of != lot), axis)) for lot in range(int(of.max()) + 1)]
+        g = len(fits)
+        squares = {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in fits], ddof=1)) for name in names}
+        out.append((squares, g - 1))
+    return out
 
 
-def component_floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
+def components_with_intervals(
+    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fit, confidence: float | None
+) -> tuple[Component, ...]:
+    """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
+    errors = [] if confidence is None else _squared_errors(cells, owners, fitted, [*components])
+    level = confidence or math.nan
+    total = sum(max(value, 0.0) for value in components.values())
+    floors, everything = _floors(components, cells), errors if len(errors) > 1 else []
+    return tuple(
+        Component(
+            name=name,
+            estimate=max(value, 0.0),
+            share=max(value, 0.0) / total if total else math.nan,
+            interval=_component_interval(value, floors[name], name, everything, level),
+            interval_items=_component_interval(value, floors[name], name, errors[:1], level),
+            clipped=value <= 0,
+        )
+        for name, value in components.items()
+    )
+
+
+def _component_interval(value: float, floor: float, name: str, errors: list[SquaredErrors], level: float) -> Interval:
+    """On the scale of the logarithm of the mean square, which is above 0 where the component is not."""
+    total, mean_square = sum(squares[name] for squares, _ in errors), value + floor
+    # a likelihood that stops at 0 says nothing about how far it would have gone
+    if not 0 < total < math.inf or value == 0 or mean_square <= 0:
+        return Interval(math.nan, math.nan)
+    freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
+    reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
+    # beyond an exponent of 50 an interval has no upper end worth a number
+    low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, 50.0)))
+    return Interval(max(low, 0.0), max(high, 0.0))
+
+
+def _floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
     """What draws and the effects above it add to each component before they are taken away."""
     shape, read = cells.means.shape, cells.counts[cells.counts > 0]
     noise = components.get("draw", 0.0) * float(np.mean(1 / read))
-    places = {name: _effect(name, len(shape)) for name in components if name != "draw"}
+    whole, names = tuple(range(len(shape))), [name for name in components if name != "draw"]
+    places = {name: whole if name == "residual" else tuple(map(_FACETS.index, name.split("_"))) for name in names}
     above = {
         name: sum(_replicates(shape, other) * components[n] for n, other in places.items() if {*effect} < {*other})
         for name, effect in places.items()
     }
     return {name: (noise + above[name]) / _replicates(shape, places[name]) for name in places} | {"draw": 0.0}
-
-
-def _effect(name: str, facets: int) -> Effect:
-    return tuple(range(facets)) if name == "residual" else tuple(FACETS.index(word) for word in name.split("_"))

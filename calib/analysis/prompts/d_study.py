@@ -10,6 +10,7 @@ from typing import Any
 from calib.core.check import ArgumentError
 from calib.core.result import Result, short
 
+Cost = Callable[[int, float], float]
 _SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
 
 
@@ -50,9 +51,10 @@ class DStudy(Result):
 
     def __str__(self) -> str:
         name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
+        draws = ("exact probabilities" if math.isinf(k) else counted(int(k), "draw") for k in self.draws)
         return "; ".join(
-            f"{counted(p, 'prompt')} x {_draws_in_words(k)}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
-            for p, j, k, value in zip(self.prompts, self.judges, self.draws, values, strict=True)
+            f"{counted(p, 'prompt')} x {k}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
+            for p, j, k, value in zip(self.prompts, self.judges, draws, values, strict=True)
         )
 
 
@@ -72,12 +74,10 @@ def d_study_of(estimates: Mapping[str, float], sizes: Sequence[tuple[float, floa
     )
 
 
-def _error_variances(
-    estimates: Mapping[str, float], prompts: float, judges: float, draws: float
-) -> tuple[float, float]:
+def _error_variances(parts: Mapping[str, float], prompts: float, judges: float, draws: float) -> tuple[float, float]:
     """Relative and absolute."""
     relative = shift = 0.0
-    for name, estimate in estimates.items():
+    for name, estimate in parts.items():
         words = {*name.split("_")}
         over = prompts if words & {"prompt", "residual", "draw"} else 1
         over *= judges if words & {"judge", "residual", "draw"} else 1
@@ -90,19 +90,13 @@ def _error_variances(
 
 
 def cheapest_size(
-    estimates: Mapping[str, float],
-    target: float,
-    coefficient: str,
-    judges: int,
-    *,
-    exact: bool,
-    cost: Callable[[int, float], float],
+    estimates: Mapping[str, float], target: float, coefficient: str, judges: int, *, exact: bool, cost: Cost
 ) -> tuple[float, float, float]:
     """Prompts, judges and draws that reach the target at the least cost, which prompts and draws have."""
     item = estimates["item"]
     if item <= 0:
         raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-    stays, per_prompt, per_draw = _error_by_what_it_falls_with(estimates, coefficient, judges)
+    stays, per_prompt, per_draw = _fixed_and_falling(estimates, coefficient, judges)
     allowed = item * (1 / target - 1) - stays
     if allowed <= 0:
         text = f"must be below {short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
@@ -116,12 +110,10 @@ def cheapest_size(
     return prompts, judges, math.inf if exact else draws
 
 
-def _error_by_what_it_falls_with(
-    estimates: Mapping[str, float], coefficient: str, judges: int
-) -> tuple[float, float, float]:
+def _fixed_and_falling(parts: Mapping[str, float], coefficient: str, judges: int) -> tuple[float, float, float]:
     """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
     out = {"stays": 0.0, "prompt": 0.0, "draw": 0.0}
-    for name, estimate in estimates.items():
+    for name, estimate in parts.items():
         words = {*name.split("_")}
         if name == "item" or (coefficient != "phi" and name in _SHIFTS):
             continue
@@ -154,7 +146,3 @@ def whole_numbers(value: Any, name: str) -> list[float]:
 
 def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
-
-
-def _draws_in_words(draws: float) -> str:
-    return "exact probabilities" if math.isinf(draws) else counted(int(draws), "draw")

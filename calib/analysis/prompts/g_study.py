@@ -12,16 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.prompts.component_intervals import Component, components_with_intervals, squared_errors
-from calib.analysis.prompts.crossed import Cells, cells_of, component_floors, moments, reml
+from calib.analysis.prompts.crossed import Cells, Component, cells_of, components_with_intervals, moments, reml
 from calib.analysis.prompts.d_study import DStudy, cheapest_size, d_study_of, whole_numbers
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Labels
 from calib.core.result import Result
-
-ESTIMATORS = ("auto", "moments", "reml")
-_COEFFICIENTS = ("phi", "e_rho2")
-_FEW = 5  # prompts: fewer and their variance is hardly known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +32,8 @@ class GStudy(Result):
     n_draws : float
         Read replies per cell (harmonic mean); infinite where the scores are exact expectations.
     n_groups : int or None
-    n_dropped : int
-        Items left out: without any score, or by the method of moments with a cell missing.
-    n_unread : int
-        Missing draws of the items that are in.
+    n_dropped, n_unread : int
+        Items left out (without any score, or by the method of moments with a cell missing); missing draws of those in.
     confidence_level : float
     warnings : tuple of str
         ``negative``, ``few_prompts``, ``confounded``.
@@ -106,10 +99,6 @@ class GStudy(Result):
         ValueError
             If a number is below 1, other draws than 1 are asked for where draws were not repeated, or several
             judges where there were none to be crossed.
-
-        References
-        ----------
-        Brennan (2001), Generalizability Theory, equations 1.15 to 1.18.
         """
         given = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {name: whole_numbers(value, name) for name, value in given.items()}
@@ -159,10 +148,8 @@ class GStudy(Result):
         exact : bool, optional
             Token probabilities: one reply under each prompt, without the noise of draws. Default: if
             that is what was studied.
-        price_reply : float
-            Of one reply.
-        price_prompt : float
-            Of writing one more prompt, shared by all items.
+        price_reply, price_prompt : float
+            Of one reply; of writing one more prompt, shared by all items.
         n_items : int
             Items to be scored.
 
@@ -177,18 +164,17 @@ class GStudy(Result):
             If no design reaches the target, or a price is negative.
         """
         check.probability(target, "target")
-        check.choice(coefficient, "coefficient", _COEFFICIENTS)
+        check.choice(coefficient, "coefficient", ("phi", "e_rho2"))
         check.whole(n_items, "n_items", least=1)
         self._check_judges([check.whole(judges, "judges", least=1)])
         for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
             if not 0 <= price < math.inf:
                 raise ArgumentError(name, "must be 0 or more", f"got {price!r}")
         told = math.isinf(self.n_draws) if exact is None else exact
-
-        def cost(p: int, k: float) -> float:
-            return n_items * judges * p * k * price_reply + p * price_prompt
-
-        size = cheapest_size(self._estimates(), target, coefficient, judges, exact=told, cost=cost)
+        size = cheapest_size(
+            self._estimates(), target, coefficient, judges, exact=told,
+            cost=lambda p, k: n_items * judges * p * k * price_reply + p * price_prompt,
+        )  # fmt: skip
         return replace(d_study_of(self._estimates(), [size]), coefficient=coefficient)
 
     def _estimates(self) -> dict[str, float]:
@@ -205,19 +191,18 @@ class GStudy(Result):
             raise ArgumentError("draws", rule, f"got {list(draws)}")
 
     def _rows(self) -> list[dict[str, Any]]:
-        counts = {"n": self.n_items, "n_dropped": self.n_dropped, "n_unread": self.n_unread}
         return [
             {"component": part.name, "estimate": part.estimate, "share": part.share}
             | {"conf_low": part.interval.low, "conf_high": part.interval.high}
-            | {"items_low": part.interval_items.low, "items_high": part.interval_items.high}
-            | {"clipped": part.clipped, **counts}
+            | {"items_low": part.interval_items.low, "items_high": part.interval_items.high, "clipped": part.clipped}
+            | {"n": self.n_items, **self._row("n_dropped", "n_unread")}
             for part in self.components
         ]
 
     def _terms(self) -> dict[str, Any]:
-        crossed = {"items": self.n_items, "prompts": self.n_prompts}
-        crossed |= {"judges": self.n_judges} if self.n_judges > 1 else {}
-        terms: dict[str, Any] = {"g-study": True, "by": self.estimator, **crossed, "draws": self.n_draws}
+        terms: dict[str, Any] = {"g-study": True, "by": self.estimator, "items": self.n_items}
+        terms |= {"prompts": self.n_prompts, "judges": self.n_judges if self.n_judges > 1 else None}
+        terms |= {"draws": self.n_draws}
         terms |= {"cl": self.confidence_level, "groups": self.n_groups, "dropped": self.n_dropped or None}
         return terms | {"unread": self.n_unread}
 
@@ -242,9 +227,8 @@ def g_study(
 
     .. math:: X_{ipk} = \mu + I_i + P_p + (IP)_{ip} + e_{ipk}
 
-    with all terms random, and likewise with judges crossed. By the method of moments on
-    the cell means, every cell having one; draws of unequal number count by their harmonic mean
-    :math:`\tilde K`:
+    with all terms random, and likewise with judges crossed. By the method of moments on the cell means, every cell
+    having one; draws of unequal number count by their harmonic mean :math:`\tilde K`:
 
     .. math::
 
@@ -284,17 +268,16 @@ def g_study(
     Notes
     -----
     With f what noise adds to a component before it is taken away (:math:`\sigma^2_{ip}/n +
-    \sigma^2_e/(n \tilde K)` of the prompts'), an interval is
-    :math:`(\hat\sigma^2 + f) \exp(\pm t\, s / (\hat\sigma^2 + f)) - f`, not below 0. s comes from
-    leaving out items (in at most 50 lots) and, for `interval`, each prompt and each judge too; t
-    has Satterthwaite's degrees of freedom. In simulations at 95 % it held the prompt
-    component in 88 to 100 % of data sets with 3 to 10 prompts, where a percentile bootstrap over the
-    prompts held it in 40 to 80 %. It is too long for item x prompt (98 % and more), and for draws unless prompts
-    differ in their noise (92 to 94 %).
+    \sigma^2_e/(n \tilde K)` of the prompts'), an interval is :math:`(\hat\sigma^2 + f)
+    \exp(\pm t\, s / (\hat\sigma^2 + f)) - f`, not below 0. s comes from leaving out items (in at most 50 lots)
+    and, for `interval`, each prompt and each judge too; t has Satterthwaite's degrees of freedom. In simulations at
+    95 % it held the prompt component in 88 to 100 % of data sets with 3 to 10 prompts (a percentile bootstrap over
+    prompts: 40 to 80 %). It is too long for item x prompt (98 % and more), and for draws unless prompts differ in
+    their noise (92 to 94 %).
 
     References
     ----------
-    Brennan (2001), Generalizability Theory, chapters 3 and 4; Searle, Casella and McCulloch
+    Brennan (2001), Generalizability Theory, chapters 1, 3 and 4; Searle, Casella and McCulloch
     (1992), Variance Components, chapters 4 to 6.
 
     Examples
@@ -308,7 +291,8 @@ def g_study(
     1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
     8 prompts x 1 draw: Phi 0.8614
     """
-    check.choice(estimator := check.was_called(method, estimator, name="estimator"), "estimator", ESTIMATORS)
+    estimator = check.was_called(method, estimator, name="estimator")
+    check.choice(estimator, "estimator", ("auto", "moments", "reml"))
     confidence = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
     cells = cells_of(x, draw_variance)
     owners = np.arange(len(cells.means)) if groups is None else check.codes(groups, "groups")
@@ -322,16 +306,14 @@ def g_study(
     _enough(kept, chosen)
     components = moments(kept) if chosen == "moments" else reml(kept)
     again = moments if chosen == "moments" else partial(reml, start=components)
-    spread = {} if confidence is None else squared_errors(kept, owners, again, components)
+    read = kept.counts[kept.counts > 0]
     return GStudy(
-        components=components_with_intervals(
-            components, spread, component_floors(components, kept), confidence or 0.95
-        ),
+        components=components_with_intervals(components, kept, owners, again, confidence),
         estimator=chosen,
         n_items=len(rows),
         n_prompts=kept.means.shape[1],
         n_judges=kept.means.shape[2] if kept.means.ndim == 3 else 1,
-        n_draws=_harmonic(kept.counts),
+        n_draws=float(read[0]) if read.min() == read.max() else 1 / float(np.mean(1 / read)),
         n_groups=None if groups is None else len(np.unique(owners)),
         n_dropped=len(there) - len(rows),
         n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
@@ -357,20 +339,12 @@ def _enough(cells: Cells, estimator: str) -> None:
         raise ArgumentError("x", rule, f"has them of {' x '.join(map(str, shape))}")
 
 
-def _harmonic(counts: Floats) -> float:
-    read = counts[counts > 0]
-    if read.min() == read.max():
-        return float(read[0])
-    return 1 / float(np.mean(1 / read))
-
-
 def _study_warnings(components: dict[str, float], cells: Cells, confidence: float | None) -> tuple[str, ...]:
     texts = []
-    negative = [name.replace("_", " x ") for name, value in components.items() if value <= 0]
-    if negative:
+    if negative := [name.replace("_", " x ") for name, value in components.items() if value <= 0]:
         texts.append(f"negative: {', '.join(negative)} came out at 0 or below and stands as 0")
     facets = zip(("prompts", "judges"), cells.means.shape[1:], strict=False)
-    few = [f"{size} {name}" for name, size in facets if size < _FEW]
+    few = [f"{size} {name}" for name, size in facets if size < 5]  # whose variance is hardly known
     if few and confidence is not None:
         texts.append(f"few_prompts: {' and '.join(few)} say little about those that there could be")
     if "residual" in components:

@@ -17,13 +17,10 @@ from calib.tables.text import level_words, plain_text, span_of, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
-    "item_prompt_judge": "#8C6BB1",
-    "prompt_judge": "#F0E442", "judge_prompt": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
+    "item_prompt_judge": "#8C6BB1", "prompt_judge": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
 }  # fmt: skip
-_NAMED_SHARE = 0.045  # a narrower piece has no room for its number
 
 
 def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
@@ -31,11 +28,8 @@ def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from calib.stats import g_study
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
-    >>> ax = components(g_study(scores))
+    >>> ax = components(g_study([[[1, 2], [2, 2]], [[3, 4], [5, 4]], [[4, 4], [5, 5]]]))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['item', 'prompt', 'item x prompt', 'draw']
     """
@@ -62,7 +56,7 @@ def _stack(ax: Axes, height: float, result: GStudy) -> None:
         share = part.share if math.isfinite(part.share) else 0.0
         colour = _PARTS.get(part.name, "#888888")
         ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-        if share >= _NAMED_SHARE:
+        if share >= 0.045:  # a narrower piece has no room for its number
             ink = "white" if colour in ("#0072B2", "#4D4D4D", "#009E73") else "black"
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
             ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
@@ -98,11 +92,8 @@ def d_study(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from calib.stats import g_study
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 5, 1)) + rng.normal(size=(60, 5, 4))
-    >>> ax = d_study(g_study(scores))
+    >>> ax = d_study(g_study([[[1, 2], [2, 2]], [[3, 4], [5, 4]], [[4, 4], [5, 5]]]))
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('prompts', 'draws under each prompt')
     """
@@ -176,8 +167,7 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
     if any(r.estimand.startswith("difference") for r in means):
         figure.zero_line(rows.ax)
-    one = all(r.conditional for r in means)
-    whole = "over items, of this prompt alone" if one else "with the prompt inside"
+    whole = "over items, of this prompt alone" if all(r.conditional for r in means) else "with the prompt inside"
     handles = [
         figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
         figure.handle(whole, color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6),

@@ -5,28 +5,21 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
-from calib.analysis.prompts.prompt_variance import (
-    PromptParts,
-    names_of,
-    parts_of_variance,
-    prompt_variance_interval,
-    unit_deviations,
-    with_all_prompts,
-)
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import unit_sums, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEVERAL = 5  # prompts: below, t quantiles make the interval far wider than it need be
 _MANY = 10**6  # prompts: as good as without end
 
 
@@ -50,19 +43,14 @@ class PromptMean(Result):
         Satterthwaite's degrees of freedom of `std_error`.
     names : tuple of str
         Of the prompts.
-    prompt_means : tuple of float
-        Mean over items under each prompt.
-    prompt_intervals : tuple of Interval
-        What each prompt alone would claim: over items only.
-    range : float
-        Largest less smallest of `prompt_means`.
-    prompt_width : float
-        Mean width of `prompt_intervals`.
-    s2_prompt : float
+    prompt_means, prompt_intervals : tuple of float, tuple of Interval
+        Mean over items under each prompt, and what each alone would claim: over items only.
+    range, prompt_width : float
+        Largest less smallest of `prompt_means`; mean width of `prompt_intervals`.
+    s2_prompt, clipped : float, bool
         Variance between prompts, less what items leave in it; 0 if that is negative (`clipped`).
     s2_prompt_interval : Interval
         From the chi-square law of the variance between prompts; NaN ends with one prompt.
-    clipped : bool
     floor : float
         Half-width that these prompts would leave with items without end.
     item_variance, noise_variance : float
@@ -74,6 +62,7 @@ class PromptMean(Result):
         ``conditional``, ``few_prompts``, ``clipped``, ``dropped``, ``no_spread``.
     """
 
+    _cells = "estimand estimate interval std_error df s2_prompt range prompt_width n n_groups n_prompts n_dropped"
     estimate: float
     std_error: float
     interval: Interval
@@ -138,26 +127,20 @@ class PromptMean(Result):
 
     def _half_width(self, prompts: int) -> float:
         spread = self.s2_prompt + self.noise_variance
-        parts = PromptParts(spread, self.noise_variance, self.item_variance + self.noise_variance / prompts, prompts)
+        parts = _PromptParts(spread, self.noise_variance, self.item_variance + self.noise_variance / prompts, prompts)
         return parts.half_width(self.confidence_level, self.n_groups)
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"estimand": self.estimand, "estimate": self.estimate}
-        row |= {"conf_low": self.interval.low, "conf_high": self.interval.high, "std_error": self.std_error}
-        row |= {"df": self.df, "s2_prompt": self.s2_prompt, "range": self.range, "prompt_width": self.prompt_width}
-        row |= {"n": self.n, "n_groups": self.n_groups, "n_prompts": self.n_prompts, "n_dropped": self.n_dropped}
         lowest, highest = (self.names[place(self.prompt_means)] for place in (np.argmin, np.argmax))
-        row |= {"lowest": lowest, "highest": highest}
-        return [row | {"warnings": "; ".join(text.partition(":")[0] for text in self.warnings)}]
+        return [self._row(*self._cells.split()) | {"lowest": lowest, "highest": highest} | self._row("warnings")]
 
     def prompts_to_frame(self) -> pd.DataFrame:
         """The mean under each prompt alone, with the interval that it claims (needs pandas)."""
         import pandas as pd
 
         low, high = np.transpose(self.prompt_intervals)
-        return pd.DataFrame(
-            {"prompt": self.names, "estimate": self.prompt_means, "conf_low": low, "conf_high": high, "n": self.n}
-        )
+        means = {"prompt": self.names, "estimate": self.prompt_means}
+        return pd.DataFrame(means | {"conf_low": low, "conf_high": high, "n": self.n})
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "of": self.estimand.replace(" ", "-")}
@@ -200,10 +183,9 @@ def prompt_mean(
     normal parts covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or
     10 to 50 groups, normal and five-level scores, 95 % intervals covered 94 to 99 % of the time with
     two or three prompts and 93 to 97 % with 5 to 10; 89 to 99 % where the prompts' own effects were
-    strongly skewed. The usual interval, plus and minus t(`df`) times `std_error` with Satterthwaite's
-    `df`, covered as little as 87 % with two prompts and 92 % with three, since a variance between so few
-    prompts is often small by chance and is then also given many degrees of freedom; from eight prompts on
-    the two hardly differ.
+    strongly skewed. Plus and minus t(`df`) times `std_error`, with Satterthwaite's `df`, covered as little
+    as 87 % with two prompts and 92 % with three: a variance between so few is often small by chance, and is
+    then also given many degrees of freedom. From eight prompts on the two hardly differ.
 
     Parameters
     ----------
@@ -306,7 +288,7 @@ def _over_prompts(
     x, unit, dropped = with_all_prompts(x, groups, name)
     sums, means = unit_deviations(x, unit), x.mean(axis=0)
     n_groups, prompts = sums.shape
-    parts = parts_of_variance(sums, means)
+    parts = _parts_of_variance(sums, means)
     alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
     flat = np.ptp(x) == 0
     half = math.nan if flat else parts.half_width(confidence, n_groups)
@@ -326,7 +308,7 @@ def _over_prompts(
         range=float(np.ptp(means)),
         prompt_width=float(2 * alone.mean()),
         s2_prompt=math.nan if prompts == 1 else s2,
-        s2_prompt_interval=prompt_variance_interval(parts, confidence),
+        s2_prompt_interval=_prompt_variance_interval(parts, confidence),
         clipped=clipped,
         floor=math.nan if prompts == 1 else two_sided(prompts - 1, confidence) * math.sqrt(s2 / prompts),
         item_variance=parts.item_alone,
@@ -335,25 +317,95 @@ def _over_prompts(
         n_dropped=dropped,
         n_groups=n_groups,
         n_prompts=prompts,
-        warnings=tuple(
-            _mean_warnings(prompts, clipped=clipped, dropped=dropped, flat=bool(flat), confidence=confidence)
-        ),
+        warnings=_mean_warnings(prompts, dropped, confidence, clipped=clipped, flat=bool(flat)),
     )
 
 
-def _mean_warnings(prompts: int, *, clipped: bool, dropped: int, flat: bool, confidence: float) -> list[str]:
-    texts = []
+def _mean_warnings(prompts: int, dropped: int, confidence: float, *, clipped: bool, flat: bool) -> tuple[str, ...]:
+    few, t = 1 < prompts < 5, short(two_sided(max(prompts - 1, 1), confidence))
+    texts = {
+        "conditional: there is one prompt, so the interval is over items only, for this prompt alone.": prompts == 1,
+        f"few_prompts: with {prompts} prompts the t quantile is {t}; a few more make the interval much shorter.": few,
+        "clipped: the variance between prompts was estimated below 0 and set to 0.": clipped,
+        f"dropped: {dropped} items lack a score under one of the prompts and are left out.": dropped,
+        "no_spread: all scores are equal, so no interval can be given.": flat,
+    }
+    return tuple(text for text, holds in texts.items() if holds)
+
+
+def with_all_prompts(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
+    """Items with a score under every prompt, the unit of each, and how many others there were."""
+    check.same_length(**{name: x, "groups": groups})
+    if not x.shape[1]:
+        raise ArgumentError(name, "must have one prompt at least", f"got shape {x.shape}")
+    whole = np.asarray(~np.isnan(x).any(axis=1))
+    unit = units_of(groups, whole)
+    if unit.max(initial=-1) < 1:
+        what, count = "items" if groups is None else "groups", unit.max(initial=-1) + 1
+        raise ArgumentError(name, f"must have a score under every prompt for two {what} at least", f"got {count}")
+    return x[whole], unit, int(np.sum(~whole))
+
+
+def unit_deviations(x: Floats, unit: Codes) -> Floats:
+    """Each unit's share of how far the means lie from their own average, shape (units, prompts)."""
+    return unit_sums((x - x.mean(axis=0)) / len(x), unit)
+
+
+class _PromptParts(NamedTuple):
+    """Variances: of the prompts' means, of one such mean by item x prompt, of the grand mean by items."""
+
+    spread: float
+    noise: float
+    items: float
+    prompts: int
+
+    @property
+    def item_alone(self) -> float:
+        """What items add to the grand mean beyond what already shows between prompts."""
+        return max(self.items - self.noise / self.prompts, 0.0)
+
+    @property
+    def variance(self) -> float:
+        return max(self.spread - self.noise, 0.0) / self.prompts + self.items
+
+    def df(self, groups: int) -> float:
+        if self.prompts == 1:
+            return groups - 1.0
+        rest = self.prompts - 1
+        terms = (self.spread / self.prompts) ** 2 / rest + self.items**2 / (groups - 1)
+        terms += (self.noise / self.prompts) ** 2 / (rest * (groups - 1))
+        return self.variance**2 / terms if terms > 0 else math.nan
+
+    def half_width(self, confidence: float, groups: int) -> float:
+        """Each part at its own t quantile; never below that of the items alone."""
+        of_items = two_sided(groups - 1, confidence) ** 2
+        if self.prompts == 1:
+            return math.sqrt(of_items * self.items)
+        between = two_sided(self.prompts - 1, confidence) ** 2 * self.spread / self.prompts
+        return math.sqrt(max(between + of_items * self.item_alone, of_items * self.items))
+
+
+def _parts_of_variance(sums: Floats, means: Floats) -> _PromptParts:
+    groups, prompts = sums.shape
+    scale, by_group = groups / (groups - 1), sums.mean(axis=1)
+    items = float(scale * (by_group**2).sum())
     if prompts == 1:
-        texts.append("conditional: there is one prompt, so the interval is over items only, for this prompt alone.")
-    elif prompts < _SEVERAL:
-        texts.append(
-            f"few_prompts: with {prompts} prompts the t quantile is {short(two_sided(prompts - 1, confidence))}; "
-            "a few more make the interval much shorter."
-        )
-    if clipped:
-        texts.append("clipped: the variance between prompts was estimated below 0 and set to 0.")
-    if dropped:
-        texts.append(f"dropped: {dropped} items lack a score under one of the prompts and are left out.")
-    if flat:
-        texts.append("no_spread: all scores are equal, so no interval can be given.")
-    return texts
+        return _PromptParts(0.0, 0.0, items, 1)
+    noise = float(scale * ((sums - by_group[:, None]) ** 2).sum() / (prompts - 1))
+    return _PromptParts(float(means.var(ddof=1)), noise, items, prompts)
+
+
+def _prompt_variance_interval(parts: _PromptParts, confidence: float) -> Interval:
+    if parts.prompts == 1:
+        return Interval(math.nan, math.nan)
+    rest = parts.prompts - 1
+    low, high = (rest * parts.spread / special.chdtri(rest, (1 - sign * confidence) / 2) for sign in (1, -1))
+    return Interval(max(float(low) - parts.noise, 0.0), max(float(high) - parts.noise, 0.0))
+
+
+def names_of(names: Labels | None, x: Floats) -> tuple[str, ...]:
+    """Of the prompts, the columns of x; their numbers if they have none."""
+    called = tuple(map(str, range(1, x.shape[1] + 1) if names is None else names))
+    if len(called) != x.shape[1]:
+        raise ArgumentError("names", f"must be one for each of {x.shape[1]} prompts", f"got {len(called)}")
+    return called

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.prompts.prompt_variance import unit_deviations, with_all_prompts
+from calib.analysis.prompts.prompt_mean import unit_deviations, with_all_prompts
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Result, short
@@ -56,6 +56,7 @@ class RankStability(Result):
         ``few_systems``, ``dropped``.
     """
 
+    _cells = "swap swap_noise w p_value chi2 df winners n_systems n_prompts n_dropped"
     swap: float
     swap_noise: float
     pairs: tuple[SystemPair, ...] = field(repr=False)
@@ -72,9 +73,7 @@ class RankStability(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row: dict[str, Any] = {"swap": self.swap, "swap_noise": self.swap_noise, "w": self.w, "p_value": self.p_value}
-        row |= {"chi2": self.chi2, "df": self.df, "winners": ", ".join(dict.fromkeys(self.winners))}
-        return [row | {"n_systems": self.n_systems, "n_prompts": self.n_prompts, "n_dropped": self.n_dropped}]
+        return [self._row(*self._cells.split()) | {"winners": ", ".join(dict.fromkeys(self.winners))}]
 
     def pairs_to_frame(self) -> pd.DataFrame:
         """Each pair of systems: how often prompts order it differently (needs pandas)."""
@@ -196,16 +195,11 @@ def _system_pair(means: Floats, noise: Floats, names: tuple[str, ...], a: int, b
     prompts, won, lost = len(gap), int(np.sum(gap > 0)), int(np.sum(gap < 0))
     tied = prompts - won - lost
     swap = (won * lost + tied * (won + lost) / 2) / math.comb(prompts, 2)
-    return SystemPair(names[a], names[b], swap, _noise_swap(gap, float(noise[a, b])))
-
-
-def _noise_swap(gap: Floats, noise: float) -> float:
-    """How often two prompts would differ in sign if all had one mean and this noise, given their mean."""
-    if not noise > 0:
-        return noise  # NaN where it is not known, 0 where there is none
-    prompts = len(gap)
-    slope = math.inf if prompts == 2 else math.sqrt(prompts / (prompts - 2))
-    return float(4 * special.owens_t(abs(gap.mean()) / math.sqrt(noise * (1 - 1 / prompts)), slope))
+    by_noise = float(noise[a, b])  # NaN where it is not known, 0 where there is none
+    if by_noise > 0:
+        slope = math.inf if prompts == 2 else math.sqrt(prompts / (prompts - 2))
+        by_noise = float(4 * special.owens_t(abs(gap.mean()) / math.sqrt(by_noise * (1 - 1 / prompts)), slope))
+    return SystemPair(names[a], names[b], swap, by_noise)
 
 
 def _concordance(means: Floats) -> tuple[float, float]:

@@ -75,16 +75,11 @@ def sensitivity(
     if judges and not table["method"].eq("sample").all():
         raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
     if items is None and groups not in (None, "group"):
-        raise TableArgumentError(
-            "groups", "is a column of the items", f"{groups!r} came without {{0}}", mentions=("items",)
-        )
-    owners = (
-        None if items is None or groups is None else _groups_of_items(checked(items, "items", "items").frame, groups)
-    )
-    options: dict[str, Any] = {
-        "estimator": was_called(method, estimator, name="estimator"),
-        "confidence_level": confidence_level,
-    }
+        came = f"{groups!r} came without {{0}}"
+        raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
+    owners = None if items is None or groups is None else _groups_of_items(items, groups)
+    options: dict[str, Any] = {"confidence_level": confidence_level}
+    options["estimator"] = was_called(method, estimator, name="estimator")
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
         _several(label, rows, "ratings")
@@ -93,16 +88,12 @@ def sensitivity(
         with in_the_names_of(label, x="ratings"):
             study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        results.append(study if study.n_dropped else replace(study, n_unread=_unread(rows)))
+        replies = rows[["item", "prompt", "rater", "run", "draw"]]
+        good = (rows["status"] == "ok") & rows["score"].notna()
+        unread = len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
+        results.append(study if study.n_dropped else replace(study, n_unread=unread))
         labels.append(label)
     return Results(tuple(labels), tuple(results))
-
-
-def _unread(rows: pd.DataFrame) -> int:
-    """Replies without a score."""
-    reply = ["item", "prompt", "rater", "run", "draw"]
-    good = (rows["status"] == "ok") & rows["score"].notna()
-    return len(rows[reply].drop_duplicates()) - len(rows.loc[good, reply].drop_duplicates())
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -141,19 +132,16 @@ def cells_of_replies(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[
 
 
 def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
-    if groups not in items:
-        if groups != "group":
-            raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
-        return None
-    return items.set_index(items["item"].astype(object))[groups]
+    frame = checked(items, "items", "items").frame
+    if groups not in frame and groups != "group":
+        raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
+    return frame.set_index(frame["item"].astype(object))[groups] if groups in frame else None
 
 
 def _group_of_each(owners: pd.Series, items: pd.Index) -> Any:
     group = owners.reindex(items)
-    if group.isna().any():
-        raise TableError(
-            f"the items must have a {owners.name!r} for all that was rated; {group.isna().sum()} have none."
-        )
+    if none := group.isna().sum():
+        raise TableError(f"the items must have a {owners.name!r} for all that was rated; {none} have none.")
     return group.to_numpy() if group.duplicated().any() else None
 
 
@@ -199,13 +187,11 @@ def prompt_mean(
     labels, results = [], []
     for label, rows in _judged(scores):
         for value, part in parts_of(rows, by):
-            whole = label | value
+            labels.append(label | value)
             wide = wide_of(part)
-            group = shared_groups(part, groups, wide.index)
-            options = {"groups": group, "names": wide.columns, "confidence_level": confidence_level}
-            with in_the_names_of(whole, x="scores"):
-                results.append(stats.prompt_mean(wide, **options))
-            labels.append(whole)
+            options = {"groups": shared_groups(part, groups, wide.index), "names": wide.columns}
+            with in_the_names_of(labels[-1], x="scores"):
+                results.append(stats.prompt_mean(wide, confidence_level=confidence_level, **options))
     return Results(tuple(labels), tuple(results))
 
 
@@ -246,11 +232,10 @@ def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level:
         first, second = (side.loc[shared, prompts] for side in sides)
         counts = {"n_unmatched": max(map(len, sides)) - len(shared)}
         counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
-        whole = label | {"system": f"{a} - {b}"} | counts
+        labels.append(label | {"system": f"{a} - {b}"} | counts)
         options = {"names": first.columns, "confidence_level": confidence_level}
-        with in_the_names_of(whole, x="scores"):
+        with in_the_names_of(labels[-1], x="scores"):
             results.append(stats.prompt_difference(first, second, **options))
-        labels.append(whole)
     return Results(tuple(labels), tuple(results))
 
 
@@ -302,14 +287,11 @@ def averaging(
         _several(label, rows)
         wide = wide_of(rows)
         y, ends, unmatched = beside(rows, theirs, wide.index, label)
-        options = ends | {
-            "groups": shared_groups(rows, groups, wide.index),
-            "min_gold": min_gold,
-            "confidence_level": confidence_level,
-        }
+        options = ends | {"groups": shared_groups(rows, groups, wide.index), "min_gold": min_gold}
         label |= {"n_unmatched": unmatched}
         with in_the_names_of(label, x="scores", **NAMES):
-            results.append(stats.averaging(y, wide, names=wide.columns, **options))
+            found = stats.averaging(y, wide, names=wide.columns, confidence_level=confidence_level, **options)
+            results.append(found)
         labels.append(label)
     return Results(tuple(labels), tuple(results))
 
@@ -324,9 +306,8 @@ def with_gold(
         raise TableArgumentError("gold", f"must have scores of {wanted}", f"has {people.holds}")
     for label, rows, theirs in known:
         if theirs["item"].duplicated().any():
-            raise TableArgumentError(
-                "gold", f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-            )
+            rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
+            raise TableArgumentError("gold", rule)
         if len(theirs):
             yield label, rows, theirs
 

@@ -314,7 +314,7 @@ def test_the_coefficient_has_two_names():
     assert same(convergence(draws, human=truth, method="kendall", rng=0), one)
     assert same(convergence(draws, human=truth, method="kendall", coefficient="kendall", rng=0), one)
     assert message(draws, method="kendall", coefficient="spearman") == (
-        "`method` must be `coefficient` where both are given, but got 'kendall'."
+        "`method` must be that of `coefficient` ('spearman'), but got 'kendall'."
     )
     assert message(draws, coefficient="tau").startswith("`coefficient` must be one of 'spearman'")
 

@@ -15,9 +15,9 @@ from scipy import stats
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning import purchase
 from calib.analysis.planning.budget import budget_plan, cost_optimal
-from calib.analysis.planning.half_width import HalfWidth
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
 from calib.analysis.planning.labels import error_with_judge
+from calib.analysis.planning.purchase import HalfWidth
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 INF = math.inf
@@ -418,8 +418,10 @@ def test_a_judge_that_does_not_pay_is_not_bought():
     assert str(found) == "800 labels and no judge"
     with pytest.warns(CalibWarning, match="^no_correlation: "):
         assert bought(0.0, 2, 0, effective_n=50, n_max=900).n_gold == 50
-    # money for a label on everything there is
-    assert bought(0.9, 1, 0.1, budget=1000, n_max=300).n_gold >= 299
+    # money for a label on everything there is: the closed form bought 300 labels and no judge. The plan goes by the
+    # half-width that `ppi_mean` gives, and beside 299 labels and a judge of all 300 that is .3 % shorter (.1130 against
+    # .1133 in 1,500 simulated sets): little, but no rounding
+    assert bought(0.9, 1, 0.1, budget=1000, n_max=300)[:3] == (299, 300, 1)
 
 
 def test_a_free_judge_scores_all():

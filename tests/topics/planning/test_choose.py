@@ -174,7 +174,7 @@ def test_the_frame_has_a_row_per_item():
     frame = choice.to_frame()
     assert list(frame) == ["chosen", "inclusion", "stratum"]
     assert (frame.chosen.to_numpy() == choice.chosen).all()
-    assert choice._rows()[0]["inclusion"] == choice.inclusion[0]
+    assert (frame.inclusion.to_numpy() == choice.inclusion).all()
     assert list(choose_items(f, 12, rng=0).to_frame()) == ["chosen", "inclusion"]
 
 

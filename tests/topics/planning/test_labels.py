@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, stats
 
+from calib.analysis.planning.judge_correlation import will_it_help
 from calib.analysis.planning.labels import detectable_difference, error_with_judge, labels_needed
-from calib.analysis.planning.will_it_help import will_it_help
 from calib.stats import CalibWarning
 
 NAN = math.nan
