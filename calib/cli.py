@@ -21,8 +21,8 @@ from calib.console.show import say
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
-_FIRST = (("console", "demo"), ("judge", "rate"), ("console", "summarize"))
-_LAST = (("console", "report"), ("console", "data"))
+_FIRST = (("calib.console", "demo"), ("calib.judge", "rate"), ("calib.console", "summarize"))
+_LAST = (("calib.console", "report"), ("calib.console", "data"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name: those of the topics, and of the packages that are none."""
-    topics = [(f"analysis.{topic}", import_module(f"calib.analysis.{topic}").TOPIC) for topic in TOPICS]
-    places = (*_FIRST, *((home, name) for home, topic in topics for name in topic.commands), *_LAST)
-    return {name: getattr(import_module(f"calib.{home}.commands"), name) for home, name in places}
+    topics = [import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS]
+    places = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
+    return {name: getattr(import_module(f"{home}.commands"), name) for home, name in places}
 
 
 def app(arguments: Sequence[str]) -> int:
@@ -62,12 +62,8 @@ def _run(arguments: Sequence[str]) -> int:
         status = app(arguments)
     except (KeyboardInterrupt, typer.Abort):
         status = 130
-    except _UsageError as error:
-        say(error.format_message())  # type: ignore[attr-defined]
-        return 2
     except Exception as error:
-        found = _failure(error)
-        if found is None:
+        if (found := _failure(error)) is None:
             raise
         status, message = found
         say(message)
@@ -83,6 +79,8 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     from calib.datasets import DatasetError
     from calib.judge.calls.transport import JudgeError
 
+    if isinstance(error, _UsageError):
+        return 2, error.format_message()  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
     if isinstance(error, ValueError):

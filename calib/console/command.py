@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -10,11 +11,13 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 import typer
 
-from calib.console.files import Files, file_options
+import calib
+from calib.console.files import Files, Items
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
 _SIMPLE = (Path, float, int, bool, str)
+_SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def options_from(
@@ -34,10 +37,10 @@ def options_from(
 
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
-    asked = function.__dict__.get("asked", {"verbs": (), "only": (), "without": (), "called": {}})
+    asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options = _verb_options(asked, own)
-    files = file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
+    files = _file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     shown = special | options | files
 
@@ -46,14 +49,14 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 
         taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
-            taken["files"] = Files.of({name: given.pop(name) for name in files})
+            said = {name: value for name in files if (value := given.pop(name)) is not None}
+            taken["files"] = Files(said.pop("items", None), said)
         try:
             function(**given, **taken)
         except ArgumentError as error:
             raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
 
-    last = sorted(shown.values(), key=lambda parameter: parameter.name == "out")
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in last]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(shown.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
@@ -61,22 +64,27 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameters:
-    import calib
-
     found: Parameters = {}
     for verb in asked["verbs"]:
-        function = getattr(calib, verb)
-        for name, parameter in options_of(function).items():
-            wanted = name not in asked["without"] and (not asked["only"] or name in asked["only"])
-            if wanted and name not in own:
+        for name, parameter in _shell_options(getattr(calib, verb)).items():
+            if name not in (*own, *asked["without"]) and (not asked["only"] or name in asked["only"]):
                 found.setdefault(name, parameter)
     return found
 
 
-def options_of(function: Any) -> Parameters:
-    """The keyword arguments of a function, or fields with a default, that a shell can give."""
-    from calib.console.docstring import arguments_told
+def _file_options(*, both: bool) -> Parameters:
+    """--items, and the options for a file of one's own: the arguments of `calib.scores_from`."""
+    told = arguments_told(calib.scores_from)
+    helps = {name: f"Your own file. {text}" for name, text in told.items() if name != "frame"}
+    if both:
+        helps |= {f"human_{of}": f"The same of the human file, if it is another {of}." for of in ("item", "score")}
+    notes = {"items": Items} | {name: Annotated[str | None, typer.Option(help=text)] for name, text in helps.items()}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
 
+
+def _shell_options(function: Any) -> Parameters:
+    """The keyword arguments of a function, or fields with a default, that a shell can give."""
     hints, told = get_type_hints(function), arguments_told(function)
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -85,20 +93,15 @@ def options_of(function: Any) -> Parameters:
         if kind is None or not settled or default is parameter.empty:
             continue
         empty = " An empty text is None." if isinstance(default, str) and NoneType in get_args(hints[name]) else ""
-        option = typer.Option(help=told.get(name, "") + empty, hidden=_is_old(name, parameter))
+        option = typer.Option(help=told.get(name, "") + empty, hidden=name == "method" and default is None)
         default = list(default) if isinstance(default, tuple) else default
         found[name] = parameter.replace(annotation=Annotated[kind, option], default=default)
     return found
 
 
-def _is_old(name: str, parameter: inspect.Parameter) -> bool:
-    """Whether it is the name that an argument had before it had one of its own."""
-    return name == "method" and parameter.default is None
-
-
 def _under_new_names(given: dict[str, Any], options: Parameters) -> dict[str, Any]:
     """What was given by an old name, by that which the verb has now."""
-    if "method" not in options or not _is_old("method", options["method"]):
+    if "method" not in options or options["method"].default is not None:
         return given
     now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
     old = given.pop("method")
@@ -135,3 +138,41 @@ def _told(name: str, shown: Parameters) -> str:
     if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(shown[name].annotation)):
         return name.upper()
     return f"--{name.replace('_', '-')}"
+
+
+# --- docstrings -------------------------------------------------------------------------------------------------------
+
+
+def arguments_told(function: Any) -> dict[str, str]:
+    """A text for each argument; one that stands elsewhere ("As for `calib.stats.x`.") is taken from there.
+
+    Examples
+    --------
+    >>> arguments_told(calib.difference)["adjust"]
+    'holm or bh. How p-values are adjusted where a is compared with several.'
+    """
+    section = _SECTION.search(inspect.getdoc(function) or "")
+    found: dict[str, str] = {}
+    bare: list[str] = []
+    for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:
+        head, _, body = block.partition("\n")
+        names, _, kind = head.partition(" : ")
+        text = " ".join(inspect.cleandoc(body).partition("\n\n")[0].split())
+        elsewhere = re.match(r"As for `([\w.]+)`([^:]|$)", text)
+        # one reference may stand below several arguments
+        about = names.split(", ") + bare * bool(elsewhere)
+        there: dict[str, str] = {}
+        if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
+            arrays = "calib.stats." in elsewhere[1] or not function.__module__.endswith(".verbs")
+            there = arguments_told(getattr(calib.stats if arrays else calib, elsewhere[1].rpartition(".")[2]))
+        found |= {name: there.get(name) or _plain(kind, "" if elsewhere else text) for name in about}
+        bare = [] if text else [*bare, *names.split(", ")]
+    return found
+
+
+def _plain(kind: str, text: str) -> str:
+    """The choices and the text without the marks of a docstring."""
+    choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
+    said = re.sub(r"^As for `[\w.]+`: ", "", text)
+    listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))
+    return " ".join(filter(None, (f"{listed}." if listed else "", re.sub(r'[`"]', "", said))))

@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import By, Files, Human, Items, Out, Scores
-from calib.console.show import paragraph, print_table, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,15 +32,18 @@ _HEADS = (
 def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
     """Go through everything once, offline: simulated people, the embedded judge."""
     items, people = calib.load_planted()
-    exact, sampled = (_rated_offline(items, method, out / "replies.sqlite") for method in ("logprob", "sample"))
+    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
+    judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
+    exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    gold = _some(human)
+    gold = _sixty(human)
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in tables.items():
         calib.table.write(frame, out / f"{name}.csv")
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
-    intervals, everything = _three(scores, gold), calib.interval(scores, human, estimator="classical")
+    first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
+    intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
     _show_demo(agreement, convergence, intervals)
     parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
     for ending in ("md", "html"):
@@ -48,15 +51,10 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     typer.echo(_next_steps(out))
 
 
-def _rated_offline(items: pd.DataFrame, method: str, store: Path) -> pd.DataFrame:
-    prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
-    return calib.rate(items, prompts, calib.Judge("offline", method=method), store=store)
-
-
 def _show_demo(agreement: calib.Results, convergence: calib.Results, intervals: calib.Results) -> None:
     from calib.report.sections import together
 
-    paragraph(_DEMO)
+    paragraphs(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
     show_results(agreement)
     typer.echo(f"\n{_HEADS[1]}\n")
@@ -65,17 +63,12 @@ def _show_demo(agreement: calib.Results, convergence: calib.Results, intervals: 
     show_results(together(intervals))
 
 
-def _some(human: pd.DataFrame) -> pd.DataFrame:
+def _sixty(human: pd.DataFrame) -> pd.DataFrame:
     """The labels of 60 outputs, chosen at random: the gold subset."""
     import numpy as np
 
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
     return human[human["item"].isin(chosen)]
-
-
-def _three(scores: pd.DataFrame, gold: pd.DataFrame) -> calib.Results:
-    first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
-    return sum(more, first)
 
 
 def _next_steps(out: Path) -> str:
@@ -93,24 +86,19 @@ def data(
     out: Annotated[Path | None, typer.Option(help="Folder for items.csv and ratings.csv.")] = None,
 ) -> None:
     """List the public data sets, or write one of them as tables."""
-    sets = {
-        loader.removeprefix("load_"): getattr(calib.datasets, loader)
-        for loader in dir(calib.datasets)
-        if loader[:5] == "load_"
-    }
-    about = calib.datasets.available().assign(name=lambda frame: frame["loader"].str.removeprefix("load_"))
+    about = {row.loader.removeprefix("load_"): row for row in calib.datasets.available().itertuples()}
     if name is None:
-        for row in about.itertuples():
-            paragraph(f"{row.name}: {row.title} (licence: {row.licence}; where: {row.where})")
-    elif name not in sets:
-        raise typer.BadParameter(f"NAME must be one of {', '.join(sets)}, but got {name!r}.")
+        for known, row in about.items():
+            paragraphs(f"{known}: {row.title} (licence: {row.licence}; where: {row.where})")
+    elif name not in about:
+        raise typer.BadParameter(f"NAME must be one of {', '.join(sorted(about))}, but got {name!r}.")
     elif out is None:
         raise typer.BadParameter("--out must name a folder for the tables.")
     else:
-        for kind, frame in zip(("items", "ratings"), sets[name](), strict=True):
+        row = about[name]
+        for kind, frame in zip(("items", "ratings"), getattr(calib.datasets, row.loader)(), strict=True):
             write(frame, out / f"{kind}.csv")
-        row = next(about[about["name"] == name].itertuples())
-        paragraph(f"{row.title}. Licence: {row.licence}. {row.citation}")
+        paragraphs(f"{row.title}. Licence: {row.licence}. {row.citation}")
 
 
 @options_from("summarize")
@@ -141,7 +129,8 @@ def report(
     judged, people = files.read([scores], human)
     parts: list[Any] = [
         (f"Agreement, level {level}", calib.agreement(judged, people, level=level, **options))
-        for level in ("item", *_columns(judged, people))
+        for level in ("item", "group", "system")
+        if level == "item" or any(level in frame and frame[level].notna().all() for frame in (judged, people))
     ]
     for column in dict.fromkeys((None, by)):
         parts += _intervals(judged, people, options["confidence_level"], column)
@@ -149,23 +138,14 @@ def report(
     typer.echo(f"wrote {shown_text(out)}")
 
 
-def _columns(scores: pd.DataFrame, human: pd.DataFrame) -> list[str]:
-    """The levels beyond items that either table has whole columns for."""
-    return [
-        name
-        for name in ("group", "system")
-        if any(name in frame and frame[name].notna().all() for frame in (scores, human))
-    ]
-
-
 def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float, by: str | None) -> list[Any]:
     """Gold only, judge only and both, or why there is none."""
     found, trouble = [], {}
-    for method in ("classical", "judge_only", "auto"):
+    for name in ("classical", "judge_only", "auto"):
         try:
-            found.append(calib.interval(scores, gold, by=by, estimator=method, confidence_level=confidence_level))
+            found.append(calib.interval(scores, gold, by=by, estimator=name, confidence_level=confidence_level))
         except ValueError as error:
-            trouble[str(error)] = method
-    heading = "Mean score, by criterion" if by is None else f"Mean score, by criterion and {by}"
+            trouble[str(error)] = name
+    heading = "Mean score, by criterion" + ("" if by is None else f" and {by}")
     parts: list[Any] = [(heading, sum(found[1:], found[0]))] if found else []
-    return parts + [f"No interval ({method}): {words}" for words, method in trouble.items()]
+    return parts + [f"No interval ({name}): {words}" for words, name in trouble.items()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+import calib
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,24 +30,6 @@ Human = Annotated[Path, typer.Argument(help="People's scores or ratings, or a fi
 By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
 
 
-def file_options(*, both: bool) -> dict[str, inspect.Parameter]:
-    """--items, and the options for a file of one's own: the arguments of `calib.scores_from`."""
-    import calib
-    from calib.console.docstring import arguments_told
-
-    told = arguments_told(calib.scores_from)
-    helps = {name: f"Your own file. {text}" for name, text in told.items() if name != "frame"}
-    if both:
-        helps |= {
-            f"human_{name}": f"The same of the human file, if it is another {name}." for name in ("item", "score")
-        }
-    options = {name: Annotated[str | None, typer.Option(help=text)] for name, text in helps.items()}
-    return {
-        name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in {"items": Items, **options}.items()
-    }
-
-
 @dataclass(frozen=True)
 class Files:
     """How files are read: the items that give groups and systems, and what was said of files of one's own."""
@@ -54,21 +37,11 @@ class Files:
     items: Path | None
     own: Mapping[str, str]
 
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> Files:
-        items = options.pop("items")
-        return cls(items, {name: value for name, value in options.items() if value is not None})
-
-    def without(self, name: str) -> Files:
-        return replace(self, own={option: value for option, value in self.own.items() if option != name})
-
     def read(self, judges: Sequence[Path | None], human: Path | None = None) -> list[Any]:
         """The scores in the files of judges and people, each of scores, of ratings, or of one's own."""
-        from calib import table
-
-        texts = None if self.items is None else table.read(self.items, "items")
+        texts = None if self.items is None else calib.table.read(self.items, "items")
         paths = [*judges, human]
-        frames = [None if path is None else table.read_frame(path) for path in paths]
+        frames = [None if path is None else calib.table.read_frame(path) for path in paths]
         if self.own and all(frame is None or is_table(frame) for frame in frames):
             option = next(iter(self.own)).replace("_", "-")
             raise typer.BadParameter(f"--{option} describes a file of your own, but the files are tables of calib's.")
@@ -85,9 +58,9 @@ def is_table(frame: pd.DataFrame) -> bool:
 def _own_of(own: Mapping[str, str], paths: list[Path | None], frames: list[Any], place: int) -> dict[str, str]:
     """The options as they go for one file; the last is people's."""
     path, mine = paths[place], frames[place]
-    named = {option: column for option, column in own.items() if option[:6] != "human_"}
+    human = {option: column for option, column in own.items() if option[:6] == "human_"}
+    named = {option: column for option, column in own.items() if option not in human}
     if place == len(paths) - 1:
-        human = {option: column for option, column in own.items() if option[:6] == "human_"}
         named = {option: column for option, column in named.items() if f"human_{option}" not in human} | human
     elif path is not None and own.get("rater") not in (mine if mine is not None else ()):
         # in two files of one's own the raters must differ: the judge is called as its file is
@@ -99,25 +72,19 @@ def _own_of(own: Mapping[str, str], paths: list[Path | None], frames: list[Any],
 
 
 def _scored(path: Path | None, frame: pd.DataFrame, own: dict[str, str], items: pd.DataFrame | None) -> pd.DataFrame:
-    import calib
+    """The scores in a frame, with the groups and systems of the items, if these are given."""
     from calib.table import TableArgumentError, TableError
 
-    columns = {name.removeprefix("human_"): column for name, column in own.items()}
     names = {name.removeprefix("human_"): name for name in own}
     try:
-        if not is_table(frame):
-            return _designed(calib.scores_from(frame, **columns), items)
-        if {"weight", "draw", "status"} & set(frame.columns):
+        if is_table(frame) and {"weight", "draw", "status"} & set(frame.columns):
             return calib.summarize(frame, items)
-        return _designed(calib.table.check_scores(frame), items)
+        columns = {argument: own[name] for argument, name in names.items()}
+        scores = calib.table.check_scores(frame) if is_table(frame) else calib.scores_from(frame, **columns)
     except TableArgumentError as error:
         raise error.renamed(names, about=str(path)) from None
     except TableError as error:
         raise TableError(f"{path}: {error}") from None
-
-
-def _designed(scores: pd.DataFrame, items: pd.DataFrame | None) -> pd.DataFrame:
-    """The scores with the groups and systems of the items, if these are given."""
     if items is None:
         return scores
     design = [name for name in ("group", "system") if name in items]

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import calib
 from calib.core.result import short
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calib import Results
 
 _ROWS = 20
 
@@ -31,52 +30,47 @@ def shown_text(value: object) -> str:
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
-def show_results(results: Results, out: Path | None = None, *, conclude: bool = False) -> None:
+def show_results(results: calib.Results, out: Path | None = None, *, conclude: bool = False) -> None:
     """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
-    from calib import conclusions
     from calib.report.columns import digest
     from calib.report.sections import said_of
 
     kept, rest = digest(results)
     print_table(kept)
-    paragraph(rest)
+    paragraphs(rest)
     signatures = {result.signature for result in results}
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")
-    notes = [
-        note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")
-    ]  # the rest is for a report
-    for line in [*notes, *(conclusions(results) if conclude else ())]:
-        paragraph(line)
+    # of a note the rest is for a report
+    notes = [note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")]
+    paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)
     write(results.to_frame(), out)
-    assumed = said_of(results, "assumptions") if conclude else []
-    for line in ["Assumed:", *(f"- {text}" for text in assumed)] if assumed else ():
-        paragraph(line)
+    assumed = [f"- {text}" for text in said_of(results, "assumptions")] if conclude else []
+    paragraphs(*["Assumed:"] * bool(assumed), *assumed)
 
 
-def _warn_once(results: Results) -> None:
+def _warn_once(results: calib.Results) -> None:
     """Each text once, whoever says it; of texts with one name the first, and how many there are."""
     said: dict[str, list[str]] = {}
-    for result in results:
-        for text in getattr(result, "warnings", ()):
-            named = text.partition(": ")[0] if " " not in text.partition(": ")[0] else text
-            said.setdefault(named, []).append(text)
+    for text in (text for result in results for text in getattr(result, "warnings", ())):
+        name = text.partition(": ")[0]
+        said.setdefault(text if " " in name else name, []).append(text)
     for texts in said.values():
         more = f" (and {len(texts) - 1} more results)" if len(set(texts)) > 1 else ""
         warnings.warn(texts[0] + more, stacklevel=1)
 
 
-def show_lines(results: Results) -> None:
+def show_lines(results: calib.Results) -> None:
     """What results say of themselves."""
-    for line in str(results).splitlines():
-        paragraph(line)
+    paragraphs(*str(results).splitlines())
     _warn_once(results)
 
 
-def paragraph(text: str) -> None:
-    """Text as wide as the terminal."""
-    typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
+def paragraphs(*texts: str) -> None:
+    """Texts as wide as the terminal."""
+    for text in texts:
+        typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
 
 
 def show_rows(frame: pd.DataFrame) -> None:
@@ -92,7 +86,7 @@ def print_table(frame: pd.DataFrame) -> None:
     import pandas as pd
 
     shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
-    width, options = shutil.get_terminal_size().columns, {"float_format": _number, "na_rep": ""}
+    width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}
     text = shown.to_string(index=False, **options)
     if max(map(len, text.splitlines()), default=0) > width:
         # in a table of several parts each part repeats the words that name its rows
@@ -111,13 +105,7 @@ def _column(name: object, values: pd.Series) -> tuple[str, Any]:
     return head, cells
 
 
-def _number(value: Any) -> str:
-    return short(value) if isinstance(value, float) else str(value)
-
-
 def write(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
-    from calib import table
-
     if out is not None:
-        typer.echo(f"wrote {len(frame)} rows to {shown_text(table.write(frame, out))}")
+        typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out))}")

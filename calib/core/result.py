@@ -65,14 +65,22 @@ class Result:
 
     @property
     def signature(self) -> str:
-        """How the number was made, in one line: ``method|option:value|...|v:version``."""
-        return write_signature(self._terms())
+        """How the number was made, in one line: ``method|option:value|...|v:version``.
+
+        A term whose value is True is its name alone, one that is None is left out.
+        """
+        words = [
+            name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
+            for name, value in self._terms().items()
+            if value is not None
+        ]
+        return "|".join([*words, f"v:{__version__}"])
 
     @property
     def conclusion(self) -> str:
         """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
         say = words_of(type(self), "conclusions")
-        return " ".join(say([{}], [self])) if say else sentence(self)
+        return " ".join(say([{}], [self])) if say else f"{str(self).removesuffix('.')}."
 
     def _repr_html_(self) -> str | None:
         if find_spec("pandas") is None:
@@ -101,22 +109,6 @@ class Columns(Result):
         return pd.DataFrame(self._columns())
 
 
-def write_signature(terms: dict[str, Any]) -> str:
-    """Join ``name:value`` terms with ``|``; a term whose value is True is its name alone, None is left out.
-
-    Examples
-    --------
-    >>> write_signature({"spearman": True, "level": "group", "skipped": None, "n": 1600})
-    'spearman|level:group|n:1600|v:0.1.0'
-    """
-    words = [
-        name if value is True else f"{name}:{short(value) if isinstance(value, float) else value}"
-        for name, value in terms.items()
-        if value is not None
-    ]
-    return "|".join([*words, f"v:{__version__}"])
-
-
 def short(value: float) -> str:
     """Four significant digits, for reading only.
 
@@ -126,11 +118,6 @@ def short(value: float) -> str:
     ('0.01235', '1600', 'nan')
     """
     return f"{value:.4g}"
-
-
-def sentence(result: Result) -> str:
-    """A result in its own words, with one full stop."""
-    return str(result).removesuffix(".") + "."
 
 
 def bracket(interval: Interval, confidence_level: float) -> str:

@@ -10,68 +10,30 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How results of one type are shown.
+    """How results of one type are shown; functions are those of `plots.py` and `words.py` of the topic, by name."""
 
-    Attributes
-    ----------
-    plots : tuple of str
-        What `plots.py` has for it. A report draws the first, unless `pictures` chooses.
-    pictures : str
-        In `plots.py`: results -> the drawings of a report, each of which takes `ax`.
-    apart : bool
-        Whether each result has a picture of its own.
-    conclusions : str
-        In `words.py`: labels and results -> what may be concluded, in sentences. Default: what each says of itself.
-    speaks : bool
-        Whether a report of several has the conclusions beside their table.
-    adds : bool
-        Whether a report of a single one has the conclusion behind its line.
-    joined : bool
-        Whether results of the same rows, made in several ways, are one section.
-    notes, assumptions : str
-        In `words.py`: results -> what a reader has to mind, and what must be true for the intervals to hold.
-    interval_of : str
-        The attribute that has the interval, where it is not the result itself.
-    repeats : tuple of str
-        Labels that the sentences of the result name themselves.
-    """
-
-    plots: tuple[str, ...] = ()
-    pictures: str = ""
-    apart: bool = False
-    conclusions: str = ""
-    speaks: bool = False
-    adds: bool = False
-    joined: bool = False
-    notes: str = ""
-    assumptions: str = ""
-    interval_of: str = ""
-    repeats: tuple[str, ...] = ()
+    plots: tuple[str, ...] = ()  # a report draws the first, unless `pictures` chooses
+    pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`
+    apart: bool = False  # each result has a picture of its own
+    conclusions: str = ""  # labels and results -> what may be concluded; default: what each says of itself
+    speaks: bool = False  # a report of several has the conclusions beside their table
+    adds: bool = False  # a report of a single one has the conclusion behind its line
+    joined: bool = False  # results of the same rows, made in several ways, are one section
+    notes: str = ""  # results -> what a reader has to mind
+    assumptions: str = ""  # results -> what must be true for the intervals to hold
+    interval_of: str = ""  # the attribute that has the interval, where it is not the result itself
+    repeats: tuple[str, ...] = ()  # labels that the sentences of the result name themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A folder of statistics and what is known of it by name.
+    """A folder of statistics and what is known of it by name."""
 
-    Attributes
-    ----------
-    home : str
-        Its package.
-    results : mapping of str to Shown
-        By the name of the class.
-    heads : mapping of str to str
-        What columns of its frames are called in a report.
-    frame : str
-        In `words.py`: frame -> the columns of it that a reader wants.
-    commands : tuple of str
-        Functions of `commands.py` that the command line has.
-    """
-
-    home: str
-    results: Mapping[str, Shown] = field(default_factory=dict)
-    heads: Mapping[str, str] = field(default_factory=dict)
-    frame: str = ""
-    commands: tuple[str, ...] = ()
+    home: str  # its package
+    results: Mapping[str, Shown] = field(default_factory=dict)  # by the name of the class
+    heads: Mapping[str, str] = field(default_factory=dict)  # what columns of its frames are called in a report
+    frame: str = ""  # in `words.py`: frame -> the columns of it that a reader wants
+    commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:
         """The function of that name in `plots`, `words` or `commands`; None for an empty name."""

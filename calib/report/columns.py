@@ -13,7 +13,7 @@ import pandas as pd
 from calib.analysis import TOPICS
 from calib.core.result import short
 from calib.core.topic import topic_of
-from calib.tables.results import Results
+from calib.tables.results import Results, filled
 from calib.tables.text import telling, visible
 
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
@@ -51,7 +51,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     >>> list(kept), shared
     (['criterion', 'estimate'], {'rater': 'judge'})
     """
-    full = frame.loc[:, [not _empty(frame[name]) for name in frame]]
+    full = filled(frame)
     stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
@@ -70,8 +70,7 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     """
     # warnings are said in words, each once
     numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
-    topics = {topic.home: topic for topic in map(topic_of, map(type, results))}
-    for topic in topics.values():
+    for topic in {topic.home: topic for topic in map(topic_of, map(type, results))}.values():
         wanted = topic.function("words", topic.frame)
         numbers = wanted(numbers) if wanted else numbers
     frame, shared = informative(numbers)
@@ -84,31 +83,23 @@ def digest(results: Results) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in said.items() if text)
 
 
-def _empty(values: pd.Series) -> bool:
-    return bool((values.isna() | (values.astype(object) == "")).all())
-
-
 def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
     """All columns as text; the two ends of an interval in one."""
     ends = {"conf_low", "conf_high"} <= set(frame.columns)
-    digits = (
-        _decimals(frame[[name for name in _ESTIMATES if name in frame]].to_numpy(float, na_value=np.nan))
-        if ends
-        else None
-    )
-    columns, numeric = {}, []
-    for place, (name, values) in enumerate(frame.items()):
+    of_estimates = [name for name in _ESTIMATES if name in frame] if ends else []
+    digits = _decimals(frame[of_estimates].to_numpy(float, na_value=np.nan))
+    named, columns, numeric = [], [], []
+    for name, values in frame.items():
         if ends and name == "conf_high":
             continue
-        texts = _texts(values, digits if ends and name in _ESTIMATES else None)
+        head, texts = heads().get(name, visible(name)), _texts(values, digits if name in of_estimates else None)
         if ends and name == "conf_low":
-            texts = [
-                f"[{a}, {b}]" if a and b else "" for a, b in zip(texts, _texts(frame["conf_high"], digits), strict=True)
-            ]
-        columns[place] = (interval if ends and name == "conf_low" else heads().get(name, visible(name)), texts)
+            pairs = zip(texts, _texts(frame["conf_high"], digits), strict=True)
+            head, texts = interval, [f"[{a}, {b}]" if a and b else "" for a, b in pairs]
+        named.append(head)
+        columns.append(texts)
         numeric.append(_is_number(values))
-    rows = zip(*(texts for _, texts in columns.values()), strict=True)
-    return Table([head for head, _ in columns.values()], [list(row) for row in rows], numeric)
+    return Table(named, [list(row) for row in zip(*columns, strict=True)], numeric)
 
 
 def _is_number(values: pd.Series) -> bool:
@@ -121,13 +112,9 @@ def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
     if values.name == "p_value":
         return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
     places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
-    return ["" if pd.isna(value) else _fixed(float(value), places) for value in values]
-
-
-def _fixed(value: float, digits: int) -> str:
-    """As many decimals as the column has; a number that would read 0 and is not is written out."""
-    text = f"{value:.{digits}f}"
-    return short(value) if value and not float(text) else text
+    fixed = [("" if pd.isna(value) else f"{float(value):.{places}f}", value) for value in values]
+    # what is not 0 does not read so
+    return [short(value) if text and value and not float(text) else text for text, value in fixed]
 
 
 def _decimals(values: Any) -> int:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.result import Result
 from calib.core.topic import shown
-from calib.report.html import html
-from calib.report.markdown import markdown
-from calib.report.sections import Thing, section_of
+from calib.report.sections import Section, Thing, section_of
 from calib.tables.results import Results
+from calib.tables.text import visible
 
 _THINGS = (Results, Result, pd.DataFrame, str)
 
@@ -71,7 +73,7 @@ def report(
     sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
     if not sections:
         raise ArgumentError("results", "must hold something to report", "is empty")
-    text = (markdown if ending == ".md" else html)(title, sections)
+    text = (_markdown if ending == ".md" else _html)(title, sections)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")
@@ -79,30 +81,60 @@ def report(
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
-    alone = isinstance(results, _THINGS)
-    for one in [results] if alone else _joined(results):
-        pair = isinstance(one, tuple) and len(one) == 2
-        heading, thing = one if pair else ("", one)
+    for one in [results] if isinstance(results, _THINGS) else _joined(results):
+        heading, thing = one if isinstance(one, tuple) and len(one) == 2 else ("", one)
         if not isinstance(thing, _THINGS) or not isinstance(heading, str):
-            raise TypeError(
-                f"`results` must hold results, DataFrames and texts, or pairs (heading, thing), but got {one!r:.60}."
-            )
+            wanted = "results, DataFrames and texts, or pairs (heading, thing)"
+            raise TypeError(f"`results` must hold {wanted}, but got {one!r:.60}.")
         yield heading, thing
 
 
-def _joined(results: Any) -> Iterator[Any]:
+def _joined(results: Any) -> list[Any]:
     """Means of one thing by several methods, given one after the other without a heading, are one section."""
-    kept: Results | None = None
+    kept: list[Any] = []
+    means = False
     for one in results:
-        means = isinstance(one, Results) and len(one) > 0 and all(shown(type(result)).joined for result in one)
-        alike = kept is not None and means and one.labels == kept.labels[: len(one)]
-        if alike and kept is not None:
-            kept = kept + one
-            continue
-        if kept is not None:
-            yield kept
-        kept = one if means else None
-        if not means:
-            yield one
-    if kept is not None:
-        yield kept
+        again, means = means, isinstance(one, Results) and len(one) > 0 and all(shown(type(r)).joined for r in one)
+        if again and means and one.labels == kept[-1].labels[: len(one)]:
+            kept[-1] += one
+        else:
+            kept.append(one)
+    return kept
+
+
+def _html(title: str, sections: Sequence[Section]) -> str:
+    """The page; what it shows is escaped by its template."""
+    from jinja2 import Environment, StrictUndefined
+
+    source = resources.files("calib.report").joinpath("report.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    return environment.from_string(source).render(title=title, sections=sections, version=__version__)
+
+
+def _markdown(title: str, sections: Sequence[Section]) -> str:
+    """The text; what it says is escaped."""
+    parts = [f"# {_escaped(title)}", *(part for section in sections for part in _markdown_parts(section))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_parts(section: Section) -> Iterator[str]:
+    if section.heading:
+        yield f"## {_escaped(section.heading)}"
+    # at the start of a line a number or a dash would begin a list
+    yield from (re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", _escaped(text)) for text in section.paragraphs)
+    if section.note:
+        yield f"> {_escaped(section.note)}"
+    if section.table is not None:
+        rule = ["---:" if number else "---" for number in section.table.numeric]
+        head, *rows = ([_escaped(cell) for cell in row] for row in (section.table.heads, *section.table.rows))
+        yield "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+    if section.rest:
+        yield _escaped(section.rest)
+    if section.signatures:
+        yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown takes as it stands."""
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())

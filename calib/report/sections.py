@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from calib.core.result import Result, sentence
-from calib.core.topic import shown, words_of
+from calib.core.result import Result
+from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
-from calib.report.pictures import Picture, pictures_of
+from calib.tables.figure import fit
 from calib.tables.results import Results, conclusions
 from calib.tables.text import by_text, visible
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Thing: TypeAlias = "Results | Result | pd.DataFrame | str"
+
+
+class Picture(NamedTuple):
+    """A picture as a data URI, and in words."""
+
+    uri: str
+    words: str
 
 
 class Section(NamedTuple):
@@ -42,14 +55,16 @@ def section_of(heading: str, thing: Thing, *, pictures: bool) -> Section:
         return Section(heading, ["There are no results."])
     frame, rest = digest(results)
     assumed = " ".join(said_of(results, "assumptions"))
+    warned = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
+    minded = [f"Mind{f' ({names})' * bool(names)}: {text.rstrip('.')}." for text, names in warned]
     signatures = _signatures(results)
     if len(signatures) > 1:
         frame.insert(0, "#", range(1, len(frame) + 1))
     return Section(
         heading,
         _sentences(results),
-        visible(" ".join(_notes(results))),
-        pictures_of(results) if pictures else [],
+        visible(" ".join([*said_of(results, "notes"), *minded])),
+        [_picture(draw) for draw in _drawings(results)] if pictures else [],
         table_of(frame, _interval_head(results)),
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
         signatures,
@@ -65,8 +80,7 @@ def together(results: Results) -> Results:
 
 def said_of(results: Results, what: str) -> list[str]:
     """The notes or assumptions that the topic of each type of result has."""
-    kinds = dict.fromkeys(map(type, results))
-    said = {kind: words_of(kind, what) for kind in kinds}
+    said = {kind: words_of(kind, what) for kind in map(type, results)}
     return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
 
 
@@ -80,16 +94,8 @@ def _sentences(results: Results) -> list[str]:
     """The results' own words where a table would not say it all."""
     if len(results) == 1:
         one = results[0]
-        return [sentence(one) + f" {one.conclusion}" * shown(type(one)).adds]
+        return [f"{str(one).removesuffix('.')}." + f" {one.conclusion}" * shown(type(one)).adds]
     return conclusions(results) if all(shown(type(result)).speaks for result in results) else []
-
-
-def _notes(results: Results) -> list[str]:
-    """What a reader has to mind."""
-    warned = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
-    return said_of(results, "notes") + [
-        f"Mind{f' ({names})' * bool(names)}: {text.rstrip('.')}." for text, names in warned
-    ]
 
 
 def _signatures(results: Results) -> list[tuple[str, str]]:
@@ -113,3 +119,34 @@ def _ranges(numbers: Sequence[int]) -> str:
     starts = [n for n in numbers if n - 1 not in numbers]
     ends = [n for n in numbers if n + 1 not in numbers]
     return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def _drawings(results: Results) -> list[Callable[..., Axes]]:
+    """What a report shows of results of one type."""
+    kind, *others = {type(result) for result in results}
+    if others:
+        return []
+    topic, look = topic_of(kind), shown(kind)
+    choose, first = (topic.function("plots", name) for name in (look.pictures, "".join(look.plots[:1])))
+    if choose is not None:
+        return list(choose(results))
+    parts = [results[place : place + 1] for place in range(len(results))] if look.apart else [results]
+    return [partial(first, part) for part in parts if first is not None]
+
+
+def _picture(draw: Callable[..., Axes]) -> Picture:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # a figure of its own, not of pyplot: nothing is shown in a session or left open
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    draw(ax=ax)
+    if ax.yaxis_inverted():  # rows, from the top down
+        fit(ax)
+    image = io.BytesIO()
+    # the salt and no metadata: the same results give the same file
+    with rc_context({"svg.hashsalt": "calib", "svg.fonttype": "path"}):
+        figure.savefig(image, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
+    return Picture(f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}", f"Picture: {words}")

@@ -1,31 +1,34 @@
-"""What all plots share: axes, rows, styles, legends."""
+"""What all plots share: axes, rows, styles, legends, maps of cells."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from calib.core.check import ArgumentError
+import numpy as np
+
+from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result
 from calib.tables.results import Results
-from calib.tables.text import joined_words, place_of, telling
+from calib.tables.text import joined_words, place_of, telling, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 R = TypeVar("R", bound=Result)
+Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-_INCHES_PER_ROW = 0.26
 
 
 class Mark(NamedTuple):
-    """One result in its row (`place`: what names it) and series."""
+    """One result in its row and series."""
 
-    place: tuple[str, ...]
+    place: tuple[str, ...]  # what names the row
     series: str
     result: Any
 
@@ -60,18 +63,15 @@ class End(NamedTuple):
 def single_pair(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
     pairs = checked_pairs([given], kind)
     if len(pairs) > 1:
-        raise ArgumentError(
-            "result", "must hold one result", f"has {len(pairs)}; {{0}} gives one of them", mentions=("select",)
-        )
+        given = f"has {len(pairs)}; {{0}} gives one of them"
+        raise ArgumentError("result", "must hold one result", given, mentions=("select",))
     return pairs[0]
 
 
 def checked_pairs(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
-    pairs = [
-        pair
-        for one in given
-        for pair in (zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)])
-    ]
+    pairs: list[tuple[dict[str, Any], Any]] = []
+    for one in given:
+        pairs += zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)]
     if not pairs:
         raise ArgumentError("results", "must hold one result at least", "is empty")
     for _, result in pairs:
@@ -105,9 +105,8 @@ def fit(ax: Axes) -> Axes:
     lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
-    ax.figure.set_size_inches(
-        max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + _INCHES_PER_ROW * (bottom - top)
-    )
+    width, height = max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + 0.26 * (bottom - top)
+    ax.figure.set_size_inches(width, height)
     return ax
 
 
@@ -164,22 +163,16 @@ def say_title(ax: Axes, title: str) -> None:
     ax.set_title(title, loc="left", fontsize="medium")
 
 
-def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D]:
+def handle(words: str, **look: Any) -> Line2D:
+    """A line or a marker for a legend."""
     from matplotlib.lines import Line2D
 
-    return [
-        Line2D(
-            [],
-            [],
-            color=s.colour,
-            marker=s.marker,
-            mfc=s.face,
-            markersize=5,
-            linestyle=s.line if lines else "",
-            label=s.words,
-        )
-        for s in styles
-    ]
+    return Line2D([], [], label=words, **look)
+
+
+def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D]:
+    looks = [{"color": s.colour, "marker": s.marker, "mfc": s.face, "linestyle": s.line * lines} for s in styles]
+    return [handle(s.words, markersize=5, **look) for s, look in zip(styles, looks, strict=True)]
 
 
 def legend_above(ax: Axes, handles: Sequence[Any], title: str, *, columns: int = 1) -> None:
@@ -229,3 +222,45 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
     low, high = result.interval
     ax.hlines(height, low, high, colors=style.colour, linewidth=1.6, linestyles=style.line, zorder=2)
     ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
+
+
+# --- a map of results -------------------------------------------------------------------------------------------------
+
+
+def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Collection[Cell]) -> None:
+    """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
+    from matplotlib.patches import Rectangle
+
+    top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
+    signed = bool((table < 0).any())
+    edges = np.arange(table.shape[1] + 1), 2.0 * np.arange(table.shape[0] + 1)
+    colours: dict[str, Any] = {"cmap": "RdBu" if signed else "Blues", "vmin": -top if signed else 0.0, "vmax": top}
+    mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)
+    for (row, column), result in cells.items():
+        red, green, blue, alpha = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
+        ink = "white" if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
+        _cell_words(ax, (column + 0.5, 2.0 * row + 1), result, ink)
+        if (row, column) in framed:
+            look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
+            ax.add_patch(Rectangle((column + 0.05, 2 * row + 0.2), 0.9, 1.6, **look))
+    ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+
+
+def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:
+    (x, y), (low, high) = centre, result.interval
+    whole = not math.isnan(low)
+    words: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+    number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
+    ax.text(x, y - 0.3 * whole, number, **words)
+    if whole:
+        ax.text(x, y + 0.45, f"[{low:.2f}, {high:.2f}]", fontsize="x-small", **words)
+
+
+def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    ax.set_ylim(2.0 * len(rows), 0)
+    ax.set_yticks([2.0 * place + 1 for place in range(len(rows))], rows)
+    lines = ["\n".join(textwrap.wrap(visible(name, 36), 14)).replace("$", r"\$") for name in columns]
+    ax.set_xticks([place + 0.5 for place in range(len(columns))], lines)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)

@@ -10,7 +10,8 @@ from typing import Any, overload
 import pandas as pd
 
 from calib.core.result import Result, short
-from calib.tables.text import concluded
+from calib.core.topic import words_of
+from calib.tables.text import each_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,7 @@ class Results(Sequence[Result]):
         for name, value in wanted.items():
             there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
             if not there:
-                raise KeyError(f"no label is called {name!r}; there are {self._names()}")
+                raise KeyError(f"no label is called {name!r}; there are {', '.join(self._names())}")
             if value not in there:
                 raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
         keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
@@ -92,14 +93,13 @@ class Results(Sequence[Result]):
         frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
         if not frames:
             return pd.DataFrame()
-        names = list(dict.fromkeys(name for label in self.labels for name in label))
-        counts = [name for name in names if name.startswith("n_")]
-        first, last = [name for name in names if name not in counts], [*counts, "signature"]
+        counts = [name for name in self._names() if name.startswith("n_")]
+        first, last = [name for name in self._names() if name not in counts], [*counts, "signature"]
         frame = pd.concat(frames, ignore_index=True)
         return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
 
-    def _names(self) -> str:
-        return ", ".join(dict.fromkeys(name for label in self.labels for name in label))
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for label in self.labels for name in label))
 
     def __str__(self) -> str:
         pairs = zip(self.labels, self.results, strict=True)
@@ -109,9 +109,7 @@ class Results(Sequence[Result]):
         return f"<{len(self)} results>\n{self}"
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame()
-        said = [name for name in frame if not (frame[name].isna() | (frame[name].astype(object) == "")).all()]
-        return str(frame[said].to_html(index=False, float_format=short, na_rep="", escape=True))
+        return str(filled(self.to_frame()).to_html(index=False, float_format=short, na_rep="", escape=True))
 
 
 def conclusions(results: Results) -> list[str]:
@@ -127,7 +125,18 @@ def conclusions(results: Results) -> list[str]:
     Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
 and excludes 0.
     """
-    return concluded(results.labels, results.results)
+    lines: list[str] = []
+    for kind in dict.fromkeys(map(type, results)):
+        places = [place for place, result in enumerate(results) if type(result) is kind]
+        of_kind = [results.labels[place] for place in places], [results[place] for place in places]
+        say = words_of(kind, "conclusions")
+        lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
+    return lines
+
+
+def filled(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without its empty columns."""
+    return frame.loc[:, [not (frame[name].isna() | (frame[name].astype(object) == "")).all() for name in frame]]
 
 
 def _left_out(label: dict[str, Any]) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from calib.core.topic import shown, words_of
+from calib.core.topic import shown
+
+Labels: TypeAlias = Sequence[Mapping[str, Any]]
+Said: TypeAlias = Callable[[Any], Sequence[str]]
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_PREFIXES = {"against": "vs ", "temperature": "T = "}
 
 
 def visible(text: object, most: int | None = None) -> str:
@@ -18,24 +23,18 @@ def visible(text: object, most: int | None = None) -> str:
     ('a[31mb c\ufffdd', 'a-rather…-system')
     """
     spaced = "".join(" " if char in "\n\r\t\u2028\u2029" else char for char in str(text))
-    kept = "".join(_harmless(char) for char in spaced)
+    # a lone surrogate cannot be written; a direction mark shows other words than are there
+    kept = "".join(
+        "\ufffd" if unicodedata.category(char) == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
+        for char in spaced
+        if unicodedata.category(char) != "Cc"
+    )
     if most is None or len(kept) <= most:
         return kept
     return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
 
 
-def _harmless(char: str) -> str:
-    category = unicodedata.category(char)
-    if category == "Cc":
-        return ""
-    # a lone surrogate cannot be written; a direction mark shows other words than are there
-    return "\ufffd" if category == "Cs" or unicodedata.bidirectional(char) in _DIRECTIONS else char
-
-
-_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-
-
-def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def telling(labels: Labels) -> list[str]:
     """The names that tell labels apart; one that says nothing beyond those before it is left out.
 
     Examples
@@ -46,9 +45,8 @@ def telling(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     names: list[str] = []
     for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
-        if len({place_of(label, [*names, name]) for label in labels}) > len(
-            {place_of(label, names) for label in labels}
-        ):
+        before, after = ({place_of(label, told) for label in labels} for told in (names, [*names, name]))
+        if len(after) > len(before):
             names.append(name)
     return names
 
@@ -63,26 +61,20 @@ def plain_text(text: object, most: int = 40) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-_PREFIXES = {"against": "vs ", "temperature": "T = "}
-
-
 def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
-    words = zip(names, place, strict=True)
-    return plain_text(
-        " · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in words if value not in ("", "nan"))
-    )
+    pairs = [(name, value) for name, value in zip(names, place, strict=True) if value not in ("", "nan")]
+    return plain_text(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in pairs))
 
 
-def title_of(labels: Sequence[Mapping[str, Any]], names: Sequence[str], against: str = "") -> str:
+def title_of(labels: Labels, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
     told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
-    words = [
+    return ", ".join(
         f"{against if name == 'against' else ''}{plain_text(value)}"
         for name, value in labels[0].items()
         if name not in told and not name.startswith("n_") and value != ""
         if all(label.get(name) == value for label in labels)
-    ]
-    return ", ".join(words)
+    )
 
 
 def span_of(values: Sequence[int]) -> str:
@@ -95,40 +87,23 @@ def level_words(results: Sequence[Any]) -> str:
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
-def told_apart(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def told_apart(labels: Labels) -> list[str]:
     """What tells each label from the others."""
     names = telling(labels)
     return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in labels]
 
 
-def by_text(
-    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
-) -> list[tuple[str, str]]:
+def by_text(labels: Labels, results: Sequence[Any], said: Said) -> list[tuple[str, str]]:
     """What results say, each text once, and in words which of them say it."""
     found: dict[str, list[str]] = {}
-    rest = [
-        {name: value for name, value in label.items() if name not in shown(type(result)).repeats}
-        for label, result in zip(labels, results, strict=True)
-    ]
+    known = [shown(type(result)).repeats for result in results]
+    rest = [{k: v for k, v in label.items() if k not in own} for label, own in zip(labels, known, strict=True)]
     for name, result in zip(told_apart(rest), results, strict=True):
         for text in said(result):
             found.setdefault(text, []).append(name)
     return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
 
 
-def each_once(
-    labels: Sequence[Mapping[str, Any]], results: Sequence[Any], said: Callable[[Any], Sequence[str]]
-) -> list[str]:
+def each_once(labels: Labels, results: Sequence[Any], said: Said) -> list[str]:
     """The same as sentences, each behind the names of those that say it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]
-
-
-def concluded(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
-    """What may be concluded, as the topic of each type of result says it."""
-    lines: list[str] = []
-    for kind in dict.fromkeys(map(type, results)):
-        places = [place for place, result in enumerate(results) if type(result) is kind]
-        of_kind = [labels[place] for place in places], [results[place] for place in places]
-        say = words_of(kind, "conclusions")
-        lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
-    return lines

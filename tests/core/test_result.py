@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calib import __version__
-from calib.core.result import bracket, short, write_signature
+from calib.core.result import Result, bracket, short
 from calib.stats import (
     Interval,
     agreement,
@@ -154,8 +154,12 @@ def test_signature_of_convergence():
     assert "|to:exact|" in convergence(DRAWS, exact=[3, 2, 5, 2], rng=0).signature
 
 
-def test_write_signature():
-    assert write_signature({"ppi": True, "x": 0.123456, "y": None, "z": "a b"}) == f"ppi|x:0.1235|z:a b|v:{__version__}"
+def test_a_signature_joins_terms():
+    class Made(Result):
+        def _terms(self):
+            return {"ppi": True, "x": 0.123456, "y": None, "z": "a b"}
+
+    assert Made().signature == f"ppi|x:0.1235|z:a b|v:{__version__}"
 
 
 # --- frame and html ---------------------------------------------------------------------------------------------

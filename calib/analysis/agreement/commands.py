@@ -18,8 +18,7 @@ _JUDGES = "Two judges' scores or ratings; or one file of several judges, to rank
 @options_from("agreement")
 def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options: Any) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    judged, people = files.read([scores], human)
-    show_results(calib.agreement(judged, people, **options), out, conclude=True)
+    show_results(calib.agreement(*files.read([scores], human), **options), out, conclude=True)
 
 
 @options_from("compare", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
@@ -33,18 +32,14 @@ def compare(
 ) -> None:
     """Which of two judges agrees more with people; or all judges of one file in order."""
     if len(scores) > 2:
-        raise typer.BadParameter(
-            f"SCORES must be one file or two, but got {len(scores)}: for a ranking put all judges into one."
-        )
+        one = "for a ranking put all judges into one"
+        raise typer.BadParameter(f"SCORES must be one file or two, but got {len(scores)}: {one}.")
     if len(scores) == 2 and correction is not None:
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
-    *judged, people = files.read(scores, human)
-    if len(judged) == 2:
-        results = calib.compare(judged[0], judged[1], people, **options)
-    else:
-        corrected: dict[str, Any] = {} if correction is None else {"correction": correction}
-        results = calib.rank_judges(judged[0], people, **corrected, **options)
-    show_results(results, out, conclude=True)
+    if correction is not None:
+        options["correction"] = correction
+    verb = calib.compare if len(scores) == 2 else calib.rank_judges
+    show_results(verb(*files.read(scores, human), **options), out, conclude=True)
 
 
 @options_from("reliability")

@@ -15,7 +15,6 @@ from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
-from calib.tables.cells import draw_cells, name_cells
 from calib.tables.results import Results
 from calib.tables.text import joined_words, level_words, place_of, plain_text, span_of, telling, title_of, visible
 
@@ -344,8 +343,8 @@ def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     for place, r in cells.items():
         table[place] = r.estimate
     framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
-    draw_cells(drawn, table, cells, framed)
-    name_cells(drawn, columns, rows)
+    figure.draw_cells(drawn, table, cells, framed)
+    figure.name_cells(drawn, columns, rows)
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
     figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
     return figure.finished(drawn, ax)

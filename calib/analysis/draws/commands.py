@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Out
-from calib.console.show import paragraph, show_results
+from calib.console.show import paragraphs, show_results
 
 
 @options_from("convergence")
@@ -29,9 +29,8 @@ def converge(
     expected, people = files.read([exact], human)
     results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
     show_results(results, out)
-    for line in str(results).splitlines():
-        paragraph(line)
+    paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):
         if isinstance(curve, calib.stats.Convergence) and math.isfinite(curve.r):
             enough = calib.stats.draws_needed(curve.r, 0.95)
-            paragraph(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")
+            paragraphs(f"{words(label)}: {enough} draws keep 95 % of Pearson's correlation of endless draws.")

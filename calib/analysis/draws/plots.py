@@ -27,14 +27,12 @@ def convergence(
 
     Parameters
     ----------
-    results : Results of `calib.convergence`, or Convergence
     show : {"error", "human"}, default "error"
         Of N-draw means as points with their intervals, and what is predicted as a line: the distance
         (RMSE) from the reference; or the correlation with people (predicted for Pearson's
         coefficient alone), the reference's own as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
-    ax : Axes, optional
 
     Raises
     ------
@@ -55,9 +53,8 @@ def convergence(
         raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
     pairs = figure.checked_pairs([results], Convergence)
     if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
-        raise ArgumentError(
-            "show", "'human' needs results that were computed with {0}", "these were not", mentions=("human",)
-        )
+        rule = "'human' needs results that were computed with {0}"
+        raise ArgumentError("show", rule, "these were not", mentions=("human",))
     drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
@@ -97,7 +94,7 @@ def _human_law(result: Convergence, n: Floats) -> Floats | None:
 
 
 def _has_law(result: Convergence) -> bool:
-    return math.isfinite(result.r) and all(map(math.isfinite, result.human_predicted))
+    return all(map(math.isfinite, (result.r, *result.human_predicted)))
 
 
 def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
@@ -115,18 +112,16 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
 
 
 def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show: str) -> None:
-    from matplotlib.lines import Line2D
-
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
-    grey = partial(Line2D, [], [], color=figure.GREY)
-    handles.append(grey(marker="o", markersize=4.5, linewidth=1, label=f"measured, {levels} % CI over {units}"))
-    if show == "error":
-        handles.append(grey(linewidth=1.2, label="predicted from the variance of a draw"))
-    else:
-        handles.append(grey(linewidth=1, linestyle="--", label=f"{reference} itself"))
-        handles += [grey(linewidth=1.2, label="predicted from the reference and r")] * any(map(_has_law, results))
+    grey = partial(figure.handle, color=figure.GREY)
+    handles.append(grey(f"measured, {levels} % CI over {units}", linewidth=1, marker="o", markersize=4.5))
+    if show == "human":
+        handles.append(grey(f"{reference} itself", linewidth=1, linestyle="--"))
+    if show == "error" or any(map(_has_law, results)):
+        law = "the variance of a draw" if show == "error" else "the reference and r"
+        handles.append(grey(f"predicted from {law}", linewidth=1.2))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 

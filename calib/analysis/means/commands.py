@@ -15,8 +15,7 @@ from calib.console.show import show_results
 @options_from("interval")
 def interval(scores: Scores, gold: Human, files: Files, out: Out = None, **options: Any) -> None:
     """Mean human score of all items, from a few labels and the judge, with an interval."""
-    judged, people = files.read([scores], gold)
-    show_results(calib.interval(judged, people, **options), out, conclude=True)
+    show_results(calib.interval(*files.read([scores], gold), **options), out, conclude=True)
 
 
 @options_from("difference", called={"a": "FIRST", "b": "SECOND"})

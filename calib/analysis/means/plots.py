@@ -39,12 +39,11 @@ def interval(
 
     Parameters
     ----------
-    *results : Results of `calib.interval`, or MeanEstimate
+    *results : Results or MeanEstimate
         One or more, such as gold only, judge only and PPI++ of the same rows.
     truth : mapping or Series, optional
         What the mean is known to be, by row: by what names the row (a system, say), or by a
         tuple of all that does. Drawn as a line through the row.
-    ax : Axes, optional
 
     Raises
     ------
@@ -63,7 +62,18 @@ def interval(
     judge alone (not an interval for the human mean): 14 scores
     PPI++: 6 labels, 14 judge scores
     """
-    return _means(figure.checked_pairs(results, MeanEstimate), truth, ax)
+    pairs = figure.checked_pairs(results, MeanEstimate)
+    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, means, _series(pairs, telling(facts) or ["criterion"]))
+    styles = _series_styles(rows.marks)
+    figure.draw_series(rows, styles)
+    handles = figure.style_handles([*styles.values()])
+    if truth is not None:
+        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
+    estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
+    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
+    return figure.finished(rows.ax, ax)
 
 
 def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
@@ -78,56 +88,33 @@ def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Ax
     >>> difference(ppi_difference(y_a, y_b, f_a, f_b, estimator="ppi")).get_xlabel()
     'human mean difference (95 % CI)'
     """
-    drawn = _means(figure.checked_pairs([results], MeanEstimate), None, ax)
+    drawn = interval(results, ax=ax)
     figure.zero_line(drawn)
     return drawn
 
 
-def _means(
-    pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], truth: Mapping[Any, float] | None, ax: Axes | None
-) -> Axes:
-    facts, results = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, results, _series(pairs, telling(facts) or ["criterion"]))
-    styles = _series_styles(rows.marks)
-    figure.draw_series(rows, styles)
-    handles = figure.style_handles([*styles.values()])
-    if truth is not None:
-        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
-    estimands = dict.fromkeys(r.estimand for r in sorted(results, key=lambda r: r.estimator == "judge_only"))
-    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(results)}")
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
-    return figure.finished(rows.ax, ax)
-
-
 def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
     """Which series each result is of: its method, and the number of it where a row has several of one method."""
-    seen: dict[tuple[Any, ...], int] = {}
-    series = []
-    for label, result in pairs:
-        words = METHODS[result.estimator].words  # rows of one estimator may differ in how the labels alone were read
-        key = (place_of(label, names), words)
-        seen[key] = seen.get(key, 0) + 1
-        series.append(f"{words} {seen[key]}")
-    return series
+    # rows of one estimator may differ in how the labels alone were read
+    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
+    return [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
 
 
 def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
     styles: dict[str, figure.Style] = {}
     for mark in sorted(marks, key=lambda m: list(_LOOKS).index(METHODS[m.result.estimator].words)):
-        again, alone = int(mark.series.rpartition(" ")[2]) - 1, mark.result.estimator == "judge_only"
-        colour, marker = _LOOKS[METHODS[mark.result.estimator].words] if not again else figure.look_of(again + 3)
+        words, _, number = mark.series.rpartition(" ")
+        again, alone = int(number) - 1, mark.result.estimator == "judge_only"
+        look = figure.look_of(again + 3) if again else _LOOKS[words]
         results = [m.result for m in marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-        said = f"{METHODS[mark.result.estimator].words}: {labels} labels"
-        said += f", {scores} judge scores" if mark.result.uses_judge else ""
+        said = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
         said = f"{_ALONE}: {scores} scores" if alone else said
-        styles[mark.series] = figure.Style(said, colour, marker, alone)
+        styles[mark.series] = figure.Style(said, *look, alone)
     return styles
 
 
 def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
-    from matplotlib.lines import Line2D
-
     known = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
     found = {height: known.get(place, known.get(place[-1])) for place, height in rows.items()}
     drawn = {height: float(value) for height, value in found.items() if value is not None}
@@ -136,7 +123,7 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
         raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
     for height, value in drawn.items():
         ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
-    return Line2D([], [], color="black", marker="|", linestyle="", markersize=9, label="truth")
+    return figure.handle("truth", color="black", marker="|", linestyle="", markersize=9)
 
 
 def mean_pictures(results: Results) -> Iterator[Callable[..., Axes]]:

@@ -27,7 +27,7 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
 
 
 def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
-    """A mean in words: what of, the interval, what it rests on, and what the judge was good for."""
+    """What of, the interval, what it rests on, and what the judge was good for."""
     who = "human" if result.estimand.startswith("human") else "judge's"
     of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
     apart = "Difference of mean" if "difference" in result.estimand else "Mean"

@@ -26,9 +26,10 @@ def choose(
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
+    own = dict(files.own)
     # in tables the criterion is one of several that are there
-    chosen = files.own.get("criterion") if is_table(calib.table.read_frame(scores)) else None
-    judged, _ = (files if chosen is None else files.without("criterion")).read([scores])
+    chosen = own.pop("criterion", None) if is_table(calib.table.read_frame(scores)) else None
+    judged, _ = Files(files.items, own).read([scores])
     if chosen is not None:
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose_items(judged, n, rng=seed, **options)
@@ -60,11 +61,12 @@ def plan(
     if options["max_items"] is not None and not prices:
         raise typer.BadParameter("--max-items needs prices.")
     shared = {name: options[name] for name in ("by", "confidence_level")}
-    half_width = options["half_width"]
-    wanted = bool(prices) or options["budget"] is not None
-    bought = [calib.plan(judged, people, prices=prices, **options)] if wanted else []
-    needed = [] if half_width is None else [calib.labels_needed(judged, people, half_width=half_width, **shared)]
-    for answer in (calib.will_it_help(judged, people, **shared), *bought, *needed):
+    width, answers = options["half_width"], []  # all of it before the first line is printed
+    if prices or options["budget"] is not None:
+        answers.append(calib.plan(judged, people, prices=prices, **options))
+    if width is not None:
+        answers.append(calib.labels_needed(judged, people, half_width=width, **shared))
+    for answer in (calib.will_it_help(judged, people, **shared), *answers):
         show_lines(answer)
 
 

@@ -11,7 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import By, Items, Out
-from calib.console.show import paragraph, show_lines, show_results
+from calib.console.show import paragraphs, show_lines, show_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,7 @@ def sensitivity(
         if people is not None:
             answers.append(calib.averaging(scores, people, **shared))
     show_results(studies, out)
-    for line in designs:
-        paragraph(line)
+    paragraphs(*designs)
     for answer in answers:
         show_lines(answer)
 
@@ -68,8 +67,7 @@ def _designs(studies: calib.Results, calls: int, target: float | None, price_pro
     said = []
     for label, study in zip(studies.labels, cast("Sequence[calib.stats.GStudy]", studies), strict=True):
         confounded = any(part.name == "residual" for part in study.components)
-        designs = [study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)]
-        said += [f"{words(label)}: {design}" for design in designs]
+        said.append(f"{words(label)}: {study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)}")
         if target is not None:
             best = study.cheapest(target, price_prompt=price_prompt, n_items=study.n_items)
             said.append(f"{words(label)}: cheapest for Phi {target:g}: {best}")

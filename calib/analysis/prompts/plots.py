@@ -80,17 +80,15 @@ def d_study(
 
     Parameters
     ----------
-    result : GStudy, or Results of `calib.sensitivity` with one
     coefficient : {"phi", "e_rho2"}, default "phi"
     most_prompts, most_draws : int, default 8
         Ends of the axes.
-    ax : Axes, optional
 
     Raises
     ------
     ValueError
-        If `coefficient` is another word, an axis would end
-        below 2, or each prompt was asked once, so that nothing is known about draws.
+        If `coefficient` is another word, an axis would end below 2, or each prompt was asked
+        once, so that nothing is known about draws.
 
     Examples
     --------
@@ -135,14 +133,12 @@ def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) 
 
 
 def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
-    from matplotlib.lines import Line2D
-
     for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
         ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
         ax.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
     handles = [
-        Line2D([], [], color=figure.GREY, linewidth=0.8, linestyle="--", label="equal cost (2, 4, 8, ... replies)"),
-        Line2D([], [], color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8, label="measured"),
+        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
+        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
     ]
     below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="upper left", ncols=2, **below)
@@ -162,8 +158,6 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one prompt alone', 'with the prompt inside']
     """
-    from matplotlib.lines import Line2D
-
     pairs = figure.checked_pairs([results], PromptMean)
     facts, means = [label for label, _ in pairs], [r for _, r in pairs]
     most = max(r.n_prompts for r in means)
@@ -175,8 +169,8 @@ def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Ax
         figure.zero_line(rows.ax)
     whole = "over items, of this prompt alone" if all(r.conditional for r in means) else "with the prompt inside"
     handles = [
-        Line2D([], [], color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3, label="one prompt alone"),
-        Line2D([], [], color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6, label=whole),
+        figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
+        figure.handle(whole, color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6),
     ]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
     return figure.finished(rows.ax, ax)
