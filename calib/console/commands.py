@@ -51,7 +51,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     typer.echo(_next_steps(out))
 
 
-def _show_demo(agreement: calib.Results, convergence: calib.Results, intervals: calib.Results) -> None:
+def _show_demo(agreement: calib.Results[Any], convergence: calib.Results[Any], intervals: calib.Results[Any]) -> None:
     from calib.report.sections import together
 
     paragraphs(_DEMO)

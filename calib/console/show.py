@@ -30,7 +30,7 @@ def shown_text(value: object) -> str:
     return "\n".join(visible(line) for line in str(value).splitlines())
 
 
-def show_results(results: calib.Results, out: Path | None = None, *, conclude: bool = False) -> None:
+def show_results(results: calib.Results[Any], out: Path | None = None, *, conclude: bool = False) -> None:
     """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
     from calib.report.columns import digest
     from calib.report.sections import said_of
@@ -50,7 +50,7 @@ def show_results(results: calib.Results, out: Path | None = None, *, conclude: b
     paragraphs(*["Assumed:"] * bool(assumed), *assumed)
 
 
-def _warn_once(results: calib.Results) -> None:
+def _warn_once(results: calib.Results[Any]) -> None:
     """Each text once, whoever says it; of texts with one name the first, and how many there are."""
     said: dict[str, list[str]] = {}
     for text in (text for result in results for text in getattr(result, "warnings", ())):
@@ -61,7 +61,7 @@ def _warn_once(results: calib.Results) -> None:
         warnings.warn(texts[0] + more, stacklevel=1)
 
 
-def show_lines(results: calib.Results) -> None:
+def show_lines(results: calib.Results[Any]) -> None:
     """What results say of themselves."""
     paragraphs(*str(results).splitlines())
     _warn_once(results)

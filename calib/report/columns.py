@@ -57,7 +57,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
 
 
-def digest(results: Results) -> tuple[pd.DataFrame, str]:
+def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     """The columns of results in which the rows differ, and in words what the others say.
 
     Examples

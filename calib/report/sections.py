@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ from calib.tables.text import by_text, visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Thing: TypeAlias = "Results | Result | pd.DataFrame | str"
+Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
 
 
 class Picture(NamedTuple):
@@ -71,26 +71,26 @@ def section_of(heading: str, thing: Thing, *, pictures: bool) -> Section:
     )
 
 
-def together(results: Results) -> Results:
+def together(results: Results[Any]) -> Results[Any]:
     """Several methods for one thing one after the other."""
     keys = [{name: str(value) for name, value in label.items() if name[:2] != "n_"} for label in results.labels]
     order = sorted(range(len(keys)), key=lambda place: keys.index(keys[place]))
     return Results(tuple(results.labels[i] for i in order), tuple(results[i] for i in order))
 
 
-def said_of(results: Results, what: str) -> list[str]:
+def said_of(results: Results[Any], what: str) -> list[str]:
     """The notes or assumptions that the topic of each type of result has."""
     said = {kind: words_of(kind, what) for kind in map(type, results)}
     return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
 
 
-def _interval_head(results: Results) -> str:
+def _interval_head(results: Results[Any]) -> str:
     parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"
 
 
-def _sentences(results: Results) -> list[str]:
+def _sentences(results: Results[Any]) -> list[str]:
     """The results' own words where a table would not say it all."""
     if len(results) == 1:
         one = results[0]
@@ -98,7 +98,7 @@ def _sentences(results: Results) -> list[str]:
     return conclusions(results) if all(shown(type(result)).speaks for result in results) else []
 
 
-def _signatures(results: Results) -> list[tuple[str, str]]:
+def _signatures(results: Results[Any]) -> list[tuple[str, str]]:
     """Each signature once, with the rows of the table that it is of, unless that is all of them."""
     owners: dict[str, list[int]] = {}
     last = 0
@@ -121,7 +121,7 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
 
 
-def _drawings(results: Results) -> list[Callable[..., Axes]]:
+def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
     """What a report shows of results of one type."""
     kind, *others = {type(result) for result in results}
     if others:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 import pandas as pd
 
@@ -13,9 +13,11 @@ from calib.core.result import Result, short
 from calib.core.topic import words_of
 from calib.tables.text import each_once
 
+R_co = TypeVar("R_co", bound=Result, covariant=True)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Results(Sequence[Result]):
+class Results(Sequence[R_co], Generic[R_co]):
     """Results in a row, one per criterion, rater, prompt, method (and what `by` names).
 
     Attributes
@@ -35,13 +37,13 @@ class Results(Sequence[Result]):
     """
 
     labels: tuple[dict[str, Any], ...]
-    results: tuple[Result, ...]
+    results: tuple[R_co, ...]
 
     @overload
-    def __getitem__(self, place: int) -> Result: ...
+    def __getitem__(self, place: int) -> R_co: ...
     @overload
-    def __getitem__(self, place: slice) -> Results: ...
-    def __getitem__(self, place: int | slice) -> Result | Results:
+    def __getitem__(self, place: slice) -> Results[R_co]: ...
+    def __getitem__(self, place: int | slice) -> R_co | Results[R_co]:
         if isinstance(place, slice):
             return Results(self.labels[place], self.results[place])
         return self.results[place]
@@ -49,10 +51,10 @@ class Results(Sequence[Result]):
     def __len__(self) -> int:
         return len(self.results)
 
-    def __add__(self, other: Results) -> Results:
+    def __add__(self, other: Results[Any]) -> Results[Any]:
         return Results(self.labels + other.labels, self.results + other.results)
 
-    def select(self, **wanted: Any) -> Results:
+    def select(self, **wanted: Any) -> Results[R_co]:
         """Those whose labels have these values.
 
         Raises
@@ -69,7 +71,7 @@ class Results(Sequence[Result]):
         keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
         return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
 
-    def one(self) -> Result:
+    def one(self) -> R_co:
         """The single result.
 
         Raises
@@ -112,7 +114,7 @@ class Results(Sequence[Result]):
         return str(filled(self.to_frame()).to_html(index=False, float_format=short, na_rep="", escape=True))
 
 
-def conclusions(results: Results) -> list[str]:
+def conclusions(results: Results[Any]) -> list[str]:
     """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
 
     Those about means can be pasted into a report.

@@ -29,7 +29,7 @@ _CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
 # --- rows -------------------------------------------------------------------------------------------------------
 
 
-def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Correlations with their intervals, one row each, grouped and coloured by criterion.
 
     Rows are named by what tells the results apart.
@@ -53,7 +53,7 @@ def agreement(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
     return figure.finished(rows.ax, ax)
 
 
-def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
+def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
     """Differences of two judges' agreement with people, with intervals, and a line where there is none.
 
     What the test does not tell apart is hollow and dashed.
@@ -76,7 +76,7 @@ def compare(results: Results | Comparison, *, ax: Axes | None = None) -> Axes:
     return figure.finished(rows.ax, ax)
 
 
-def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
+def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
     Every judge of one cluster is told apart from every judge of another, by paired tests:
@@ -106,7 +106,7 @@ def ranking(results: Results | Ranking, *, ax: Axes | None = None) -> Axes:
     return figure.finished(rows.ax, ax)
 
 
-def reliability(results: Results | Reliability, *, ax: Axes | None = None) -> Axes:
+def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
     """What one person reaches against the others, and beside it each judge against the same.
 
     Examples
@@ -183,7 +183,7 @@ _NAMED_SYSTEMS = _FEW_LEVELS = 20
 _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
 
 
-def scatter(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judge against human: the pairs that one result of `calib.agreement` is of.
 
     At level "system" these are the means of the systems. Scores on few levels are spread a
@@ -257,7 +257,7 @@ def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
     return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
 
 
-def forest(result: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """The coefficient of one `Agreement` inside each group, in order, with the mean and its interval as a band.
 
     Groups have their names where there are at most forty.
@@ -316,7 +316,7 @@ def _without_one(result: Agreement, number: int) -> str:
     return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
 
 
-def heatmap(results: Results | Agreement, *, ax: Axes | None = None) -> Axes:
+def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
 
     Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
@@ -360,7 +360,7 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 # --- ties -------------------------------------------------------------------------------------------------------
 
 
-def ties(results: Results | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
+def ties(results: Results[Any] | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
     """The share of tied pairs of each judge and of the human it is compared with.
 
     Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
@@ -406,7 +406,7 @@ def _tie_curve(ax: Axes, label: Mapping[str, Any], result: TieCalibration) -> Ax
     return ax
 
 
-def agreement_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
+def agreement_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """The pairs of a single result, a map of several judges and criteria, or a row each."""
     if len(results) == 1:
         yield partial(scatter, results)

@@ -34,7 +34,7 @@ def agreement(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
-) -> Results:
+) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `human`, per criterion.
 
     Parameters
@@ -161,7 +161,7 @@ def compare(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
-) -> Results:
+) -> Results[stats.Comparison]:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
     Parameters
@@ -223,7 +223,7 @@ def rank_judges(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
-) -> Results:
+) -> Results[stats.Ranking]:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
     Parameters
@@ -344,7 +344,7 @@ def reliability(
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
     coefficient: str | None = None,
-) -> Results:
+) -> Results[stats.Reliability]:
     """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
 
     Parameters
@@ -391,7 +391,7 @@ def alternative_annotator_test(
     score: str = "auto",
     clustered: bool = False,
     q: float = 0.05,
-) -> Results:
+) -> Results[stats.AltTest]:
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
     Parameters

@@ -30,7 +30,7 @@ def point_scores(
     *,
     methods: Sequence[str] = ("pearson", "spearman", "kendall", "gamma", "pairs"),
     rng: np.random.Generator | int | None = None,
-) -> Results:
+) -> Results[stats.PointScores]:
     """Mean, median, mode or a single draw: which number of a score distribution agrees with people.
 
     Parameters
@@ -102,7 +102,7 @@ def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
 
 def distribution_fit(
     sampled: pd.DataFrame, exact: pd.DataFrame, *, n_resamples: int = 999, rng: np.random.Generator | int | None = None
-) -> Results:
+) -> Results[stats.DistributionFit]:
     """Whether sampled replies are distributed as the token probabilities say.
 
     Parameters
@@ -158,7 +158,7 @@ def fit_temperature(
     groups: str | None = "group",
     floor: float = 0.0,
     confidence_level: float = 0.95,
-) -> Results:
+) -> Results[stats.Temperature]:
     """The temperature at which a judge's token probabilities fit people's labels best.
 
     Parameters
@@ -220,7 +220,9 @@ def fit_temperature(
     return each_slice(ratings, _TOLD, fitted)
 
 
-def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results:
+def temperature_curve(
+    ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)
+) -> Results[stats.Temperature]:
     """Mean expectation and mean entropy of token probabilities at other temperatures.
 
     Parameters
@@ -261,7 +263,7 @@ def temperature_curve(ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.
 # --- what is read of the tables ---------------------------------------------------------------------------------
 
 
-def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str = "ratings") -> Results:
+def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str = "ratings") -> Results[Any]:
     """A result for each criterion, rater, prompt, method and temperature, of ratings of the methods wanted."""
     methods, words = wanted
     table = ratings_in(ratings, name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def convergence(
-    results: Results | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
+    results: Results[Any] | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """What N draws give, N on a log axis.
 
@@ -136,7 +136,7 @@ _RATIOS = {0.04: "current judges\non absolute scores", 0.5: "", 1.5: "", 5.7: ""
 _MOST_DRAWS = 20
 
 
-def gain(results: Results | Convergence | VarianceComponents | None = None, *, ax: Axes | None = None) -> Axes:
+def gain(results: Results[Any] | Convergence | VarianceComponents | None = None, *, ax: Axes | None = None) -> Axes:
     """The share of the possible gain in precision that N draws recover: a function of r.
 
     Thin lines are for given ratios r of within-item to between-item variance, heavy ones for
@@ -183,7 +183,7 @@ def _gain_frame(ax: Axes, n: Floats) -> None:
     figure.plain_frame(ax)
 
 
-def convergence_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
+def convergence_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """The error, and agreement with people where there are some."""
     yield partial(convergence, results)
     if any(math.isfinite(result.human_reference) for result in results if isinstance(result, Convergence)):

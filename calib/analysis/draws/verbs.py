@@ -32,7 +32,7 @@ def convergence(
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
     method: str | None = None,
-) -> Results:
+) -> Results[stats.Convergence]:
     """Means of N sampled draws against the logprob expectation, and against people.
 
     Parameters
@@ -144,7 +144,7 @@ def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
     return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
 
 
-def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
     """How much a judge's draws vary within an item, against its expectations between items.
 
     Parameters
@@ -199,7 +199,7 @@ def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
     return [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
 
 
-def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results:
+def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
     """The name of `variance_components` in the release before."""
     check.warn("`chain_components` is `variance_components` now, and goes with the next release.", FutureWarning)
     return variance_components(ratings, confidence_level=confidence_level)

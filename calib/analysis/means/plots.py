@@ -31,7 +31,7 @@ _LOOKS = {  # by what an estimator is called in words
 
 
 def interval(
-    *results: Results | MeanEstimate, truth: Mapping[Any, float] | None = None, ax: Axes | None = None
+    *results: Results[Any] | MeanEstimate, truth: Mapping[Any, float] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Means with their intervals, one row per system or criterion, the methods side by side.
 
@@ -76,7 +76,7 @@ def interval(
     return figure.finished(rows.ax, ax)
 
 
-def difference(results: Results | MeanEstimate, *, ax: Axes | None = None) -> Axes:
+def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) -> Axes:
     """Differences of two systems with their intervals, and a line where there is none.
 
     Examples
@@ -126,7 +126,7 @@ def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, flo
     return figure.handle("truth", color="black", marker="|", linestyle="", markersize=9)
 
 
-def mean_pictures(results: Results) -> Iterator[Callable[..., Axes]]:
+def mean_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """Differences with a line where there is none, or means."""
     differences = all("difference" in result.estimand for result in results if isinstance(result, MeanEstimate))
     yield partial(difference if differences else interval, results)

@@ -12,7 +12,6 @@ from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.numeric import adjusted
-from calib.stats import Result
 from calib.table import TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -37,7 +36,7 @@ def interval(
     tuned_on_gold: bool = False,
     confidence_level: float = 0.95,
     method: str | None = None,
-) -> Results:
+) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
     The mean is that of the population which the items are a sample of: the documents to come; with
@@ -128,7 +127,9 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
         raise ValueError(f"{words(label)}: each {by} must have {rule}, but not: {', '.join(short)}.")
 
 
-def _mean_of(part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]) -> Result:
+def _mean_of(
+    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]
+) -> stats.MeanEstimate:
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
@@ -188,7 +189,7 @@ def difference(
     adjust: str = "holm",
     confidence_level: float = 0.95,
     method: str | None = None,
-) -> Results:
+) -> Results[stats.MeanEstimate]:
     """Mean human score of system `a` less that of system `b`, paired by group; or of `a` against many.
 
     Parameters

@@ -61,7 +61,8 @@ def plan(
     if options["max_items"] is not None and not prices:
         raise typer.BadParameter("--max-items needs prices.")
     shared = {name: options[name] for name in ("by", "confidence_level")}
-    width, answers = options["half_width"], []  # all of it before the first line is printed
+    answers: list[calib.Results[Any]] = []  # all of it before the first line is printed
+    width = options["half_width"]
     if prices or options["budget"] is not None:
         answers.append(calib.plan(judged, people, prices=prices, **options))
     if width is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def labels_needed(results: Results | LabelsNeeded, *, ax: Axes | None = None) -> Axes:
+def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = None) -> Axes:
     """Half-width of the interval against the number of labels, with the judge and without.
 
     Dots mark where the target is reached.
@@ -58,7 +58,7 @@ def _width_curves(ax: Axes, result: LabelsNeeded, of: str, colour: str) -> None:
         ax.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
 
 
-def plan(result: Results | BudgetPlan, *, ax: Axes | None = None) -> Axes:
+def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     """What one unit of money narrows the interval by, spent on labels, items, prompts or draws.
 
     Examples

@@ -119,7 +119,7 @@ def labels_needed(
     n_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
-) -> Results:
+) -> Results[stats.LabelsNeeded]:
     """Gold labels for an interval this narrow, from a pilot.
 
     Parameters
@@ -157,7 +157,7 @@ def labels_needed(
 
 def will_it_help(
     scores: pd.DataFrame, gold: pd.DataFrame, *, by: str | None = None, confidence_level: float = 0.95
-) -> Results:
+) -> Results[stats.JudgeHelp]:
     """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
 
     Parameters
@@ -195,7 +195,7 @@ def plan(
     max_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
-) -> Results:
+) -> Results[stats.BudgetPlan]:
     """What to buy next: labels, items, prompts or draws.
 
     From ratings, under one prompt or several and with draws or token probabilities, the variance
@@ -267,7 +267,7 @@ def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str,
     return stats.budget_plan(**_labels_and_rho(y, score, ends), **facts, **options)
 
 
-def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results:
+def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results[Any]:
     table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
     labels, results = [], []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
@@ -331,7 +331,7 @@ def transport_test(
     by: str = "system",
     base: str | None = None,
     confidence_level: float = 0.95,
-) -> Results:
+) -> Results[stats.Transport]:
     """Whether the judge errs alike on each value of a column, from a few labels of each.
 
     Parameters
@@ -391,7 +391,7 @@ def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
 
 def _each_part(
     scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]
-) -> Results:
+) -> Results[Any]:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     labels, results = [], []
     for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):

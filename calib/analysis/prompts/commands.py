@@ -39,7 +39,8 @@ def sensitivity(
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
     studies = calib.sensitivity(table, texts, judges=judges, groups=of_items, **options)
-    designs, answers = _designs(studies, calls, target, price_prompt), []  # all of it before the first line is printed
+    answers: list[calib.Results[Any]] = []  # all of it before the first line is printed
+    designs = _designs(studies, calls, target, price_prompt)
     if not judges:
         scores = calib.summarize(table, texts)
         answers.append(calib.prompt_mean(scores, by=by, **shared))
@@ -60,7 +61,7 @@ def _paired_systems(scores: pd.DataFrame) -> bool:
     return not scores.duplicated(["criterion", "rater", "prompt", "method", "temperature", "group", "system"]).any()
 
 
-def _designs(studies: calib.Results, calls: int, target: float | None, price_prompt: float) -> list[str]:
+def _designs(studies: calib.Results[Any], calls: int, target: float | None, price_prompt: float) -> list[str]:
     """What as many replies, spent otherwise, would give."""
     from calib.tables.results import words
 

@@ -23,7 +23,7 @@ _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
 }  # fmt: skip
 
 
-def components(results: Results | GStudy, *, ax: Axes | None = None) -> Axes:
+def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axes:
     """Where the variance of a single score comes from: one bar per result of `calib.sensitivity`, stacked.
 
     Examples
@@ -67,7 +67,7 @@ _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliabi
 
 
 def d_study(
-    result: Results | GStudy,
+    result: Results[Any] | GStudy,
     *,
     coefficient: str = "phi",
     most_prompts: int = 8,
@@ -144,7 +144,7 @@ def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
     ax.legend(handles=handles, loc="upper left", ncols=2, **below)
 
 
-def prompt_means(results: Results | PromptMean, *, ax: Axes | None = None) -> Axes:
+def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) -> Axes:
     """The mean under each prompt with the interval it would claim alone, and the one with the prompt inside.
 
     Small and light: each prompt alone. Bold: all prompts, with the choice of the prompt in the

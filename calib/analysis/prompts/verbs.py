@@ -29,7 +29,7 @@ def sensitivity(
     estimator: str = "auto",
     confidence_level: float = 0.95,
     method: str | None = None,
-) -> Results:
+) -> Results[stats.GStudy]:
     """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
 
     Sampled replies are draws. Token probabilities are exact expectations, and the variance of a draw
@@ -150,7 +150,7 @@ def _group_of_each(owners: pd.Series, items: pd.Index) -> Any:
 
 def prompt_mean(
     scores: pd.DataFrame, *, by: str | None = None, groups: str | None = "group", confidence_level: float = 0.95
-) -> Results:
+) -> Results[stats.PromptMean]:
     """A judge's mean score with the choice of the prompt inside the interval, per system if asked.
 
     Parameters
@@ -195,7 +195,9 @@ def prompt_mean(
     return Results(tuple(labels), tuple(results))
 
 
-def prompt_difference(scores: pd.DataFrame, a: str, b: str, *, confidence_level: float = 0.95) -> Results:
+def prompt_difference(
+    scores: pd.DataFrame, a: str, b: str, *, confidence_level: float = 0.95
+) -> Results[stats.PromptMean]:
     """Mean score of system `a` less that of `b` by a judge, paired by group, with the choice of the prompt inside.
 
     Parameters
@@ -246,7 +248,7 @@ def averaging(
     groups: str | None = "group",
     min_gold: int = 10,
     confidence_level: float = 0.95,
-) -> Results:
+) -> Results[stats.Averaging]:
     """Whether the mean over prompts serves a gold-corrected interval better than one prompt.
 
     Where all items have all prompts, the interval itself is also that of
@@ -321,7 +323,7 @@ def beside(
     return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
 
 
-def rank_stability(scores: pd.DataFrame) -> Results:
+def rank_stability(scores: pd.DataFrame) -> Results[stats.RankStability]:
     """How often two systems swap over prompts, and how well the prompts' orders agree (Kendall's W).
 
     Parameters
