@@ -90,3 +90,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     if isinstance(error, JudgeError | DatasetError | OSError):
         return 1, str(error)
     return None
+
+
+if __name__ == "__main__":
+    main()

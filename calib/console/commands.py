@@ -12,6 +12,7 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import By, Files, Human, Items, Out, Scores
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
+from calib.core.check import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,6 +133,8 @@ def report(
         for level in ("item", "group", "system")
         if level == "item" or any(level in frame and frame[level].notna().all() for frame in (judged, people))
     ]
+    if by is not None and by not in judged:
+        raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     for column in dict.fromkeys((None, by)):
         parts += _intervals(judged, people, options["confidence_level"], column)
     calib.report(parts, out, title=title)

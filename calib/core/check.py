@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
@@ -48,6 +49,11 @@ class ArgumentError(ValueError):
         self.argument, self.rule, self.given = argument, rule, given
         self.mentions, self.about = tuple(mentions), about
         super().__init__(self.told())
+
+    def __reduce__(self) -> Any:
+        """An error may come from another process."""
+        again = partial(type(self), mentions=self.mentions, about=self.about)
+        return again, (self.argument, self.rule, self.given)
 
     def told(self, name: Callable[[str], str] = "`{}`".format) -> str:
         """The message, with arguments written as `name` does."""
@@ -188,19 +194,21 @@ def whole(value: int, name: str, *, least: int) -> int:
 
 
 class CalibWarning(UserWarning):
-    """A result is not what it may be taken for; the text is in its `warnings` too."""
+    """A result is not what it may be taken for; the text is in its `warnings` too, where it has such."""
 
 
-def was_called(old: T | None, new: T, *, name: str, was: str = "method") -> T:
+def was_called(old: T | None, new: T, *, name: str, default: T, was: str = "method") -> T:
     """The value of an argument that had another name: that one still works for a release, and warns.
 
     Examples
     --------
-    >>> was_called(None, "reml", name="estimator")
+    >>> was_called(None, "reml", name="estimator", default="auto")
     'reml'
     """
     if old is None:
         return new
+    if new not in (default, old):
+        raise ArgumentError(was, "and {0} are one argument", f"are {old!r} and {new!r}", mentions=(name,))
     warn(f"`{was}` is called `{name}` now, and goes with the next release.", FutureWarning)
     return old
 

@@ -14,7 +14,9 @@ from calib.analysis.draws.components import VarianceComponents, variance_compone
 from calib.analysis.planning.budget import BudgetPlan, budget_plan
 from calib.core.check import Floats, warn
 
-ChainComponents, TemperatureCurve, CostOptimal = VarianceComponents, Temperature, BudgetPlan
+ChainComponents = VarianceComponents
+TemperatureCurve = Temperature
+CostOptimal = BudgetPlan
 
 
 def _warned(name: str, now: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,17 +14,14 @@ import pandas as pd
 from calib.table.schema import METHODS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
-# before pandas 3 a frame may be written to through a copy of it: there every frame is looked at each time
-_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 class _Known(NamedTuple):
-    """A checked frame: which table it is, a copy that keeps its memory from being written to, and where that lies."""
+    """A checked frame: which table it is, and what its columns held then."""
 
     frame: weakref.ref[pd.DataFrame]
     table: str
-    copy: pd.DataFrame
-    places: list[tuple[str, int, int]]
+    held: list[tuple[Any, ...]]
 
 
 _KNOWN: dict[int, _Known] = {}
@@ -40,25 +38,30 @@ def known(frame: pd.DataFrame, table: str) -> bool:
     """
     found = _KNOWN.get(id(frame))
     same = found is not None and found.frame() is frame and found.table == table
-    return same and isinstance(frame.index, pd.RangeIndex) and _KNOWN[id(frame)].places == _places(frame, table)
+    if not same:
+        return False
+    plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
+    return plain and _KNOWN[id(frame)].held == _held(frame, table)
 
 
-def _places(frame: pd.DataFrame, table: str) -> list[tuple[str, int, int]]:
-    """Where in memory the columns of the schema lie: whoever writes to one moves it, as its copy keeps the old one."""
-    found = []
-    for name in frame.columns:
-        if name in SCHEMAS[table]:
-            values = frame[name].array
-            data = values.codes if isinstance(values, pd.Categorical) else np.asarray(values)
-            found.append((name, data.__array_interface__["data"][0], len(data)))
-    return found
+def _held(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
+    """What the columns of the schema hold, as check sums: a hundredth of the work of looking at each value."""
+    found: list[tuple[Any, ...]] = []
+    for name in filter(SCHEMAS[table].__contains__, frame.columns):
+        values = frame[name].array
+        if isinstance(values, pd.Categorical):
+            names = hash(tuple(values.categories.tolist()))
+            found.append((name, names, zlib.crc32(np.ascontiguousarray(values.codes).data)))
+        else:
+            data = np.asarray(values)
+            held = hash(tuple(data.tolist())) if data.dtype.hasobject else zlib.crc32(np.ascontiguousarray(data).data)
+            found.append((name, str(data.dtype), held))
+    return [*found, (len(frame),)]
 
 
 def _remembered(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    if _COPY_ON_WRITE:
-        key = id(frame)
-        gone = weakref.ref(frame, lambda _: _KNOWN.pop(key, None))
-        _KNOWN[key] = _Known(gone, table, frame.copy(deep=False), _places(frame, table))
+    key = id(frame)
+    _KNOWN[key] = _Known(weakref.ref(frame, lambda _: _KNOWN.pop(key, None)), table, _held(frame, table))
     return frame
 
 
@@ -68,7 +71,7 @@ def _once(table: str) -> Callable[[Check], Check]:
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
         def checked(frame: pd.DataFrame) -> pd.DataFrame:
-            out = frame.copy(deep=False) if known(frame, table) else check(frame)
+            out = frame.copy() if known(frame, table) else check(frame)
             return _remembered(out, table)
 
         return checked

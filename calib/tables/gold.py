@@ -19,6 +19,9 @@ Kept = TypeVar("Kept", bound=Result)
 # what the arrays call the columns of these tables
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
+# columns that a judge's scores and people's have side by side
+_TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
+
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the one rater of `gold` on the same criterion; `columns` of the scores ride along."""
@@ -29,7 +32,10 @@ def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = (
             raise TableArgumentError(
                 gold.argument, "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
             )
-    yield from pairs_of(scores, gold, [name for name in columns if name is not None])
+    asked = [name for name in columns if name is not None]
+    for name in _TAKEN.intersection(asked):
+        raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
+    yield from pairs_of(scores, gold, asked)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:

@@ -742,6 +742,7 @@ def one_line(err, words):
         ("rate {items} --criterion fluency --model offline --out r.txt", "must end in .csv, .jsonl or .parquet"),
         ("rate {items} --criterion fluency --model offline", "--out must name a file for the ratings"),
         ("rate {items} --criterion fluency --out r.csv", "Missing option '--model'"),
+        ("report {scores} {gold} --out r.md --by nope", "--by must be a column of the scores, but got 'nope'"),
     ],
 )
 def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch, command, words):

@@ -427,7 +427,8 @@ def alternative_annotator_test(
     """
     labels, results = [], []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
-    for label, people, design, judge in _panels(human, scores, "group" if clustered else "item", least=3):
+    judges = scores_in(scores, "scores")
+    for label, people, design, judge in _panels(human, judges, "group" if clustered else "item", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
         results.append(stats.alternative_annotator_test(judge, people, groups=groups, **options))

@@ -217,7 +217,7 @@ def variance_components(
     >>> round(chains.within, 3), round(chains.label, 3), round(chains.share, 3)
     (0.093, 0.2, 0.682)
     """
-    estimator = check.was_called(method, estimator, name="estimator")
+    estimator = check.was_called(method, estimator, name="estimator", default="moments")
     check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
     values = check.array(samples, "samples")

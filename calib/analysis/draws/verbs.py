@@ -99,7 +99,7 @@ def convergence(
 
 def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that knows it of all of them; None if nothing."""
-    if groups is None:
+    if groups in (None, "item"):
         return None
     for table in (side.frame for side in tables if side is not None):
         if groups in table:

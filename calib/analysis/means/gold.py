@@ -95,6 +95,10 @@ class Asked(Drawn, total=False):
 def design_of(design: Design | None, drawn: Drawn) -> Design:
     """The design, whichever way it came."""
     fields: dict[str, Any] = {name: value for name, value in drawn.items() if name != "method"}
+    if unknown := fields.keys() - Design.__dataclass_fields__.keys():
+        raise TypeError(f"{min(unknown)!r} is no argument of this function and no field of `Design`.")
+    if not isinstance(design, Design | None):
+        raise ArgumentError("design", "must be a `Design`", f"got {type(design).__name__}")
     if design is not None and fields:
         raise ArgumentError("design", "must come without {0}", "both came", mentions=(next(iter(fields)),))
     return replace(design or Design(), **fields)

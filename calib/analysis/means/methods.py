@@ -211,7 +211,8 @@ def _by_judge(data: Gold, _: Options) -> Found:
         people = Gold(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))
         return _by_rectified(people, 0.0)._replace(lam=1.0)
     everywhere = data.rest.merge(moments_of(data.f, "f"))
-    n = int(everywhere.n)
+    if not (n := int(everywhere.n)):
+        raise ArgumentError("f", "must have a score at least", "has none")
     law = Student(float(everywhere.mean), np.sqrt(float(everywhere.variance) / n), n - 1)
     return Found(law.point, float(law.error), float(law.df), 1.0, law)
 
@@ -340,7 +341,7 @@ PEERS = ("ppi_py", "ares", "glide")
 
 def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = ESTIMATORS) -> str:
     """The way that was asked for, by the argument's name or by the one that it had."""
-    name = check.was_called(was_method, estimator, name="estimator")
+    name = check.was_called(was_method, estimator, name="estimator", default="auto")
     if name in PEERS:
         given = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
         raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, known))}", given)

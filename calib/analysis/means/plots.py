@@ -102,10 +102,11 @@ def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequenc
 
 def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
     styles: dict[str, figure.Style] = {}
-    for mark in sorted(marks, key=lambda m: list(_LOOKS).index(METHODS[m.result.estimator].words)):
+    order = {words: place for place, words in enumerate(_LOOKS)}
+    for mark in sorted(marks, key=lambda m: order.get(METHODS[m.result.estimator].words, len(order))):
         words, _, number = mark.series.rpartition(" ")
         again, alone = int(number) - 1, mark.result.estimator == "judge_only"
-        look = figure.look_of(again + 3) if again else _LOOKS[words]
+        look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
         results = [m.result for m in marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
         said = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")

@@ -96,7 +96,7 @@ def interval(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     labels, results = [], []
-    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights)):
+    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
             whole_column(judged, by, "by")

@@ -134,7 +134,7 @@ def choose_items(
     [0, 1, 0, 1, 0, 1, 0, 1]
     """
     scores = _whole(f, "f")
-    design = check.was_called(method, design, name="design")
+    design = check.was_called(method, design, name="design", default="simple")
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
     total, most = check.whole(n, "n", least=2), len(scores)
     if total > most:

@@ -83,14 +83,15 @@ def choose_items(
     if len(known := list(table.slices())) > 1:
         names = "; ".join(words(label) for label, _ in known)
         raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
-    design, source = check.was_called(method, design, name="design"), np.random.default_rng(rng)
+    design, source = check.was_called(method, design, name="design", default="simple"), np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
     for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
         options = _columns_drawn_by(part, design, on, groups) | {"n_strata": n_strata, "rng": source}
-        choice = stats.choose_items(part["score"], n, design=design, **options)
+        with in_the_names_of(known[0][0], f="scores"):
+            choice = stats.choose_items(part["score"], n, design=design, **options)
         # each value of `by` has strata of its own
         stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
         columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": design}

@@ -291,7 +291,7 @@ def g_study(
     1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
     8 prompts x 1 draw: Phi 0.8614
     """
-    estimator = check.was_called(method, estimator, name="estimator")
+    estimator = check.was_called(method, estimator, name="estimator", default="auto")
     check.choice(estimator, "estimator", ("auto", "moments", "reml"))
     confidence = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
     cells = cells_of(x, draw_variance)

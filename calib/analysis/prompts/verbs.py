@@ -79,7 +79,7 @@ def sensitivity(
         raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
     owners = None if items is None or groups is None else _groups_of_items(items, groups)
     options: dict[str, Any] = {"confidence_level": confidence_level}
-    options["estimator"] = was_called(method, estimator, name="estimator")
+    options["estimator"] = was_called(method, estimator, name="estimator", default="auto")
     labels, results = [], []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
         _several(label, rows, "ratings")

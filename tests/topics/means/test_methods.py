@@ -118,3 +118,10 @@ def test_a_design_comes_once():
 def test_a_design_is_frozen():
     with pytest.raises(AttributeError):
         Design().groups = [1]
+
+
+def test_a_design_is_a_design_and_another_word_is_named():
+    with pytest.raises(ArgumentError, match="`design` must be a `Design`, but got dict"):
+        CALLS["mean"](design={"groups": [1]})
+    with pytest.raises(TypeError, match="'grups' is no argument of this function and no field of `Design`"):
+        CALLS["mean"](grups=[1])
