@@ -77,7 +77,10 @@ def _file_options(*, both: bool) -> Parameters:
     told = arguments_told(calib.scores_from)
     helps = {name: f"Your own file. {text}" for name, text in told.items() if name != "frame"}
     if both:
-        helps |= {f"human_{of}": f"The same of the human file, if it is another {of}." for of in ("item", "score")}
+        what = {"item": "ids", "score": "scores"}
+        helps |= {
+            f"human_{of}": f"Your own human file: its column of {it}, if that is another." for of, it in what.items()
+        }
     notes = {"items": Items} | {name: Annotated[str | None, typer.Option(help=text)] for name, text in helps.items()}
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}

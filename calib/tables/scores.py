@@ -228,16 +228,20 @@ def scores_from(
     Parameters
     ----------
     frame : DataFrame
-    item, score : str
-        Names of the columns with the ids and with the scores; an empty score is an
-        item without a label and is left out.
-    criterion, rater : str, optional
-        The name of a column, or, where there is none of that name, a value for all rows.
-        Default: all rows are of criterion "quality" and of rater "human".
+    item : str
+        The column of ids.
+    score : str
+        The column of scores; an item whose score is empty has no label and is left out.
+    criterion : str, optional
+        A column, or, where there is none of that name, the criterion of all rows. Default: "quality".
+    rater : str, optional
+        A column, or, where there is none of that name, the rater of all rows. Default: "human".
     scale : str, optional
         ``"1|2|3|4|5"`` or ``"lo..hi"``, or words with their values, ``"no=0|yes=1"``.
-    group, system : str, optional
-        Names of columns.
+    group : str, optional
+        The column of what several outputs answer, such as the source document.
+    system : str, optional
+        The column of who wrote the output.
 
     Returns
     -------

@@ -23,6 +23,8 @@ SCRIPT = {
     'human = calib.summarize(people, items, pool="rater")': 'human = calib.summarize(people, items, pol="rater")',
     'results = calib.agreement(human, human, level="group")': "results = calib.agreement(human, human, level=2)",
     "print(results.to_frame())": "print(results.to_fram())",
+    "print(calib.interval(human, human).one().width_ratio)": "print(calib.interval(human, human).one().width_ratios)",
+    "print(results[0].n_groups, results.select(rater='a').one().level)": "print(results[0].n_group)",
     "print(calib.plot.agreement(results))": "print(calib.plot.agreemen(results))",
     "found: MeanEstimate = ppi_mean([1.0, 2.0], [1.5, 2.5], [2.0], bounds=(1, 5))": "found = ppi_mean([1.0], bounds=5)",
     "print(ratings, found.estimate + 1)": "print(ratings, found.estimat + 1)",

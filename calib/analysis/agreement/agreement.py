@@ -231,7 +231,9 @@ def agreement(
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
     n_resamples : int, default 9999
+        Of a bootstrap or a permutation test.
     rng : Generator or int, optional
         For the bootstraps.
 

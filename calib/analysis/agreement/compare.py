@@ -113,6 +113,9 @@ def compare(
     groups, systems, level, method, coefficient, constant, missing
         As for `agreement`.
     test : str, default "auto"
+        ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
+        ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
+
         ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the
         difference itself; it speaks about new groups and new systems where both are given.
         For Pearson, Spearman and kappa, which are skewed where systems are few, the interval
@@ -138,8 +141,11 @@ def compare(
     names : tuple of str
         What the judges are called in the result.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
     n_resamples : int, default 9999
+        Of a bootstrap or a permutation test.
     rng : Generator or int, optional
+        Of these draws: a seed, for the same numbers again.
 
     Returns
     -------

@@ -75,8 +75,12 @@ def reliability(
     ----------
     ratings : array_like, shape (n_items, n_raters)
     judge : array_like, shape (n_items,), optional
-    metric, groups, systems, level, method, coefficient, min_reliability, confidence_level
-        As for the four functions.
+    metric : {"interval", "nominal", "ordinal", "ratio"}
+        Of Krippendorff's alpha.
+    groups, systems, level, method, coefficient, confidence_level
+        As for `calib.stats.agreement`.
+    min_reliability : float
+        Of people; below it no correlation is corrected for their noise.
 
     Returns
     -------

@@ -159,6 +159,7 @@ def convergence(
     n_subsets : int, default 200
         Random subsets per N.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
 

@@ -282,10 +282,11 @@ def ppi_mean(
     alternative : {"two-sided", "greater", "less"}
         "greater" gives a lower bound, "less" an upper one.
     null : float, optional
-        Gives `p_value`.
+        A mean to test; gives `p_value`.
     min_gold : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
     **drawn
         The fields of `Design` one by one, such as `groups=`, and `method=`, as `estimator` was called.
 

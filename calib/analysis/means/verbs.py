@@ -58,8 +58,10 @@ def interval(
         A column: the gold items were drawn within each of its values.
     weights : str, optional
         A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_gold, tuned_on_gold, confidence_level
+    target, conservative, alternative, null, min_gold, confidence_level
         As for `calib.stats.ppi_mean`.
+    tuned_on_gold : bool, default False
+        Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.

@@ -191,6 +191,7 @@ def budget_plan(
     mean : float, optional
         Of the labels; needed with `bounds`.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
 
     Returns
     -------

@@ -113,6 +113,7 @@ def labels_needed(
     rho, sd : float, optional
         Instead of a pilot: correlation of judge and labels, standard deviation of labels.
     confidence_level : float, default 0.95
+        How often the interval is to hold.
 
     Returns
     -------
@@ -213,6 +214,7 @@ def detectable_difference(
         differences where two systems are compared on the same items.
     power : float, default 0.8
     confidence_level : float, default 0.95
+        How often the interval is to hold.
 
     Returns
     -------

@@ -197,6 +197,7 @@ def prompt_mean(
     names : sequence, shape (P,), optional
         Of the prompts; default "1", "2", ...
     confidence_level : float, default 0.95
+        How often the interval is to hold.
 
     Returns
     -------
