@@ -140,7 +140,7 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
     if level in ("group", "system") and labels_in(frame, level) is None:
-        hint = "give the items to `summarize`, or name it in `scores_from`."
+        hint = f"give the items to `summarize` (--items), or name it in `scores_from` (--{level})."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
     return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
 

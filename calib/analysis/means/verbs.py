@@ -11,8 +11,9 @@ import pandas as pd
 from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
+from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
 from calib.tables.pairs import DESIGN, Pair
@@ -125,8 +126,9 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
-        rule = f"{least} gold labels at least (`min_gold` lowers that)" if least > 2 else "two gold labels at least"
-        raise ValueError(f"{words(label)}: each {by} must have {rule}, but not: {', '.join(short)}.")
+        rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
+        given, whose = f"has fewer of {', '.join(short)}", words(label)
+        raise ArgumentError("gold", rule, given, mentions=("min_gold",) * (least > 2), about=whose)
 
 
 def _mean_of(
@@ -257,8 +259,9 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
         return [name for name in known if name != a] or [a]
     others = [b] if isinstance(b, str) else list(b)
     if a in others or not others:
-        both = f"`a` and `b` must be two systems, but both are {a!r}."
-        raise TableError(both if others else "`b` must name a system.")
+        if not others:
+            raise TableArgumentError("b", "must name a system")
+        raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     return others
 
 
@@ -268,10 +271,9 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
     labelled, least = int(both[["y_a", "y_b"]].notna().all(axis="columns").sum()), options["min_gold"]
     if METHODS[options["estimator"]].needs.min_gold and labelled < least:
-        raise ValueError(
-            f"{words(label)}: {least} groups at least must be labelled for both (`min_gold` lowers that), but "
-            f"{labelled} are: let people label whole groups (`choose_items`, method 'groups')."
-        )
+        rule = f"must label {least} groups at least for both ({{0}} lowers that)"
+        given = f"labels {labelled}: let people label whole groups (`choose_items`, design 'groups')"
+        raise ArgumentError("gold", rule, given, mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
         y_a, y_b, x_a, x_b = (both[name] for name in ("y_a", "y_b", "x_a", "x_b"))
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)

@@ -402,7 +402,7 @@ def _several(label: dict[str, Any], rows: pd.DataFrame, argument: str = "scores"
     if rows["prompt"].nunique() < 2:
         raise TableError(
             f"{words(label)}: `{argument}` must be under two prompts at least, but are under one, "
-            f"{rows['prompt'].iloc[0]!r} (`Prompt.variants` makes rewordings)."
+            f"{rows['prompt'].iloc[0]!r} (`Prompt.variants`, `calib rate --variants`, makes rewordings)."
         )
 
 

@@ -364,7 +364,8 @@ def test_ratings_are_summarised_on_the_way():
 
 @pytest.mark.parametrize("level", ["group", "system"])
 def test_a_level_without_its_column_is_an_error(level):
-    message = f"level {level!r} needs a column `{level}`: give the items to `summarize`, or name it in `scores_from`."
+    hint = f"give the items to `summarize` (--items), or name it in `scores_from` (--{level})."
+    message = f"level {level!r} needs a column `{level}`: {hint}"
     with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
         calib.agreement(scored(X, "judge", design=False), scored(Y, "ann", design=False), level=level)
 
@@ -375,14 +376,14 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
+            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`, --rater), "
             "but scores have tone by judge "
             "and human quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`), "
+            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`, --rater), "
             "but scores have quality by ann "
             "and human quality by ann.",
         ),
@@ -747,10 +748,13 @@ def test_gold_of_no_item_of_the_judge_is_refused():
 
 def test_all_systems_that_lack_labels_are_named_at_once():
     with pytest.raises(
-        ValueError, match=r"each system must have two gold labels at least, but not: 'a' \(1\), 'b' \(1\)"
+        ValueError, match=r"must have 2 labels at least of each system, but has fewer of 'a' \(1\), 'b' \(1\)\.$"
     ):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
-    with pytest.raises(ValueError, match=r"must have 10 gold labels at least \(`min_gold` lowers that\), but not: 'a'"):
+    with pytest.raises(
+        ValueError,
+        match=r"`gold` must have 10 labels at least of each .* \(`min_gold` lowers that\), but has fewer of 'a'",
+    ):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 
 
