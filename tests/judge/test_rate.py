@@ -82,6 +82,7 @@ def store(tmp_path):
 # --- resume -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["sample", "logprob"])
 @pytest.mark.parametrize("prompt", [PROMPT, THINK, JSON])
 def test_an_interrupted_run_goes_on_where_it_stopped(store, method, prompt):

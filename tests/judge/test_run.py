@@ -81,6 +81,7 @@ def store(tmp_path):
 # --- calls that fail --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize("error", [RejectedError("HTTP 400: too long"), ConnectionError("reset"), b"<html>"])
 def test_a_call_that_fails_for_good_is_a_row_and_a_warning(store, error, concurrency):
@@ -159,6 +160,7 @@ def test_one_of_two_that_fails_is_not_the_run(store):
         assert statuses(rated(first, n=2)) == {"i0": "ok", "i1": "failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_server_that_goes_away_ends_the_run_and_what_came_is_kept(store, concurrency):
     async def complete(request: dict) -> dict:
@@ -677,6 +679,7 @@ def named_in(error: BaseException) -> Path:
     return Path(found[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["an error", "an interrupt", "an interrupt in a notebook", "a warning"])
 def test_replies_in_memory_are_saved_whatever_ends_the_run(folder, trouble):
     async def complete(request: dict) -> dict:

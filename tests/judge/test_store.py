@@ -201,6 +201,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path):
         assert len(store) == 200
 
 
+@pytest.mark.slow
 def test_many_may_open_a_new_file_at_once(tmp_path):
     def open_it(path: object) -> None:
         start.wait()

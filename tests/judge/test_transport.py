@@ -140,6 +140,7 @@ def items(n: int) -> pd.DataFrame:
 # --- both ways to a server --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @both
 def test_token_probabilities_come_through(server, way):
     ratings = rated(server, way=way)
@@ -312,6 +313,7 @@ def test_what_never_passes_stops_the_run_and_says_what_to_do(server, way, status
     assert len(server.seen) == 1
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_the_server_will_not_answer_is_rejected(server, way, status):
@@ -321,6 +323,7 @@ def test_what_the_server_will_not_answer_is_rejected(server, way, status):
     assert len(server.seen) <= 2 * len(ITEMS)  # with and without settings of samplers; none is repeated
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_asked_again(server, way, status):
@@ -351,6 +354,7 @@ def test_the_servers_word_on_how_long_to_wait_comes_through(server, way, header,
     assert caught.value.retry_after == seconds
 
 
+@pytest.mark.slow
 @both
 def test_what_a_filter_withheld_is_a_refusal_and_asked_once(way, tmp_path):
     with serve(mode="digit", pfilter=0.5) as server:
@@ -412,6 +416,7 @@ def test_a_password_of_a_proxy_is_not_shown(monkeypatch):
     assert CANARY not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [None, "sk-aaaaaaaaaaaa"])
 def test_a_user_and_password_in_the_url_work_and_appear_nowhere(server, monkeypatch, tmp_path, capsys, key):
     if key:

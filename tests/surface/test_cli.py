@@ -673,6 +673,7 @@ def one_line(err, words):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -754,6 +755,7 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".sqlite"] == ["mine.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -255,6 +255,7 @@ def plain(text):
     return text.replace("\\", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thing", [compared(), ranked(), *panels()])
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_every_kind_comes_with_signature_and_sentence(thing, ending, tmp_path):

@@ -87,6 +87,7 @@ def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     assert calls[1] == 4 * calls[0] == 4 * 2 * 78
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, 257, "x"])
 def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
     options = ("--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv")
@@ -210,6 +211,7 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     assert err.count("confounded") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -285,6 +287,7 @@ def test_plan_by_system_is_of_scores(run, files):
     assert "prompts x" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [

@@ -349,6 +349,7 @@ def unbalanced(levels):
     return x, y, groups, systems
 
 
+@pytest.mark.slow
 @each_scale
 @each_case
 def test_leaving_out_each_system_group_and_cell(method, level, constant, levels):

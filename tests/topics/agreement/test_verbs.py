@@ -176,6 +176,7 @@ def test_missing_is_one_of_two():
 # --- conventions ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @people_warn
 @pytest.mark.parametrize("convention", sorted(stats.CONVENTIONS))
 def test_a_convention_is_its_parts(convention):

@@ -341,6 +341,7 @@ def four_systems(seed=0, documents=60):
     return judge, people(judge, y).assign(scale="1..5")
 
 
+@pytest.mark.slow
 def test_one_system_against_all_others_by_holm():
     multitest = pytest.importorskip("statsmodels.stats.multitest")
     judge, human = four_systems()
