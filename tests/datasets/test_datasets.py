@@ -465,6 +465,7 @@ def test_cje_arena_base():
     assert np.round(both.corr().loc["judge", "oracle"], 3) == 0.390
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     # mean of oracle less judge on the 50 items of each probe, and its t against 0
@@ -592,6 +593,7 @@ def test_composo_numbers_are_unique_only_with_their_subset():
     assert (len(numbers), numbers.nunique()) == (1730, 1692)
 
 
+@pytest.mark.slow
 @needs_data
 def test_llm_summeval():
     items, ratings = datasets.load_llm_summeval()

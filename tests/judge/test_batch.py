@@ -42,6 +42,7 @@ def said(text: str, **beside: object) -> dict:
     return beside | {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["logprob", "sample"])
 @pytest.mark.parametrize("prompt", [FORM, THINK, JSON])
 def test_a_batch_gives_the_ratings_that_calls_give(tmp_path, method, prompt):

@@ -133,6 +133,7 @@ def draws() -> pd.DataFrame:
     return rated(geval_prompt("coherence"), "sample", draws=400, seed=11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", FEW["item"])
 def test_draws_follow_the_distribution_of_the_token_probabilities(draws, item):
     exact = rated(geval_prompt("coherence"), "logprob")
@@ -165,6 +166,7 @@ def test_on_a_scale_with_a_label_that_begins_another_both_ways_agree(reasoning):
 # --- what it sees -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_it_notices_planted_defects_of_its_criterion(criterion):
     items = ITEMS[ITEMS["system"].isin(["clean", *(f"{criterion}-{k}" for k in (1, 2, 3))])]

@@ -98,6 +98,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(store, method, prompt):
     assert third.calls == 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_fails_at_item_500_of_1000(store):
     def complete(request: dict) -> dict:
         seen.append(request)
@@ -113,6 +114,7 @@ def test_a_judge_that_fails_at_item_500_of_1000(store):
     assert ratings["score"].tolist() == [4.0] * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [TimeoutError, ConnectionError, ConnectionResetError("by peer")])
 def test_what_passes_is_asked_again(error):
     def complete(request: dict) -> dict:
@@ -201,6 +203,7 @@ def test_another_reading_costs_nothing(store, monkeypatch):
     assert set(after["score"]) == {2.0} != set(before["score"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"model": "other"}, {"temperature": 0.5}, {"seed": 2}, {"base_url": "http://h/v1"}, {"prompt": THINK}]
 )
@@ -230,6 +233,7 @@ def test_two_endpoints_do_not_share_their_replies(store):
     assert set(rated(client("5"), store=store, base_url="http://two/v1")["score"]) == {5.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "junk", [b"<html>502</html>", b"\xff", None, "4", [1], {"error": {"message": "overloaded"}}, {}]
 )

@@ -298,6 +298,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(JSON, min_size=1, max_size=2), JSON, JSON)
 def test_any_json_is_decoded_or_refused(choices, content, usage):
     kept = {"message": {"content": "4"}, "logprobs": {"content": content}}
@@ -352,6 +353,7 @@ def test_a_label_of_several_tokens_is_kept_to_its_end():
     assert sorted(choice_of(stream(*tokens)).lists) == [0, 1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", [" ", "\n", "*", "score:", "score", '"score": ', "{", "x", ":", "", "4", "a score of "]
 )
@@ -369,6 +371,7 @@ def test_hostile_replies_are_decoded_in_few_steps(piece, count_calls):
     assert count_calls(read).total() < 4 * 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["\\\\", '\\"', "{", "score: ", "\\n", "\\ud83d\\ude42", "a"])
 def test_messages_of_ten_megabytes_are_decoded_in_few_steps(unit, count_calls):
     body = b'{"choices": [{"message": {"content": "%s"}}]}' % (unit.encode() * (10_000_000 // len(unit)))

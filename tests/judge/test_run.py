@@ -374,6 +374,7 @@ def test_whatever_is_kept_gives_the_same_ratings(tmp_path, mode, prompt, method)
         assert_frame_equal(frame, frames[0])
 
 
+@pytest.mark.slow
 def test_the_compact_form_is_small(tmp_path):
     def sizes(path: Path) -> list[int]:
         with closing(sqlite3.connect(path)) as db:
@@ -407,6 +408,7 @@ def asked_for(store: Path) -> list[tuple[int, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 5])
 def test_draws_come_several_at_once_where_they_differ(store, seed):
     with serve(mode="digit") as server:
@@ -502,6 +504,7 @@ def test_another_temperature_is_recorded_and_asked_for(store):
 # --- samplers of the server -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"method": "logprob"}, {"method": "sample", "draws": 3}, {"method": "auto"}])
 def test_samplers_of_the_server_are_switched_off(store, options):
     with serve(mode="digit") as server:

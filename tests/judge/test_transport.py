@@ -177,6 +177,7 @@ def test_draws_with_a_seed(server, way):
     assert not any("logprobs" in request for _, request, _ in server.seen)
 
 
+@pytest.mark.slow
 @both
 def test_each_gives_what_a_plain_function_that_posts_gives(server, way):
     def post(request: dict) -> bytes:
@@ -218,6 +219,7 @@ def test_the_same_request_gives_the_same_ratings_through_both(mode, method):
         assert frames[0]["score"].nunique() > 2
 
 
+@pytest.mark.slow
 @both
 def test_auto(server, way, recwarn):
     assert set(rated(server, way=way, method="auto")["run"]) == {f"{way}@{server.url}|auto:logprob"}
@@ -229,6 +231,7 @@ def test_auto(server, way, recwarn):
     assert set(ratings["run"]) == {f"{way}@{server.url}|auto:sample"}
 
 
+@pytest.mark.slow
 @both
 def test_auto_samples_where_the_server_refuses_token_probabilities(server, way):
     server.mood = "knows no logprobs"
@@ -246,6 +249,7 @@ def test_resume(server, way, tmp_path):
     assert len(server.seen) == 3
 
 
+@pytest.mark.slow
 @both
 def test_inside_a_running_event_loop(server, way):
     async def cell() -> pd.DataFrame:
@@ -254,6 +258,7 @@ def test_inside_a_running_event_loop(server, way):
     assert_frame_equal(asyncio.run(cell()), rated(server, way=way, method="auto"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to count open files")
 @both
 def test_no_connection_stays_open(server, way):
@@ -463,6 +468,7 @@ def test_without_a_key_the_message_says_what_to_set():
         rated(None, model="litellm/openai/gpt-4o-mini")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 3_000_000, "\ud800" * 300_000])
 def test_texts_of_megabytes_arrive_and_nobody_complains(server, text, recwarn):
     frame = pd.DataFrame({"item": ["a"], "output": pd.Series([text], dtype=object)})

@@ -411,6 +411,7 @@ UNUSABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_a_reply_that_brings_more_than_words_is_not_used(name):
     reply, why = UNUSABLE[name]

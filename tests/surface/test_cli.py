@@ -961,6 +961,7 @@ def test_warnings_are_one_line_each(run, files, monkeypatch):
     assert err == "calib: mind this\ncalib: done\n"
 
 
+@pytest.mark.slow
 def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     rows = {"item": ["a\x1b[31m", "b", "c"], "criterion": "c\x07\x9b2J", "score": [1, 2, 3]}
     first, second = (
@@ -1049,6 +1050,7 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     assert table.read_frame(out)["n_systems"].tolist() == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")

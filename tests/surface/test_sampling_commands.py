@@ -250,6 +250,7 @@ def test_gold_of_several_people_is_refused(run, files):
 # --- plan -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"budget": 20}, {"half_width": 0.2, "max_items": 500}, {"budget": 20, "prompt": 3}]
 )

@@ -487,6 +487,7 @@ def gold_and_rest(gold: pd.DataFrame, system: str | None = None) -> tuple:
     return rows["y"], rows["x"], rows["group"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "ppi", "ppi++", "classical", "judge_only"])
 def test_interval_by_system_is_that_of_the_slice(method):
     results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", estimator=method, min_gold=2)

@@ -464,6 +464,7 @@ def test_planning_on_tables_is_that_of_the_arrays():
     assert "draw" not in str(best)
 
 
+@pytest.mark.slow
 def test_by_system_each_has_its_own_pilot():
     gold = HUMAN.sample(160, random_state=8)
     for verb, options in (
@@ -823,6 +824,7 @@ def test_yes_or_no_is_planned_as_interval_takes_it():
     assert found.rho == pytest.approx(np.corrcoef(vote, y)[0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "text"),
     [

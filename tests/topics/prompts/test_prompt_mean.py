@@ -154,6 +154,7 @@ def test_what_a_group_shares_under_a_prompt_is_no_prompt_effect():
     assert np.mean(wrong) > 10 * stats.sem(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompts", [2, 5])
 def test_the_interval_of_the_prompt_variance_covers_it(prompts):
     rng, runs = np.random.default_rng(8), 800
@@ -231,6 +232,7 @@ def test_a_shared_prompt_effect_cancels_and_one_of_a_system_does_not():
     assert message(prompt_difference, a, b[1:]) == "`b` must have the shape of `a` (60, 4), but got (59, 4)."
 
 
+@pytest.mark.slow
 def test_differences_are_covered_where_prompts_favor_systems():
     rng, hits, width, one, runs = np.random.default_rng(12), 0, 0.0, 0.0, 1000
     for _ in range(runs):
