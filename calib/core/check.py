@@ -197,8 +197,8 @@ class CalibWarning(UserWarning):
     """A result is not what it may be taken for; the text is in its `warnings` too, where it has such."""
 
 
-def was_called(old: T | None, new: T, *, name: str, default: T, was: str = "method") -> T:
-    """The value of an argument that had another name: that one still works for a release, and warns.
+def was_called(old: T | None, new: T, *, name: str, default: T) -> T:
+    """The value of an argument that was called `method`: that name still works for a release, and warns.
 
     Examples
     --------
@@ -208,8 +208,8 @@ def was_called(old: T | None, new: T, *, name: str, default: T, was: str = "meth
     if old is None:
         return new
     if new not in (default, old):
-        raise ArgumentError(was, "and {0} are one argument", f"are {old!r} and {new!r}", mentions=(name,))
-    warn(f"`{was}` is called `{name}` now, and goes with the next release.", FutureWarning)
+        raise ArgumentError("method", "and {0} are one argument", f"are {old!r} and {new!r}", mentions=(name,))
+    warn(f"`method` is called `{name}` now, and goes with the next release.", FutureWarning)
     return old
 
 

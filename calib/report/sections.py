@@ -75,7 +75,7 @@ def together(results: Results[Any]) -> Results[Any]:
     """Several methods for one thing one after the other."""
     keys = [{name: str(value) for name, value in label.items() if name[:2] != "n_"} for label in results.labels]
     order = sorted(range(len(keys)), key=lambda place: keys.index(keys[place]))
-    return Results(tuple(results.labels[i] for i in order), tuple(results[i] for i in order))
+    return Results.of((results.labels[i], results[i]) for i in order)
 
 
 def said_of(results: Results[Any], what: str) -> list[str]:

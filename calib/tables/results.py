@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
@@ -39,6 +39,12 @@ class Results(Sequence[R_co], Generic[R_co]):
     labels: tuple[dict[str, Any], ...]
     results: tuple[R_co, ...]
 
+    @classmethod
+    def of(cls, answers: Iterable[tuple[dict[str, Any], R_co]]) -> Results[R_co]:
+        """From what each is about and the result, one after the other."""
+        pairs = list(answers)
+        return cls(tuple(label for label, _ in pairs), tuple(result for _, result in pairs))
+
     @overload
     def __getitem__(self, place: int) -> R_co: ...
     @overload
@@ -68,8 +74,8 @@ class Results(Sequence[R_co], Generic[R_co]):
                 raise KeyError(f"no label is called {name!r}; there are {', '.join(self._names())}")
             if value not in there:
                 raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
-        keep = [i for i, label in enumerate(self.labels) if all(label.get(k) == v for k, v in wanted.items())]
-        return Results(tuple(self.labels[i] for i in keep), tuple(self.results[i] for i in keep))
+        pairs = zip(self.labels, self.results, strict=True)
+        return Results.of(pair for pair in pairs if all(pair[0].get(k) == v for k, v in wanted.items()))
 
     def one(self) -> R_co:
         """The single result.

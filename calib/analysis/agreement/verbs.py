@@ -85,13 +85,13 @@ def agreement(
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
-    labels, results = [], []
+    answers = []
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         for rule in _of_convention(convention, rules):
-            results.append(_agreement_of_pair(pair, rule, options))
             name = {} if convention is None else {"convention": convention}
-            labels.append(pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)})
-    return Results(tuple(labels), tuple(results))
+            label = pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)}
+            answers.append((label, _agreement_of_pair(pair, rule, options)))
+    return Results.of(answers)
 
 
 _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
@@ -198,16 +198,15 @@ def compare(
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options["rng"] = np.random.default_rng(rng)
-    labels, results = [], []
+    answers = []
     tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
     for judges, name, against, frame in _pairs_of_judges(*tables):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        results.append(result)
-        labels.append(who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)})
-    return Results(tuple(labels), tuple(results))
+        answers.append((who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}, result))
+    return Results.of(answers)
 
 
 def rank_judges(
@@ -263,7 +262,7 @@ def rank_judges(
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
-    labels, results = [], []
+    answers = []
     for (criterion, against), pairs in found.items():
         names = _short_names([pair.label for pair in pairs])
         columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
@@ -271,9 +270,8 @@ def rank_judges(
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         with in_the_names_of(label, judges="scores", y="human"):
-            results.append(stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+            answers.append((label, stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)))
+    return Results.of(answers)
 
 
 def _pairs_of_judges(
@@ -376,11 +374,10 @@ def reliability(
     """
     options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
     options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
-    labels, results = [], []
+    answers = []
     for label, people, design, judge in _panels(human, scores, level, least=2):
-        results.append(stats.reliability(people, judge, **design, **options))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+        answers.append((label, stats.reliability(people, judge, **design, **options)))
+    return Results.of(answers)
 
 
 def alternative_annotator_test(
@@ -425,15 +422,14 @@ def alternative_annotator_test(
     >>> result.constant_winning_rate  # most of these outputs are good: "5" for all of them passes too
     1.0
     """
-    labels, results = [], []
+    answers = []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     judges = scores_in(scores, "scores")
     for label, people, design, judge in _panels(human, judges, "group" if clustered else "item", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
-        results.append(stats.alternative_annotator_test(judge, people, groups=groups, **options))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+        answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
+    return Results.of(answers)
 
 
 def _panels(

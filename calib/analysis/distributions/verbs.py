@@ -271,7 +271,7 @@ def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str 
     if not len(table.frame):
         raise TableArgumentError(name, f"must hold {words}", "has none")
     found = [(label, *answer(label, rows)) for label, rows in table.slices()]
-    return Results(tuple(label | more for label, more, _ in found), tuple(result for *_, result in found))
+    return Results.of((label | more, result) for label, more, result in found)
 
 
 def draws_by_item(rows: pd.DataFrame) -> pd.DataFrame:

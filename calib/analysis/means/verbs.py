@@ -98,7 +98,7 @@ def interval(
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
-    labels, results = [], []
+    answers = []
     for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         if by is not None:
@@ -109,9 +109,9 @@ def interval(
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = _mean_of(read, (groups, strata, weights), whole, options)
-            results.append(with_warnings(result, pair.warnings))
-            labels.append(whole | {"n_unmatched": strangers, "n_unread": len(part) - len(read)})
-    return Results(tuple(labels), tuple(results))
+            counts = {"n_unmatched": strangers, "n_unread": len(part) - len(read)}
+            answers.append((whole | counts, with_warnings(result, pair.warnings)))
+    return Results.of(answers)
 
 
 def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
@@ -242,15 +242,14 @@ def difference(
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     options |= {"confidence_level": confidence_level}
-    labels, results = [], []
+    answers = []
     for pair in gold_pairs(judged, scores_in(gold, "gold")):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
         found = [_difference(pair, a, other, options) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
-            labels.append(label | ({"p_adjusted": float(value)} if len(others) > 1 else {}))
-            results.append(result)
-    return Results(tuple(labels), tuple(results))
+            answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
+    return Results.of(answers)
 
 
 def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]:

@@ -270,7 +270,7 @@ def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str,
 
 def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results[Any]:
     table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
-    labels, results = [], []
+    answers = []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
         index, x, variance = cells_of_replies(rows, judges=False, exact=exact)
@@ -283,9 +283,9 @@ def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[s
         with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
             facts |= _reply_components(label, x, variance) | _labels_and_rho(y, score, ends)
             planned = stats.budget_plan(**facts, **options)
-        results.append(_with_group_warning(theirs, planned))
-        labels.append(label | {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())})
-    return Results(tuple(labels), tuple(results))
+        counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+        answers.append((label | counts, _with_group_warning(theirs, planned)))
+    return Results.of(answers)
 
 
 def _labels_and_rho(y: Any, score: Any, ends: dict[str, Any]) -> dict[str, Any]:
@@ -364,7 +364,7 @@ def transport_test(
     >>> results.select(system="coherence-1").one().transports
     True
     """
-    labels, results = [], []
+    answers = []
     for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
@@ -378,9 +378,8 @@ def transport_test(
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 with in_the_names_of(label, **NAMES):
                     result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
-                results.append(with_warnings(result, pair.warnings))
-                labels.append(label)
-    return Results(tuple(labels), tuple(results))
+                answers.append((label, with_warnings(result, pair.warnings)))
+    return Results.of(answers)
 
 
 def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
@@ -394,7 +393,7 @@ def _each_part(
     scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]
 ) -> Results[Any]:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
-    labels, results = [], []
+    answers = []
     for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
@@ -402,9 +401,8 @@ def _each_part(
             label = pair.label | value
             with in_the_names_of(label, **NAMES):
                 found = answer(part, ends)
-            results.append(_with_group_warning(part, with_warnings(found, pair.warnings)))
-            labels.append(label)
-    return Results(tuple(labels), tuple(results))
+            answers.append((label, _with_group_warning(part, with_warnings(found, pair.warnings))))
+    return Results.of(answers)
 
 
 def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:

@@ -80,7 +80,7 @@ def sensitivity(
     owners = None if items is None or groups is None else _groups_of_items(items, groups)
     options: dict[str, Any] = {"confidence_level": confidence_level}
     options["estimator"] = was_called(method, estimator, name="estimator", default="auto")
-    labels, results = [], []
+    answers = []
     for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
         _several(label, rows, "ratings")
         index, x, variance = cells_of_replies(rows, judges=judges, exact=label["method"] == "logprob")
@@ -91,9 +91,8 @@ def sensitivity(
         replies = rows[["item", "prompt", "rater", "run", "draw"]]
         good = (rows["status"] == "ok") & rows["score"].notna()
         unread = len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
-        results.append(study if study.n_dropped else replace(study, n_unread=unread))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+        answers.append((label, study if study.n_dropped else replace(study, n_unread=unread)))
+    return Results.of(answers)
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -184,15 +183,15 @@ def prompt_mean(
     >>> result.n_prompts, result.n_groups, result.conditional
     (4, 24, False)
     """
-    labels, results = [], []
+    answers = []
     for label, rows in _judged(scores):
         for value, part in parts_of(rows, by):
-            labels.append(label | value)
             wide = wide_of(part)
             options = {"groups": shared_groups(part, groups, wide.index), "names": wide.columns}
-            with in_the_names_of(labels[-1], x="scores"):
-                results.append(stats.prompt_mean(wide, confidence_level=confidence_level, **options))
-    return Results(tuple(labels), tuple(results))
+            whole = label | value
+            with in_the_names_of(whole, x="scores"):
+                answers.append((whole, stats.prompt_mean(wide, confidence_level=confidence_level, **options)))
+    return Results.of(answers)
 
 
 def prompt_difference(
@@ -226,7 +225,7 @@ def prompt_difference(
     >>> calib.prompt_difference(calib.summarize(ratings, items), "clean", "fluency-2").one().interval.low > 0
     True
     """
-    labels, results = [], []
+    answers = []
     for label, rows in _judged(scores):
         sides = [_of_system(rows, name) for name in (a, b)]
         shared = sides[0].index.intersection(sides[1].index, sort=False)
@@ -234,11 +233,11 @@ def prompt_difference(
         first, second = (side.loc[shared, prompts] for side in sides)
         counts = {"n_unmatched": max(map(len, sides)) - len(shared)}
         counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
-        labels.append(label | {"system": f"{a} - {b}"} | counts)
         options = {"names": first.columns, "confidence_level": confidence_level}
-        with in_the_names_of(labels[-1], x="scores"):
-            results.append(stats.prompt_difference(first, second, **options))
-    return Results(tuple(labels), tuple(results))
+        whole = label | {"system": f"{a} - {b}"} | counts
+        with in_the_names_of(whole, x="scores"):
+            answers.append((whole, stats.prompt_difference(first, second, **options)))
+    return Results.of(answers)
 
 
 def averaging(
@@ -284,7 +283,7 @@ def averaging(
     4
     """
     people = scores_in(gold, "gold")
-    labels, results = [], []
+    answers = []
     for label, rows, theirs in with_gold(_judged(scores), people):
         _several(label, rows)
         wide = wide_of(rows)
@@ -293,9 +292,8 @@ def averaging(
         label |= {"n_unmatched": unmatched}
         with in_the_names_of(label, x="scores", **NAMES):
             found = stats.averaging(y, wide, names=wide.columns, confidence_level=confidence_level, **options)
-            results.append(found)
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+            answers.append((label, found))
+    return Results.of(answers)
 
 
 def with_gold(
@@ -349,7 +347,7 @@ def rank_stability(scores: pd.DataFrame) -> Results[stats.RankStability]:
     >>> result.n_systems, result.n_prompts
     (13, 4)
     """
-    labels, results = [], []
+    answers = []
     for label, rows in _judged(scores):
         _need_systems(rows)
         _several(label, rows)
@@ -361,9 +359,8 @@ def rank_stability(scores: pd.DataFrame) -> Results[stats.RankStability]:
         columns = pd.unique(rows["prompt"].astype(object))
         x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
         with in_the_names_of(label, x="scores"):
-            results.append(stats.rank_stability(x, names=names))
-        labels.append(label)
-    return Results(tuple(labels), tuple(results))
+            answers.append((label, stats.rank_stability(x, names=names)))
+    return Results.of(answers)
 
 
 def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
