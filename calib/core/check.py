@@ -58,7 +58,7 @@ class ArgumentError(ValueError):
     def told(self, name: Callable[[str], str] = "`{}`".format) -> str:
         """The message, with arguments written as `name` does."""
         text = f"{self.rule}, but {self.given}" if self.given else self.rule
-        # braces of values are no fields
+        # by hand: `format` would stumble over braces in values
         for place, mention in enumerate(self.mentions):
             text = text.replace(f"{{{place}}}", name(mention))
         return f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}."

@@ -13,6 +13,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.table import CHECKS, TableArgumentError, TableError, has_replies
+from calib.table.checks import known
 from calib.tables.results import words
 from calib.tables.scores import summarize
 
@@ -99,7 +100,7 @@ def checked(frame: Any, kind: Kind, argument: str) -> Checked:
     if isinstance(frame, Checked):
         return frame
     try:
-        return Checked(CHECKS[kind](frame), kind, argument)
+        return Checked(frame if known(frame, kind) else CHECKS[kind](frame), kind, argument)
     except TableError as error:
         raise TableError(f"`{argument}`: {error}") from None
 
