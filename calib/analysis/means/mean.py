@@ -32,7 +32,7 @@ class MeanEstimate(Estimated):
     Attributes
     ----------
     estimate, std_error : float
-        In score points. The standard error is of what labels have shown; the interval also allows for what they have not.
+        In score points. The standard error is of what labels show; the interval allows for what they do not show, too.
     interval : Interval
         A one-sided one ends where the scale does. NaN ends where the labels do not
         vary and no scale is known, so that no spread can be estimated.
@@ -254,7 +254,7 @@ def ppi_mean(
     - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
       than 10 labels, Satterthwaite over strata.
 
-    Gaffke's interval weighs labels by random numbers :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
+    Gaffke's interval weighs labels by :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
     lower end is the quantile at alpha / 2 of
 
     .. math:: \frac{\sum_i E_i x_i + e\, x_{low}}{\sum_i E_i + e} + z b s_f / \sqrt{n + N}, \qquad
