@@ -52,20 +52,25 @@ def bounded(
 
 
 def _unseen(seen: Seen) -> tuple[Floats, Floats]:
+    """Weight and place of the unseen label, from what was seen."""
+    n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
+    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
+        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0))
+
+
+def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats) -> tuple[Floats, Floats]:
     r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
 
     Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
     normal, near 0 if all but a few are the same. Where labels crowd at a value, rare others may be missing from
     the sample; where the judge's errors are 0 but for a few, or small against the spread of the labels,
-    rare gross errors may be.
+    rare gross errors may be. `left` is the spread of errors over that of labels.
     """
-    n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     least = _LEAST + _MORE_BY / n
-    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        weight = np.maximum(np.minimum(least / labels, 1.0), np.minimum(least / errors, _MOST_BY_ERRORS))
-    return np.maximum(weight, least), 1 - errors * np.nan_to_num(left, nan=1.0)
+    weight = np.maximum(np.minimum(least / labels, 1.0), np.minimum(least / errors, _MOST_BY_ERRORS))
+    return np.maximum(weight, least), 1 - errors * left
 
 
 def _evenness(seen: Seen, values: Floats, n: Floats) -> Floats:

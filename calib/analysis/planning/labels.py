@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
+from calib.analysis.means.guards import break_even
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -159,7 +160,7 @@ def labels_needed(
         n_items=items,
         confidence_level=confidence,
         curve=tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True)),
-        warnings=told(_labels_warnings(n_gold, rho, n_pilot, confidence)),
+        warnings=told(_labels_warnings(n_gold, items, rho, n_pilot, confidence)),
     )
 
 
@@ -306,9 +307,9 @@ def _rho_and_sd(
     raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
 
 
-def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
+def _labels_warnings(n_gold: int, items: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
     warned = {} if n_pilot is None else pilot_warning(n_pilot, rho, confidence)
-    if abs(rho) <= 1 / math.sqrt(n_gold - 2):
+    if abs(rho) < break_even(n_gold, items - n_gold):
         warned["weak_judge"] = f"a correlation of {short(rho)} does not pay with {n_gold} labels: leave the judge out."
     if n_gold == LEAST:
         warned["few"] = f"the target may need fewer than {LEAST} labels, but no interval is given below that."
