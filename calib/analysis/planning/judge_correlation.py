@@ -211,7 +211,8 @@ def will_it_help(
     Examples
     --------
     >>> print(will_it_help([4, 3, 5, 4, 2, 4, 1, 3], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 2.0, 3.6]))
-    the judge helps
+    the judge helps: r = 0.9699, 95 % CI [0.838, 0.9947], break-even 0.578 with 8 labels; labels go 8.802 times as far
+    with many unlabelled items (a judge no better than what it judges reaches 2 at most)
     """
     confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     labels, scores, rho = labelled_pairs(y, f)

@@ -159,6 +159,9 @@ def test_messages_about_labels():
         "more items are needed."
     )
     assert message(labels_needed, **known, n_items=100, difference=-0.1).startswith("`difference` must be 0.2829 or ")
+    assert message(labels_needed, **known, n_items=100, half_width=1, bounds=(1, 5)) == (
+        "`mean` must be given with `bounds` and lie within them, but got None."
+    )
     assert message(labels_needed, [1, 1, 1, 1], [1, 2, 3, 4], half_width=1) == (
         "`y` must vary to plan from it, but every label is 1."
     )
@@ -174,6 +177,22 @@ def test_messages_about_labels():
     assert message(detectable_difference, 20, 50, **known, power=0.04) == (
         "`power` must be between 1 - `confidence_level` (0.05) and 1, but got 0.04."
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "rho"), [(20, 0.6), (40, 0.9), (120, 0.5)])
+def test_on_a_scale_the_half_width_is_that_of_the_interval(n, rho):
+    rng, half = np.random.default_rng(n), []
+    y, f = drawn(rho, 200_000, rng, (1, 5))
+    known = {"rho": np.corrcoef(y, f)[0, 1], "sd": y.std(), "mean": y.mean(), "bounds": (1, 5), "n_items": n + 800}
+    for _ in range(400):
+        y, f = drawn(rho, n + 800, rng, (1, 5))
+        half.append(np.diff(ppi_mean(y[:n], f[:n], f[n:], bounds=(1, 5)).interval)[0] / 2)
+    found = labels_needed(**known, half_width=float(np.mean(half)))
+    assert abs(found.n_gold - n) <= 1 + 0.05 * n
+    assert found.n_gold_alone > found.n_gold
+    bare = labels_needed(**{name: value for name, value in known.items() if name != "bounds"}, half_width=np.mean(half))
+    assert bare.n_gold <= found.n_gold
 
 
 # --- does it help -----------------------------------------------------------------------------------------------
@@ -214,6 +233,17 @@ def test_at_break_even_the_two_intervals_are_as_wide(n, rest, bounds):
     assert abs(ratios.mean()) < 0.01 + 3 * ratios.std() / math.sqrt(len(ratios))
     if n >= 20:  # the rule of thumb that `ppi_mean` warns by
         assert abs(break_even(n, rest) - even) < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "below", "above"), [(20, 0.1, 0.65), (50, 0.05, 0.45), (100, 0.03, 0.35)])
+def test_a_weak_judge_is_told_where_it_probably_does_not_pay(n, below, above):
+    rng = np.random.default_rng(n)
+    for rho, least, most in ((below, 0.75, 1.0), (above, 0.0, 0.15)):
+        y, f = (np.reshape(side, (400, n + 1000)) for side in drawn(rho, 400 * (n + 1000), rng, None))
+        told = [ppi_mean(a[:n], b[:n], b[n:]).warnings for a, b in zip(y, f, strict=True)]
+        share = np.mean([any(text.startswith("weak_judge") for text in texts) for texts in told])
+        assert least < share <= most
 
 
 @pytest.mark.slow
