@@ -211,13 +211,14 @@ def budget_plan(
 
     Notes
     -----
-    If the pilot's numbers are right, the half-width was within 2 % of the mean of `ppi_mean`'s on 30 sizes (20 to 200
-    labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; within 7 % where 4 in 10 labels lie
-    at one end; for yes or no within 7 %, farthest off where the judge is very good; where it gives probabilities
-    within 8 % from 50 labels on, and up to 13 % too narrow with 20.
-    They are not quite right: from pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in one of ten, most of that for the standard deviation, which 40 labels
-    tell to 11 %; `interval` held it in 94 %. What was bought was all the same within 2 % of the best in nine of ten.
-    About half of all intervals come out wider than their mean. Items are taken as independent.
+    If the pilot's numbers are right, the half-width was within 2 % of the mean of `ppi_mean`'s on 30 sizes (20 to
+    200 labels, 200 to 5000 items), for normal scores and for scores from 1 to 5; within 7 % where 4 in 10 labels
+    lie at one end; for yes or no within 7 %, farthest off where the judge is very good; where it gives
+    probabilities within 8 % from 50 labels on, and up to 13 % too narrow with 20. They are not quite right: from
+    pilots of 40 labels, 200 items, 3 prompts and 3 draws it was off by 7 % in the middle and by 18 % in one of ten,
+    most of that for the standard deviation, which 40 labels tell to 11 %; `interval` held it in 94 %. What was
+    bought was all the same within 2 % of the best in nine of ten. About half of all intervals come out wider than
+    their mean. Items are taken as independent.
 
     Examples
     --------
