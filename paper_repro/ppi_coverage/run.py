@@ -114,47 +114,46 @@ _MANNERS = {"rounded judge", "heteroscedastic judge", "non-linear judge", "unbia
 
 
 @lru_cache(maxsize=1)
-def _latent() -> Floats:
+def latent() -> Floats:
     """Four independent standard normals, each with exactly normal quantiles; the first is in order."""
     grid = special.ndtri((np.arange(SIZE) + 0.5) / SIZE)
     rng = np.random.default_rng(20)
     return np.stack([grid, *(rng.permutation(grid) for _ in range(3))])
 
 
-def _cut(latent: Floats, shape: str) -> Floats:
+def _cut(z: Floats, shape: str) -> Floats:
     """Scores 1 to 5 with these shares."""
     cuts = special.ndtri(np.clip(np.cumsum(SHAPES[shape])[:-1], 0, 1))
-    return 1.0 + np.searchsorted(cuts, latent)
+    return 1.0 + np.searchsorted(cuts, z)
 
 
 @lru_cache(maxsize=4)
 def scored(design: str, rho: float) -> Population:
     """Human scores of a shape, and a judge whose Pearson correlation with them is rho (or as near as can be)."""
     shape, _, manner = design.partition(", ")
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     if shape == "0 to 100":
         y, bounds, step = 100 * special.betaincinv(2.5, 1.3, special.ndtr(z)), (0.0, 100.0), 25.0
     else:
         y, bounds, step = _cut(z, shape), (1.0, 5.0), 1.0
     if manner == "heteroscedastic judge":
         noise = noise * (0.3 + np.abs(z))
-    judge = _judge_of(manner, float(y.mean()), float(y.std()), step if shape != "0 to 100" else 10.0, bounds)
-    latent = _weighted(y, z, noise, judge, rho)
-    return Population(y, judge(latent), bounds, step)
+    judge = judge_of(manner, float(y.mean()), float(y.std()), step if shape != "0 to 100" else 10.0, bounds)
+    return Population(y, judge(weighted(y, z, noise, judge, rho)), bounds, step)
 
 
-def _judge_of(manner: str, mean: float, sd: float, point: float, bounds: Bounds) -> Callable[[Floats], Floats]:
+def judge_of(manner: str, mean: float, sd: float, point: float, bounds: Bounds) -> Callable[[Floats], Floats]:
     """From what the judge thinks, on a standard scale, to what it says: .4 points too much, cut at the bounds."""
 
-    def said(latent: Floats) -> Floats:
-        bent = np.exp(0.8 * latent) - np.exp(0.32) if manner == "non-linear judge" else latent
+    def said(seen: Floats) -> Floats:
+        bent = np.exp(0.8 * seen) - np.exp(0.32) if manner == "non-linear judge" else seen
         score = mean + (0 if manner == "unbiased judge" else 0.4 * point) + sd * bent
         return np.clip(np.round(score) if manner == "rounded judge" else score, *bounds)
 
     return said
 
 
-def _weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Floats], rho: float) -> Floats:
+def weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Floats], rho: float) -> Floats:
     """The judge's latent score: as much of the human's as gives the correlation rho."""
 
     def mixed(angle: float) -> Floats:
@@ -173,7 +172,7 @@ def _weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Flo
 @lru_cache(maxsize=4)
 def copied(design: str, share: float) -> Population:
     """A rounded judge that says what people say on this share of the items, and one point less elsewhere."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     y = _cut(z, design)
     return Population(y, np.where(special.ndtr(noise) < share, y, np.maximum(y - 1, 1)), (1.0, 5.0), 1.0)
 
@@ -181,16 +180,16 @@ def copied(design: str, share: float) -> Population:
 @lru_cache(maxsize=4)
 def unbounded(design: str, rho: float) -> Population:
     """Scores without a scale: normal, or skewed as an exponential."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     y = z if design == "normal" else -np.log(special.ndtr(-z))
-    judge: Callable[[Floats], Floats] = lambda latent: 0.4 + latent  # noqa: E731
-    return Population(y, judge(_weighted(y, z, noise, judge, rho)))
+    judge: Callable[[Floats], Floats] = lambda seen: 0.4 + seen  # noqa: E731
+    return Population(y, judge(weighted(y, z, noise, judge, rho)))
 
 
 @lru_cache(maxsize=4)
 def compared(design: str, rho: float) -> Population:
     """Differences of two systems' scores on the same documents, which share half of what they are."""
-    z, noise, other_z, other_noise = _latent()
+    z, noise, other_z, other_noise = latent()
     shapes = design.split(" against ")
     first = scored(shapes[0], rho)
     if shapes[1] == "its next version":  # most answers are the same
@@ -200,8 +199,8 @@ def compared(design: str, rho: float) -> Population:
         return Population(y, f, (-4.0, 4.0), 1.0)
     z, noise = (np.sqrt(0.5) * (a + b) for a, b in ((z, other_z), (noise, other_noise)))
     y = _cut(z, shapes[1])
-    judge = _judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
-    f = judge(_weighted(y, z, noise, judge, rho))
+    judge = judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
+    f = judge(weighted(y, z, noise, judge, rho))
     return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0)
 
 
@@ -211,7 +210,7 @@ JUDGES = {"poor": (0.7, 0.2), "good": (0.9, 0.05), "excellent": (0.98, 0.01)}  #
 @lru_cache(maxsize=4)
 def probable(p: float, rho: float) -> Population:
     """Human yes or no, and a judge that gives the probability of a yes, .4 too much of it on the probit scale."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     cut = special.ndtri(1 - p)
     seen = rho * z + np.sqrt(1 - rho**2) * noise
     judge = special.ndtr((rho * seen - cut) / np.sqrt(1 - rho**2) + 0.4)
@@ -221,9 +220,9 @@ def probable(p: float, rho: float) -> Population:
 # --- intervals --------------------------------------------------------------------------------------------------
 
 
-def classical(gold: Labelled) -> Ends:
+def classical(gold: Labelled, tail: float = TAIL) -> Ends:
     """Labels alone, t."""
-    return _ends(gold.mean_y, gold.yy / (gold.n - 1) / gold.n, special.stdtrit(gold.n - 1, 1 - TAIL))
+    return _ends(gold.mean_y, gold.yy / (gold.n - 1) / gold.n, special.stdtrit(gold.n - 1, 1 - tail))
 
 
 def _ends(point: Floats, variance: Floats, quantile: float) -> Ends:
