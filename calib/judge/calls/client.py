@@ -14,6 +14,10 @@ from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode, to_json
 
 
+_BEAT = 2.0  # seconds between two signs of life
+_LOOK_AGAIN = 0.2  # seconds until a reply that another run asks for is looked for again
+
+
 class Client:
     """One judge, one store, one way between them."""
 
@@ -27,13 +31,20 @@ class Client:
         self.price = judge.price or (list_price(judge.model) if transport.endpoint in (None, OPENAI) else None)
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
-        self._to_write = False
+        self._to_write = self._beats = False
         self.broken: sqlite3.Error | None = None  # the store could not be written
 
     async def choice(self, key: str, what: str, body: dict[str, Any]) -> Choice:
-        """The reply under a key, for which the judge is asked once."""
-        if key not in self.store:
-            self.put([key], body, *await self.ask(what, body))
+        """The reply under a key, for which the judge is asked once, by this run or another."""
+        while key not in self.store:
+            if not self.claim([key]):
+                await asyncio.sleep(_LOOK_AGAIN)
+                continue
+            try:
+                self.put([key], body, *await self.ask(what, body))
+            except JudgeError:
+                self.release([key])
+                raise
         return self.store.get(key)
 
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
@@ -84,10 +95,35 @@ class Client:
         False says that another process was faster.
         """
         new = self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+        self._write_soon()
+        return new
+
+    def claim(self, keys: list[str]) -> bool:
+        """Whether this run is to ask for these draws; if not, one is there or another run asks for it."""
+        if not self._beats and self.store.path is not None:
+            self._beat()
+        claimed = self.store.claim(keys)
+        self._write_soon()
+        return claimed
+
+    def release(self, keys: list[str]) -> None:
+        """Leave draws that came to nothing to other runs."""
+        self.store.release(keys)
+        self._write_soon()
+
+    def _beat(self) -> None:
+        """Others would take over what this run claimed if it did not show now and then that it lives."""
+        try:
+            self.store.beat()
+        except sqlite3.Error as error:
+            self.broken = error
+        self._beats = True
+        asyncio.get_running_loop().call_later(_BEAT, self._beat)
+
+    def _write_soon(self) -> None:
         if not self._to_write:
             self._to_write = True
             asyncio.get_running_loop().call_soon(self._write)
-        return new
 
     def _write(self) -> None:
         self._to_write = False
