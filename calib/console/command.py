@@ -55,6 +55,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             function(**given, **taken)
         except ArgumentError as error:
             raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
+        except KeyboardInterrupt as error:  # of which the parser would leave a number
+            raise typer.Abort from error
 
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(shown.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import wraps
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -898,7 +899,9 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
+@pytest.mark.parametrize("further", [[], ["SIGINT"], ["SIGINT", "SIGINT", "SIGTERM"]], ids=len)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name, further):
     store = tmp_path / "s.sqlite"
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
     command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
@@ -906,13 +909,60 @@ def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
     deadline = time.monotonic() + 60
     while not replies(store) and time.monotonic() < deadline:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(getattr(signal, name))
+    for another in further:
+        time.sleep(0.01)
+        running.send_signal(getattr(signal, another))
     _, err = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert "calib: interrupted. Replies that were stored are kept" in err
+    assert running.returncode == 128 + getattr(signal, name)
+    kept = replies(store)
+    assert kept > 0
+    assert f"calib: interrupted. {kept} replies are kept in {str(store)!r}: run again to go on.\n" in err
     assert "Traceback" not in err
-    assert replies(store) > 0
     assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_command_without_calls_ends_by_signals_too(files, name):
+    code = (
+        "import functools, time, calib, calib.cli\n"
+        "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
+        "calib.cli.main()"
+    )
+    command = [sys.executable, "-c", code, "agree", str(files["scores"]), str(files["human"])]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "1\n"
+    running.send_signal(getattr(signal, name))
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (128 + getattr(signal, name), "", "calib: interrupted.\n")
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_ends_a_run_in_order(files, tmp_path):
+    """Its signal is SIGHUP, and nothing can be written to it any more."""
+    store = tmp_path / "s.sqlite"
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
+    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
+    code = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from calib.cli import main; main()"
+    ours, its = os.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, command)], stdin=its, stdout=its, stderr=its, start_new_session=True
+    )
+    os.close(its)
+    Thread(target=read_all, args=(ours,), daemon=True).start()
+    deadline = time.monotonic() + 60
+    while not replies(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.close(ours)
+    assert running.wait(60) == 128 + signal.SIGHUP
+    assert replies(store) > 0
+
+
+def read_all(terminal):
+    with suppress(OSError):
+        while os.read(terminal, 1 << 16):
+            pass
 
 
 def replies(store):

@@ -17,6 +17,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.core.stop import stoppable
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.store import Store
@@ -128,16 +129,26 @@ def _client(
     """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
     ways = (judge.base_url, judge.concurrency)
     transport = connect(judge.model, *ways) if complete is None else wrap(complete, *ways)
-    with Store(store) as kept:
+    with stoppable() as stop, Store(store) as kept:
         try:
             yield Client(judge, kept, transport, **options)
+            stop.check()
         except BaseException as error:
-            if store is None and len(kept):
-                handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-                os.close(handle)
-                kept.save(path)
-                error.add_note(f"The {len(kept)} replies that arrived are kept: give store={path!r} to go on.")
+            if kept_where := _kept_where(kept, error):
+                error.add_note(kept_where)
             raise
+
+
+def _kept_where(kept: Store, error: BaseException) -> str:
+    """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
+    if not (n := len(kept)) or (kept.path and isinstance(error, Exception)):
+        return ""
+    if kept.path:
+        return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."
+    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
+    os.close(handle)
+    kept.save(path)
+    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -274,27 +285,27 @@ async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: in
 
 def _finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
     """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
-    tasks: list[asyncio.Task[Any] | None] = []
 
     async def main() -> Outcome:
-        tasks.append(asyncio.current_task())
+        stop.task = asyncio.current_task()
         try:
             return await work
         finally:
             await transport.close()
 
-    if not _is_in_loop():
-        return asyncio.run(main())
-    with ThreadPoolExecutor(1) as thread:
-        done = thread.submit(asyncio.run, main())
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            # the calls run in another thread, which does not hear of the interrupt by itself
-            for task in filter(None, tasks):
-                with suppress(RuntimeError):  # the loop has ended by itself
-                    task.get_loop().call_soon_threadsafe(task.cancel)
-            raise
+    with stoppable() as stop:
+        if not _is_in_loop():
+            return asyncio.run(main())
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(asyncio.run, main())
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                # the calls run in another thread, which does not hear of the interrupt by itself
+                if stop.task is not None:
+                    with suppress(RuntimeError):  # the loop has ended by itself
+                        stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
+                raise
 
 
 def _is_in_loop() -> bool:
