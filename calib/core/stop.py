@@ -24,7 +24,7 @@ class Stop:
         self.heard, self.since = 0, 0.0
         self.task: Task[Any] | None = None
 
-    def __call__(self, number: int, frame: FrameType | None) -> None:
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
         """As a signal's handler."""
         if self.heard and monotonic() < self.since + _PATIENCE:
             return
@@ -55,7 +55,7 @@ class Stop:
                 interrupt.add_note(note)
             raise interrupt from None
         with suppress(OSError):  # the terminal may be gone
-            print(*notes, sep="\n", file=sys.stderr, flush=True)
+            sys.stderr.writelines(f"{note}\n" for note in notes)
         raise SystemExit(self.code) from None
 
 

@@ -14,3 +14,10 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+class PrintableError(Exception):
+    """An error whose message may hold names and texts of others, and shows them harmless."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())

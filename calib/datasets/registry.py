@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from calib import table
+from calib.core.text import PrintableError
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 Record = dict[str, Any]
@@ -24,7 +25,7 @@ Record = dict[str, Any]
 HOST = "https://raw.githubusercontent.com"
 
 
-class DatasetError(RuntimeError):
+class DatasetError(PrintableError, RuntimeError):
     """A file of a set cannot be had, or is not the one that the registry names."""
 
 

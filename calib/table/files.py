@@ -16,6 +16,8 @@ import pandas as pd
 from calib.table.checks import CHECKS
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
+_DEEPEST = 100  # lists within lists
+
 
 def read(path: str | Path, table: str) -> pd.DataFrame:
     """Read and check a table of one kind from a .csv, .jsonl or .parquet file.
@@ -121,10 +123,29 @@ def _ending(path: Path) -> str:
 
 
 def _object(line: str) -> dict[str, Any]:
-    value = json.loads(line)
+    value = _from_json(line)
     if not isinstance(value, dict):
         raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
     return value
+
+
+def _from_json(text: str) -> Any:
+    """A value whose parts can be walked through, as all that looks at a table does."""
+    trouble = f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(trouble) from None
+    if text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST:
+        raise ValueError(trouble)
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, list | dict)]:
+        depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
@@ -154,13 +175,13 @@ def _frame(values: Any) -> pd.DataFrame:
 
 
 def _guess(cells: list[str]) -> list[Any]:
-    for kind in (int, float, json.loads):
+    for kind in (int, float, _from_json):
         try:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
-        if lists if kind is json.loads else [_cell(value) for value in values] == cells:
+        if lists if kind is _from_json else [_cell(value) for value in values] == cells:
             return values
     return cells
 

@@ -13,7 +13,6 @@ from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Trans
 from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode, to_json
 
-
 _BEAT = 2.0  # seconds between two signs of life
 _LOOK_AGAIN = 0.2  # seconds until a reply that another run asks for is looked for again
 

@@ -18,6 +18,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.stop import stoppable
+from calib.core.text import printable
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.store import Store
@@ -118,7 +119,7 @@ def rate(
             return run.dry(prompts, rows)
         plan = _finished(run.rate(prompts, rows), client.transport)
         for note in run.notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(printable(note), stacklevel=2)
         return run.sheet.frame(judge, plan.run)
 
 

@@ -58,8 +58,6 @@ class Round:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
                 for worker in done:
                     worker.result()
-            if self.client.broken:
-                raise self.client.broken
         except BaseException:  # the run was stopped: what is on its way already is paid for
             self.stopping = True
             await asyncio.wait(workers, timeout=_GRACE)
@@ -69,6 +67,8 @@ class Round:
                 worker.cancel()
             self._show()
             self.bar.close()
+        if self.client.broken:
+            raise self.client.broken
         if self.failures or (self.lost and not self.there):
             raise (self.failures or self.lost)[0]
         return self._notes()

@@ -221,7 +221,7 @@ def _is_locked(error: sqlite3.Error) -> bool:
 def _locked(path: str | Path | None) -> str:
     """What to do about it."""
     what = "a database browser, a copy or a backup, a process that was suspended: end it and run again to go on"
-    return f"{path} was for {_PATIENCE:g} s ({what})"
+    return printable(f"{path} was for {_PATIENCE:g} s ({what})")
 
 
 def _prepare_tables(db: sqlite3.Connection) -> None:
