@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from calib.table.checks import CHECKS
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
 _DEEPEST = 100  # lists within lists
+# what makes a formula of a cell, or steers what shows it; a number is neither
+_STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
+_STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def read(path: str | Path, table: str) -> pd.DataFrame:
@@ -52,7 +57,9 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     """Read any .csv, .jsonl or .parquet file, unchecked.
 
     A csv column becomes numbers only if it is not one of `texts` and each of its cells
-    is written as Python writes that number, so that ids such as 007 keep their zeros.
+    is written as Python writes that number, so that ids such as 007 keep their zeros. Of
+    the quotes before a sign that would make a formula of a cell one is taken away: it was
+    put there by `write`.
 
     Examples
     --------
@@ -74,15 +81,25 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
             return _frame([_object(line) for line in text.split("\n") if line.strip()])
     except ValueError as error:
         raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
-    names, *rows = _csv_rows(io.StringIO(text, newline=""), path)
+    names, *rows = ([_unquoted(cell) for cell in row] for row in _csv_rows(io.StringIO(text, newline=""), path))
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
 
 
-def write(frame: pd.DataFrame, path: str | Path) -> Path:
+def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
     """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
 
     The path comes back.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    path : str or Path
+    for_spreadsheets : bool, default False
+        In csv, put a quote before texts that a spreadsheet would take for a formula: those
+        that begin with ``=``, ``+``, ``-`` or ``@`` and are no numbers, with a tab, a line
+        break or an escape. `read` and `read_frame` take it away again. The command line
+        writes in this way.
 
     Raises
     ------
@@ -111,9 +128,22 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
         else:
             writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
-            writer.writerow(frame.columns)
-            writer.writerows([_cell(value) for value in row.values()] for row in _plain_rows(frame))
+            writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
+            rows = (row.values() for row in _plain_rows(frame))
+            writer.writerows([_quoted(_cell(value), for_spreadsheets) for value in row] for row in rows)
     return path
+
+
+def _quoted(cell: str, for_spreadsheets: bool) -> str:
+    """A cell as it is written; one that has such a quote by itself gets another, to have it when it is read."""
+    if cell[:1].isalnum():
+        return cell
+    steers = for_spreadsheets and _STEERS.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if steers or _QUOTED.match(cell) else cell
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" and _QUOTED.match(cell) else cell
 
 
 def _ending(path: Path) -> str:

@@ -113,7 +113,7 @@ class Store:
         if self.path is None:
             return True
         self._begin()
-        alive, mine = time.time() - _LAPSE, []
+        alive, mine = time.time() - _LAPSE, list[str]()
         for key in keys:
             if not self._db.execute(_CLAIM, (key, self._run_id, alive)).rowcount:
                 self.release(mine)
