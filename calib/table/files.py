@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,15 +73,14 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     1    8      9
     """
     path = Path(path)
-    if _ending(path) == ".parquet":
-        return pd.read_parquet(path)
-    try:
+    if (ending := _ending(path)) == ".parquet":
+        with _of_form(path, "Parquet"):
+            return pd.read_parquet(path)
+    with _of_form(path, "UTF-8"):
         # a byte order mark is how spreadsheets sign their csv files
         text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
-        if _ending(path) == ".jsonl":
+        if ending == ".jsonl":
             return _frame([_object(line) for line in text.split("\n") if line.strip()])
-    except ValueError as error:
-        raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
     names, *rows = ([_unquoted(cell) for cell in row] for row in _csv_rows(io.StringIO(text, newline=""), path))
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
@@ -150,6 +150,17 @@ def _ending(path: Path) -> str:
     if path.suffix not in (".csv", ".jsonl", ".parquet"):
         raise TableError(f"a table's file must end in .csv, .jsonl or .parquet, but got {str(path)!r}.")
     return path.suffix
+
+
+@contextmanager
+def _of_form(path: Path, form: str) -> Iterator[None]:
+    """Name the file that is something else."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
+            raise  # it cannot be read at all
+        raise TableError(f"{path}: not a table in {form}: {error}.") from None
 
 
 def _object(line: str) -> dict[str, Any]:
