@@ -142,7 +142,7 @@ def _client(
 
 def _kept_where(kept: Store, error: BaseException) -> str:
     """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
-    if not (n := len(kept)) or (kept.path and isinstance(error, Exception)):
+    if (kept.path and isinstance(error, Exception)) or not (n := len(kept)):
         return ""
     if kept.path:
         return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."

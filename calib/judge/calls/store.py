@@ -18,6 +18,7 @@ from calib.core.text import printable
 from calib.judge.replies.reply import Choice, decode, to_json
 
 _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
+_RULE = "must not be locked by another program"
 _LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run
@@ -75,7 +76,7 @@ class Store:
             self._db = _connection(self.path or ":memory:")
         except sqlite3.DatabaseError as error:
             if _is_locked(error):
-                raise ArgumentError("store", "must not be locked by another program", _locked(path)) from None
+                raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
             raise ArgumentError("store", "must be a new file or a store of calib", f"{path} is not: {error}") from None
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
@@ -153,7 +154,8 @@ class Store:
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
-            raise sqlite3.OperationalError(f"must not be locked by another program, but {_locked(self.path)}") from None
+            path = printable(str(self.path))
+            raise sqlite3.OperationalError(f"{path} {_RULE}, but {_locked()}") from None
 
     def get(self, key: str) -> Choice:
         """The choice under a key; a KeyError where there is none."""
@@ -218,10 +220,10 @@ def _is_locked(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _locked(path: str | Path | None) -> str:
-    """What to do about it."""
+def _locked() -> str:
+    """How long, and what to do about it."""
     what = "a database browser, a copy or a backup, a process that was suspended: end it and run again to go on"
-    return printable(f"{path} was for {_PATIENCE:g} s ({what})")
+    return f"was for {_PATIENCE:g} s ({what})"
 
 
 def _prepare_tables(db: sqlite3.Connection) -> None:
