@@ -167,9 +167,9 @@ def test_signals_that_a_program_minds_itself_stay_its_own(server, tmp_path):
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("apart", [0.0, 0.7], ids=["at once", "one after another"])
-@pytest.mark.parametrize("processes", [2, 3, 4])
-@pytest.mark.parametrize("judge", [{}, {"method": "sample", "draws": 2}], ids=["logprob", "sample"])
+@pytest.mark.parametrize(
+    ("judge", "processes", "apart"), [({}, 2, 0.7), ({}, 4, 0.0), ({"method": "sample", "draws": 2}, 3, 0.3)], ids=str
+)
 def test_processes_on_one_store(server, tmp_path, judge, processes, apart):
     """They share the work: nothing is asked for twice."""
     store, outs = tmp_path / "s.sqlite", [tmp_path / f"{k}.csv" for k in range(processes)]

@@ -60,7 +60,8 @@ def rate(
     store : path, optional
         SQLite file of raw replies. Each reply is kept before it is read: an interrupted
         run goes on where it stopped, a repeated one makes no call. Several processes may
-        share it. Default: memory, which is saved to a temporary file if the run breaks off.
+        share it, and none asks for what another is asking for. Default: memory, which is
+        saved to a temporary file if the run breaks off.
     keep : {"compact", "full"}, default "compact"
         What the store keeps of a reply: all that any answer on any scale could be read
         from (message, usage, tokens, the candidates wherever a label could stand), or the
@@ -98,6 +99,11 @@ def rate(
         price of the model is not known.
     JudgeError
         If no API key is set, or the judge cannot be reached; what arrived is kept.
+    KeyboardInterrupt, SystemExit
+        If the run is stopped by Ctrl-C, or by SIGTERM or SIGHUP where nothing else handles
+        them; what arrived is kept, and a note (a line on stderr) says where.
+    sqlite3.OperationalError
+        If the store cannot be written: the disk is full, or another program locks it.
 
     Examples
     --------
