@@ -18,7 +18,7 @@ from calib.judge.replies.reply import Choice, Reply, decode, to_json
 Done = TypeVar("Done")
 
 _BEAT = 2.0  # seconds between two signs of life
-_LOOK_AGAIN = 0.2  # seconds until a reply that another run asks for is looked for again
+LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
 
 
 class Client:
@@ -52,7 +52,7 @@ class Client:
         while key not in self.store:
             if self.claim([key]):
                 return True
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(LOOK_AGAIN)
         return False
 
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from calib.judge.calls.client import Client
+from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 from calib.judge.judge import Call, Plan, draws_request
 from calib.judge.replies.reply import Choice, Reply
@@ -20,7 +20,6 @@ from calib.judge.replies.sheet import Sheet
 _SHOW_EVERY = 0.2  # seconds
 _REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
 _A_MOMENT = 0.02  # seconds
-_LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
 _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 
 
@@ -134,8 +133,8 @@ class Round:
 
     async def _look_again(self) -> None:
         """What others asked for may have come, or be left to us; of all workers one is enough to see."""
-        await asyncio.sleep(_LOOK_AGAIN)
-        if monotonic() - self.looked >= _LOOK_AGAIN:
+        await asyncio.sleep(LOOK_AGAIN)
+        if monotonic() - self.looked >= LOOK_AGAIN:
             self.looked = monotonic()
             self.waiting.extend(self.elsewhere)
             self.elsewhere.clear()
