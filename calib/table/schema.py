@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.text import PrintableError
 
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
@@ -18,7 +19,7 @@ STATUSES = (
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 
 
-class TableError(ValueError):
+class TableError(PrintableError, ValueError):
     """A table breaks a rule of its schema; the message names table, column, row and rule."""
 
 
