@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE
+from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import ArgumentError, choice
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
-from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.pairs import Pair, labels_in, one_scale, pairs_of
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -116,7 +118,8 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
-    with in_the_names_of(pair.label, x="scores", y="human"):
+    known = _one_scale(pair, rules["coefficient"] or rules["method"])
+    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human"):
         found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     found = with_warnings(found, pair.warnings)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
@@ -124,6 +127,11 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
     n_missing = int((both["x"].isna() | both["y"].isna()).sum())
     return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
+
+
+def _one_scale(pair: Pair, coefficient: str) -> bool:
+    """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
+    return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
 
 
 def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
@@ -200,10 +208,10 @@ def compare(
     options["rng"] = np.random.default_rng(rng)
     answers = []
     tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
-    for judges, name, against, frame in _pairs_of_judges(*tables):
+    for judges, name, against, frame, known in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
+        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         answers.append((who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}, result))
     return Results.of(answers)
@@ -269,15 +277,16 @@ def rank_judges(
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
-        with in_the_names_of(label, judges="scores", y="human"):
+        known = [_one_scale(pair, coefficient or method) for pair in pairs]
+        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human"):
             answers.append((label, stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)))
     return Results.of(answers)
 
 
 def _pairs_of_judges(
-    scores_a: Checked, scores_b: Checked, human: Checked
-) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
-    """Each judge of the one table with each of the other, on one human's items."""
+    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool]]:
+    """Each judge of the one table with each of the other, on one human's items; whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
     names = _names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
@@ -293,7 +302,8 @@ def _pairs_of_judges(
             asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[_identity(a.label)], names[_identity(b.label)]
-            yield both, a.label, a.label["against"], frame
+            known = [_one_scale(pair, coefficient) for pair in (a, b)]
+            yield both, a.label, a.label["against"], frame, all(known)
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
