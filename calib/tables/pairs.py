@@ -92,13 +92,20 @@ def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> boo
                  for place, (name, texts) in enumerate((n, t) for n, t in said.items() if t)]  # fmt: skip
         raise TableError(f"{asked}, but {' and '.join(known)}.")
     for name, side in sides.items() if ends else ():
-        (low, high), scale = next(iter(ends.items()))
+        (low, high), text = next(iter(ends.items()))
         off = side["score"].dropna().astype(float)
         off = off[~off.between(low, high)]
         if len(off) and not said[name]:
-            raise TableError(f"{asked}, {scale!r}, but {name} have {off.iloc[0]:g}.")
+            raise TableError(f"{asked}, {text!r}, but {name} have {off.iloc[0]:g}.")
     return all(said.values())
 
 
 def labels_in(frame: pd.DataFrame, name: str) -> Any:
     return frame[name].to_numpy() if name in frame and frame[name].notna().all() and len(frame) else None
+
+
+def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+    """Group and system of the items, from whichever row has them."""
+    names = [name for name in ("group", "system") if name in rows]
+    plain = rows[["item", *names]].astype(object)
+    return plain.groupby("item", sort=False).first().reindex(items)

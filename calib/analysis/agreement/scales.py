@@ -15,6 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 
 _HALF = 0.5  # of the scores
+_SOME = 10  # ratings of one rater from which they say something of his scale
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
 _known: ContextVar[bool] = ContextVar("scales_known", default=False)
 
@@ -91,8 +92,8 @@ def coded(given: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
 
 def _objects(values: ArrayLike) -> Any:
     """What may be names; nothing where all are numbers."""
-    numbers = getattr(getattr(values, "dtype", None), "kind", "") or getattr(np.asarray(values), "dtype", None).kind
-    return np.empty(0, dtype=object) if numbers in "biuf" else np.asarray(values, dtype=object)
+    kind = getattr(getattr(values, "dtype", None), "kind", None) or np.asarray(values).dtype.kind
+    return np.empty(0, dtype=object) if kind in "biuf" else np.asarray(values, dtype=object)
 
 
 def _is_name(label: Any) -> bool:
@@ -114,13 +115,21 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     """Refuse scores that cannot be on one scale by their values.
 
     Scales end at 1, 10, 100, ... at the latest: where one side stays within such a mark, and half of the other's
-    scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses a part of the
-    scale, halves, means and standardised scores go through.
+    scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses
+    a part of the scale, halves, means and standardised scores go through.
     """
-    x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
-    if not _known.get() and max(_share_beyond(x, y), _share_beyond(y, x)) >= _HALF:
+    if not _known.get() and _on_two_scales(x, y):
         rule, given = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
         raise ArgumentError(who, rule, given, mentions=(other,))
+
+
+def refuse_scales_of_raters(table: Floats) -> None:
+    """Refuse ratings, items x raters, of which one column is on another scale than the others."""
+    for j in range(table.shape[1]) if not _known.get() else ():
+        mine, others = table[:, j], np.delete(table, j, axis=1)
+        if np.isfinite(mine).sum() >= _SOME and _on_two_scales(mine, others):
+            ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
+            raise ArgumentError("ratings", "must be on one scale", ends)
 
 
 def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
@@ -133,7 +142,12 @@ def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
 
 
 def _span(values: Floats) -> str:
-    return f"{values.min():g} to {values.max():g}"
+    return f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+
+
+def _on_two_scales(x: Floats, y: Floats) -> bool:
+    x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
+    return max(_share_beyond(x, y), _share_beyond(y, x)) >= _HALF
 
 
 def _share_beyond(x: Floats, y: Floats, *, far: bool = True) -> float:
@@ -151,4 +165,4 @@ def _open_to_doubt(x: Floats, y: Floats) -> bool:
     several = min(len(np.unique(x)), len(np.unique(y))) >= _SEVERAL
     beyond = max(float(x.max() - y.max()), float(y.min() - x.min()))
     below_zero = bool(x.min() < 0 < y.min())
-    return _share_beyond(x, y, far=False) >= _HALF or (several and (beyond >= np.ptp(y) or below_zero))
+    return _share_beyond(x, y, far=False) >= _HALF or bool(several and (beyond >= np.ptp(y) or below_zero))

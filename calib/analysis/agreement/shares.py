@@ -44,6 +44,8 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
     >>> [round(end, 3) for end in share_interval(1.0, 0.0, Answers(40, 40, 0), np.inf, 0.95)]
     [0.912, 1.0]
     """
+    if not np.isfinite(share * variance):
+        return Interval(float("nan"), float("nan"))
     effect = per_unit = answers.n / answers.units
     if 0 < share < 1 and variance > 0 and per_unit > 1:
         found = max(answers.n * variance / (share * (1 - share)), 1.0)

@@ -16,7 +16,7 @@ from calib.core.check import ArgumentError, choice
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
-from calib.tables.pairs import Pair, labels_in, one_scale, pairs_of
+from calib.tables.pairs import Pair, factors_of, labels_in, one_scale, pairs_of
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -385,8 +385,11 @@ def reliability(
     options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
     options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
     answers = []
-    for label, people, design, judge in _panels(human, scores, level, least=2):
-        answers.append((label, stats.reliability(people, judge, **design, **options)))
+    purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
+    shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
+    for label, people, design, judge, known in _panels(human, scores, level, purpose if shared else "", least=2):
+        with on_known_scales(known):
+            answers.append((label, stats.reliability(people, judge, **design, **options)))
     return Results.of(answers)
 
 
@@ -435,17 +438,22 @@ def alternative_annotator_test(
     answers = []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     judges = scores_in(scores, "scores")
-    for label, people, design, judge in _panels(human, judges, "group" if clustered else "item", least=3):
+    level = "group" if clustered else "item"
+    for label, people, design, judge, known in _panels(human, judges, level, "the annotator test", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
-        answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
+        with on_known_scales(known):
+            answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
     return Results.of(answers)
 
 
 def _panels(
-    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, *, least: int
-) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None]]:
-    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
+    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, purpose: str, *, least: int
+) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None, bool]]:
+    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn.
+
+    People must be on one scale, for a `purpose` the judge as well; last, whether all say theirs.
+    """
     people = scores_in(human, "human")
     judges = None if scores is None else scores_in(scores, "scores")
     found = False
@@ -455,18 +463,20 @@ def _panels(
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("human", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
+        known = one_scale({"criterion": criterion}, "people beside each other", human=rows)
         if judges is None:
             found = True
-            design = _factors_at(_factors_of(rows, table.index), level)
-            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None
+            design = _factors_at(factors_of(rows, table.index), level)
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None, known
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             found = True
-            design = _factors_at(_factors_of(pd.concat([rows, mine]), items), level)
+            both = one_scale(who, purpose, scores=mine, human=rows) if purpose else known
+            design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
             label_here = who | label | {"n_unmatched": len(table) - len(items)}
-            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy()
+            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), both
     if not found:
         held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
         raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))
@@ -478,10 +488,3 @@ def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
-
-
-def _factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
-    """Group and system of the items, from whichever row has them."""
-    names = [name for name in ("group", "system") if name in rows]
-    plain = rows[["item", *names]].astype(object)
-    return plain.groupby("item", sort=False).first().reindex(items)

@@ -14,9 +14,11 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.analysis.agreement import alpha
-from calib.analysis.agreement.alpha import icc, krippendorff_alpha, mean_squares, rating_sums
+from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
-from calib.analysis.agreement.ceiling import disattenuated, human_ceiling
+from calib.analysis.agreement.ceiling import human_ceiling
+from calib.analysis.agreement.disattenuated import disattenuated
+from calib.analysis.agreement.icc import icc, mean_squares, rating_sums
 from calib.analysis.agreement.levels import multiplicities
 from calib.analysis.agreement.reliability import reliability
 from calib.stats import agreement
