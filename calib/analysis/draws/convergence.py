@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, WithCoefficient, named_coefficient, settled
+from calib.analysis.agreement.coefficients import (
+    OF_ONE_SAMPLE,
+    ON_ONE_SCALE,
+    WithCoefficient,
+    named_coefficient,
+    settled,
+)
+from calib.analysis.agreement.scales import refuse_other_scale
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
@@ -205,7 +212,8 @@ def convergence(
     Raises
     ------
     ValueError
-        If `samples` has fewer than two draws or items, a size is not in 1..K, or lengths differ.
+        If `samples` has fewer than two draws or items, a size is not in 1..K, lengths differ, or
+        scores that are compared for the same value (kappa, exact, adjacent) cannot be on one scale.
 
     Notes
     -----
@@ -233,6 +241,8 @@ def convergence(
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
+    for name, other in (("exact", target), ("human", people)) if kind in ON_ONE_SCALE else ():
+        refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
     check.same_length(samples=draws, exact=target, human=people, groups=owners)
     if exact is not None:  # what has no reference says nothing about the distance from it
