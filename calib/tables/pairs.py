@@ -88,8 +88,8 @@ def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> boo
     ends = {(scale.low, scale.high): text for texts in said.values() for text in texts if (scale := parse_scale(text))}
     asked = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"
     if len(ends) > 1:
-        known = [f"{name} {'are ' * (not place)}on {' and '.join(map(repr, texts))}"
-                 for place, (name, texts) in enumerate((n, t) for n, t in said.items() if t)]  # fmt: skip
+        known = [f"{name} on {' and '.join(map(repr, texts))}" for name, texts in said.items() if texts]
+        known[0] = known[0].replace(" on ", " are on ", 1)
         raise TableError(f"{asked}, but {' and '.join(known)}.")
     for name, side in sides.items() if ends else ():
         (low, high), text = next(iter(ends.items()))

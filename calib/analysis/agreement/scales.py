@@ -15,6 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 
 _HALF = 0.5  # of the scores
+_FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
 _known: ContextVar[bool] = ContextVar("scales_known", default=False)
@@ -155,6 +156,8 @@ def _share_beyond(x: Floats, y: Floats, *, far: bool = True) -> float:
     if not len(x) or not len(y) or not np.ptp(y) > 0:  # one value says nothing of a scale
         return 0.0
     mark = 10 ** np.ceil(np.log10(max(float(np.abs(y).max()), 1.0)) - 1e-12)
+    if mark == 1 and (len(x) < _FEW or min(x.min(), y.min()) < 0):  # standardised scores of few items, not shares
+        return 0.0
     away = np.maximum(x - y.max(), y.min() - x) / np.ptp(y)
     return float(np.mean((np.abs(x) > mark) & (away >= (0 if not far else 2 if mark == 1 else 3))))
 
