@@ -23,7 +23,7 @@ from calib.analysis.agreement.coefficients import (
 )
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import coded, refuse_other_scale
+from calib.analysis.agreement.scales import coded, refuse_other_scale, scale_caution
 from calib.analysis.agreement.shares import Answers
 from calib.analysis.agreement.spread import NO_SPREAD, Spread
 from calib.core import check
@@ -204,6 +204,7 @@ def _panel_in_numbers(ratings: ArrayLike, judge: ArrayLike | None, coefficient: 
     scores = None if judge is None else check.array(given["judge"], "judge", ndim=1)
     if scores is not None and coefficient in ON_ONE_SCALE:
         refuse_other_scale("judge", scores, "ratings", table, f"for {coefficient!r}")
+        scale_caution(coefficient, scores, table)
     return table, scores
 
 

@@ -14,7 +14,7 @@ from calib.analysis.agreement import levels, spread as spreads
 from calib.analysis.agreement.agreement import ESTIMATED, AgreementResult, checked_options
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
-from calib.analysis.agreement.scales import comparable
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -198,6 +198,7 @@ def compare(
     warned += undefined
     for text in warned:
         check.warn(text)
+    warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
     at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     return Comparison(
         estimate=difference,
