@@ -156,7 +156,8 @@ class Agreement(AgreementResult):
     )
 
     def _terms(self) -> dict[str, Any]:
-        return {self.coefficient: True, "level": self.level, **self._counted, "rule": self._rule, **self._factors}
+        kind = {self.coefficient: True, "weights": self._weights, "level": self.level}
+        return {**kind, **self._counted, "rule": self._rule, **self._factors}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]

@@ -85,7 +85,12 @@ class Ceiling(WithCoefficient, RatersResult):
         return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._shown]
 
     def _terms(self) -> dict[str, Any]:
-        terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
+        terms = {
+            "ceiling": self.coefficient,
+            "weights": self._weights,
+            "level": self.level,
+            **self._counted(self.interval_method),
+        }
         return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
 
     def __str__(self) -> str:
@@ -115,8 +120,8 @@ def human_ceiling(
 
     For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each
     rater against each other rater, and the judge against the same one on the same items. Where raters
-    differ from item to item (no two rated three items together) nobody has a row of his own: the ratings
-    of an item are taken in their order as those of a first, a second, ... rater.
+    differ from item to item (two who rated one together share fewer than three, on average) nobody has
+    a row of his own: the ratings of an item are taken as those of a first, a second, ... rater.
 
     The intervals are made by the jackknife over the units of the design, as in `agreement`,
     on the plain scale. All three numbers are recomputed without each unit, so that the

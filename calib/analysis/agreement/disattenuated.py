@@ -101,7 +101,8 @@ def disattenuated(
               \hat\sigma_T^2 = var(\bar x_i) - \hat\sigma_E^2\, \overline{1 / m_i}
 
     over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
-    above. Where no two raters share three items, means of raters are part of the noise, and ICC(1,k) is meant.
+    above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
+    their means are part of the noise, and ICC(1,k) is meant.
     The interval is the jackknife of the whole over groups, systems, both or items, as in `human_ceiling`; it holds
     the uncertainty of the reliability.
 
