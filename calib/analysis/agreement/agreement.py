@@ -19,6 +19,7 @@ from calib.analysis.agreement.levels import (
     ties_of,
     within,
 )
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, no_correlation_test, spread_of_estimate
 from calib.core import check
 from calib.core.check import Floats, Labels
@@ -155,7 +156,8 @@ class Agreement(AgreementResult):
     )
 
     def _terms(self) -> dict[str, Any]:
-        return {self.coefficient: True, "level": self.level, **self._counted, "rule": self._rule, **self._factors}
+        kind = {self.coefficient: True, "weights": self._weights, "level": self.level}
+        return {**kind, **self._counted, "rule": self._rule, **self._factors}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
@@ -201,12 +203,15 @@ def agreement(
     the groups. Spearman, Pearson and kappa, which are skewed where systems are few, have
     their interval made on Fisher's z scale, with the half-width over 1 - r^2.
     With one of the two factors it is the one-way jackknife over its units; with neither,
-    Fisher's z for Pearson and the delete-one jackknife for the others.
+    Fisher's z for Pearson and the delete-one jackknife for the others. A share has Wilson's
+    interval: of n answers where items are independent, else of as many as the jackknife's
+    variance leaves of them; it holds at 100 %, too.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
-        Scores of the two raters; a pair with a NaN is left out and counted.
+        Scores of the two raters; a pair with a NaN is left out and counted. Names, as
+        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
@@ -214,7 +219,8 @@ def agreement(
     method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
         ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
-        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
+        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights),
+        ``"kappa_nominal"`` (Cohen's, without weights, also for names), and
         ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
         most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
         level "system" with `groups`. `coefficient` is the same under its own name, and wins.
@@ -244,7 +250,9 @@ def agreement(
     Raises
     ------
     ValueError
-        If lengths differ, an option is unknown, or `level` needs labels that were not given.
+        If lengths differ, an option is unknown, `level` needs labels that were not given,
+        names meet a coefficient of order, or scores that are compared for the same value
+        (kappa, exact, adjacent) cannot be on one scale.
 
     References
     ----------
@@ -269,6 +277,7 @@ def agreement(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     given = rules | {"groups": groups, "systems": systems}
+    x, y = comparable(named, x=x, y=y)
     whole, keep = design_of(x, y, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
@@ -278,6 +287,7 @@ def agreement(
     spread, warned = spread_of_estimate(used, found, interval, n_resamples, rng)
     ends = spread.interval(found, confidence)
     warned += _cautions(design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(ends.low)))
+    warned += scale_caution(named, whole.x, whole.y)
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
     return Agreement(
         estimate=found,

@@ -12,8 +12,9 @@ from scipy import optimize, stats
 
 from calib.analysis.agreement import levels, spread as spreads
 from calib.analysis.agreement.agreement import ESTIMATED, AgreementResult, checked_options
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, named_coefficient
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -197,6 +198,7 @@ def compare(
     warned += undefined
     for text in warned:
         check.warn(text)
+    warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
     at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     return Comparison(
         estimate=difference,
@@ -223,7 +225,7 @@ def compare(
 
 def _on_shared_items(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored."""
-    a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
+    a, b, c = comparable(given["coefficient"], x1=x1, x2=x2, y=y)
     check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
     n_missing = int((~np.isfinite(a + b + c)).sum())
     if given["missing"] == "zero":
@@ -366,7 +368,7 @@ def _permutation_p(one: Design, two: Design, difference: float, test: str, n_res
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    alike = one.coefficient in ("kappa", *AGREED_WITHIN)  # what asks for the human's very scale is exchanged as it is
+    alike = one.coefficient in ON_ONE_SCALE  # what asks for the human's very scale is exchanged as it is
     first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
     seen, used = 0, 0
     for size in resamples_at_once(n_resamples, one.n):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from calib.analysis.agreement.coefficients import PRODUCT_MOMENTS, SHARES, levels_of, weighted_correlation
+from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
+    PRODUCT_MOMENTS,
+    SHARES,
+    levels_of,
+    weighted_correlation,
+)
 from calib.analysis.agreement.levels import Design, LeftOut, left_out, resampled
+from calib.analysis.agreement.shares import Answers, answers_of, share_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import jackknife_variance
@@ -35,6 +42,7 @@ class Spread:
     fisher: bool = False
     bounds: tuple[float, float] = (-1.0, 1.0)
     resamples: Floats | None = None
+    answers: Answers | None = None  # of a share: it has Wilson's interval
 
     def made_over(self, design: Design) -> dict[str, Any]:
         """What a result says of the interval and of the design that it goes over."""
@@ -48,6 +56,8 @@ class Spread:
                 return NO_INTERVAL
             tail = (1 - confidence_level) / 2
             return Interval(*(float(end) for end in np.quantile(self.resamples, [tail, 1 - tail])))
+        if self.answers is not None and self.df >= 1:
+            return share_interval(estimate, self.std_error**2, self.answers, self.df, confidence_level)
         if self._says_nothing(estimate):
             return NO_INTERVAL
         half = float(stats.t.ppf((1 + confidence_level) / 2, self.df)) * self.std_error
@@ -131,12 +141,26 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
 
 def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
-    bounds = (0.0, 1.0) if design.coefficient in SHARES else (-1.0, 1.0)
     fisher = design.coefficient in PRODUCT_MOMENTS
     variance, df, name, speaks_of = design_variance(design, left)
+    if design.coefficient in SHARES:
+        return _spread_of_share(design, Spread(name, float(np.sqrt(variance)), df, speaks_of))
     # over groups alone the estimate is a mean of independent correlations, which t fits as it is
     plain = design.level == "group" and name == "group jackknife"
-    return Spread(name, float(np.sqrt(variance)), df, speaks_of, fisher and not plain, bounds)
+    return Spread(name, float(np.sqrt(variance)), df, speaks_of, fisher and not plain)
+
+
+def _spread_of_share(design: Design, spread: Spread) -> Spread:
+    """Wilson's interval: of n answers where items are independent, else of what the units make of them."""
+    units = int(spread.df) + 1 if np.isfinite(spread.df) else 0
+    if design.coefficient not in AGREED_WITHIN:  # of pairs, each of which two units answer
+        return replace(spread, answers=Answers(units * (units - 1) // 2, units, units))
+    if not design.repeats:
+        return replace(spread, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
+    yes = np.abs(design.x - design.y) <= AGREED_WITHIN[design.coefficient]
+    several = [unit for unit in design.units if unit is not None]
+    unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))  # those that the degrees of freedom count
+    return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
 
 
 def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str, str]:
@@ -162,7 +186,7 @@ def no_correlation_test(design: Design, found: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
     if design.coefficient in SHARES or not np.isfinite(found):
         return float("nan")
-    if design.repeats or design.coefficient in ("gamma", "kappa", "kendall_a"):
+    if design.repeats or design.coefficient in ("gamma", "kappa", "kappa_nominal", "kendall_a"):
         return spread.p_value(found)
     if design.n < 3 or not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
         return float("nan")
