@@ -12,8 +12,8 @@ from calib.core.check import ArgumentError
 
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
-    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
-    "failed",
+    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
+    "constrained", "failed",
 )  # fmt: skip
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 

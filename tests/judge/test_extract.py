@@ -159,8 +159,9 @@ STREAMS = {
     "I out of range rival": Case(in_json(" ", ("8", {"8": 0.7, "9": 0.17, "7": 0.1, "100": 0.03})), 8.0721649, 8),
     "J 7.5": Case(in_json(" ", ("7", {"7": 0.88, "8": 0.12}), ".", "5"), "off_scale", "off_scale"),
     "K score as a string": Case(in_json(' "', ("4", BASE), close=['"}']), 4.1, 4),
-    "L 4/5": Case(in_json(" ", ("4", BASE), "/", "5"), 4.1, 4),
-    "L 4/5 bare": Case(stream(("4", BASE), "/", "5"), 4.1, 4, "label"),
+    "L 4/10": Case(in_json(" ", ("4", BASE), "/", "10"), 4.1, 4),
+    "L 4/10 bare": Case(stream(("4", BASE), "/", "10"), 4.1, 4, "label"),
+    "L 4/5": Case(in_json(" ", ("4", BASE), "/", "5"), "off_scale", "off_scale"),
     "M markdown": Case(stream("**", ("4", BASE), "**"), 4.1, 4, "label"),
     "N bare with a space": Case(stream((" 4", SPACED)), 4.1, 4, "label"),
     "O bare": Case(stream(("4", BASE)), 4.1, 4, "label"),
@@ -343,7 +344,8 @@ def test_the_token_that_ends_the_reply_ends_the_label(end):
 def test_an_end_that_is_listed_with_the_labels_is_no_label(end, before):
     rows = rows_of(stream(*before, ("4", BASE | {"4": 0.6, end: 0.1})))
     assert shares(rows) == about({3.0: 0.1, 4.0: 0.6, 5.0: 0.2})
-    assert mass(rows, "off_scale") == pytest.approx(0.1)
+    # a token without text may also be a blank: SentencePiece decodes one alone to nothing
+    assert mass(rows, "off_scale" if end else "ambiguous") == pytest.approx(0.1)
 
 
 def test_the_message_is_not_looked_for_in_the_token_that_ends_it():
@@ -406,8 +408,9 @@ def test_tokens_that_do_not_spell_the_message_are_not_read():
 def test_labels_below_a_short_list_are_one_unseen_row():
     rows = rows_of(stream(("4", {"4": 0.7, "3": 0.2})), FIVE)
     assert [row for row in rows if row.status == "unseen"] == [RatingRow(math.nan, pytest.approx(0.1), "unseen", 1, 5)]
+    # each may have many spellings: how little the least one listed has bounds nothing
     few = rows_of(stream(("4", {"4": 0.7, "3": 0.2, "x": 0.01})), FIVE)
-    assert mass(few, "unseen") == pytest.approx(3 * 0.01)
+    assert [row[1:] for row in few if row.status == "unseen"] == [(pytest.approx(0.09), "unseen", 1, 5)]
 
 
 def test_a_refusal_in_words_with_token_probabilities_is_refused():
@@ -447,7 +450,7 @@ PLACES = {
     "an empty token inside": ([" ", "", SLOT], None, "label"),
     "a list item": (["-", " ", SLOT], None, "label"),
     "json in a fence": (["```", "json", "\n", '{"', "score", '":', " ", SLOT, "}", "\n", "```"], None, "json"),
-    "json with prose around": (["In {my}", ' "view":', ' {"score": ', SLOT, "}", ' or {"a": 3}?'], None, "json"),
+    "json with prose around": (["In {my}", ' "view":\n', ' {"score": ', SLOT, "}", '\nor {"a": 3}?'], None, "json"),
     "json with a nested score": (['{"a": {"score": 3}, "score": ', SLOT, ', "b": [{"score": 2}]}'], None, "json"),
     "json with a score in a text": (['{"a": "\\"score\\": 3", "score":', " ", SLOT, "}"], None, "json"),
     "json with the score before many more": (
@@ -460,7 +463,7 @@ PLACES = {
         None,
         "json",
     ),
-    "the last json": (['{"score": 3} {"score": ', SLOT, "}"], None, "json"),
+    "the last json": (['{"score": 3}\n{"score": ', SLOT, "}"], None, "json"),
     "json with keys in another case": (['{"Reason": "", "SCORE" : ', SLOT, "}"], None, "json"),
     "json with blanks around the colon": (['{"score"', "\n\t", ":", "\n\n  ", SLOT, "}"], None, "json"),
     "json that is cut off": (['{"score": ', SLOT], None, "json"),
@@ -603,18 +606,18 @@ def test_what_was_emitted_settles_a_one_beside_a_ten_of_one_token():
 # --- what is not in the list ------------------------------------------------------------------------------------
 
 
-def test_a_token_that_is_listed_because_it_was_drawn_bounds_nothing():
-    # five others may each hold up to .2, whatever little the token drawn holds
-    rows = rows_of(stream(("4", {"5": 0.5, "x": 0.2, "4": 2e-4})), FIVE)
-    assert mass(rows, "unseen") == pytest.approx(0.2998)
-    assert mass(rows_of(stream(("x", {"5": 0.5, "x": 0.2, "3": 0.2, "4": 0.01})), FIVE), "unseen") == pytest.approx(
-        0.02
-    )
+def test_all_that_a_list_does_not_show_may_be_any_label():
+    # in spellings that it does not show, of labels that it does show, too
+    for top in ({"5": 0.5, "x": 0.2, "4": 2e-4}, {"1": 0.1, "2": 0.1, "3": 0.1, "4": 0.3, "5": 0.1}):
+        (row,) = (row for row in rows_of(stream(("4", top)), FIVE) if row.status == "unseen")
+        assert row[1:] == (pytest.approx(1 - sum(top.values())), "unseen", 1, 5)
 
 
 def test_what_is_not_shown_after_a_label_may_have_ended_it():
     rows = rows_of(stream(("1", {"1": 0.6, "2": 0.4}), ("\n", {"\n": 0.7, "0": 0.1})))
-    assert [row for row in rows if row.status == "unseen"] == [RatingRow(math.nan, pytest.approx(0.12), "unseen", 1, 1)]
+    assert [row for row in rows if row.status == "unseen"] == [
+        RatingRow(math.nan, pytest.approx(0.12), "unseen", 1, 10)
+    ]
     rows = rows_of(stream(("1", {"1": 0.6, "2": 0.4}), ("\n", {"\n": 0.7, " ": 0.1})))
     assert [row for row in rows if row.status == "unseen"] == [
         RatingRow(math.nan, pytest.approx(0.12), "unseen", 1, 10)
@@ -722,7 +725,6 @@ def test_a_number_that_is_no_label_is_off_the_scale(text):
         "Overall score: 4/5",
         "SCORE : 4",
         "Rating: 4 out of 5",
-        'a "score": "4"',
         "It has 3 flaws in 12 lines.\nScore: 4",
         "Score: 3 came to mind first.\nBut no.\nScore: 4",
         "Score: between 3 and 5.\nScore: 4\n\nThanks for 2 minutes.",
@@ -852,7 +854,7 @@ def test_a_numbered_list_is_looked_for_in_time():
 
 @pytest.mark.parametrize("answer", ["label", "line", "json"])
 def test_the_answer_after_a_huge_text_is_found(answer):
-    text = {"label": " ", "line": "score: a\n", "json": '{"score": "\\" {"} '}[answer] * 100_000
+    text = {"label": " ", "line": "score: a\n", "json": '{"score": "\\" {"}\n'}[answer] * 100_000
     text += {"label": "4", "line": "Score: 4", "json": '{"score": 4}'}[answer]
     assert read_label(text, FIVE, answer) == (4.0, "ok")
 
@@ -870,8 +872,8 @@ def test_huge_candidates_are_read_in_time(piece):
 def test_what_is_remembered_is_bounded():
     grammar = grammar_module.grammar_of(FIVE, "label")
     for k in range(grammar_module._MEANINGS_KEPT + 100):
-        grammar.meaning(f"token {k}")
-    grammar.meaning("x" * 1000)
+        grammar.meaning(b"token %d" % k)
+    grammar.meaning(b"x" * 1000)
     assert len(grammar.meanings) <= grammar_module._MEANINGS_KEPT + 1
     assert max(map(len, grammar.meanings)) < 100
 
@@ -944,7 +946,7 @@ def test_the_order_of_the_lists_does_not_matter(first, second, random):
     assert same(rows, rows_of(stream(*tokens)))
 
 
-SPELLINGS = ["4", " 4", '"4', "**4", "\u25814", "\u01204", "\n4", "4.", "4", "4", " 4"]
+SPELLINGS = ["4", " 4", '"4', "**4", "*4", "\t4", "\n4", "4.", "4\n", "4/5", " 4.", "(4"]
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=len(SPELLINGS), max_size=len(SPELLINGS)), st.randoms())
@@ -952,7 +954,7 @@ def test_a_label_split_over_its_spellings_is_the_same_label(parts, random):
     top = [(spelling, 0.7 * part / sum(parts)) for spelling, part in zip(SPELLINGS, parts, strict=True)]
     top += [("3", 0.1), ("5", 0.15), (" 5", 0.05)]
     random.shuffle(top)
-    rows = rows_of(stream(("4", top)))
+    rows = rows_of(stream(("4", top)), FIVE)
     assert shares(rows) == about(TRUE)
     assert len(rows) == 3
 
