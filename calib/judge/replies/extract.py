@@ -178,7 +178,9 @@ def _offset_by_ascii(whole: bytes, before: bytes) -> int | None:
     """Where what stands before the answer ends in tokens that do not say how other characters are spelt."""
     plain = _NOT_ASCII.sub(b"", before)
     if before[-1:].isascii() and _NOT_ASCII.sub(b"", whole).startswith(plain):
-        return next(islice((i + 1 for i, byte in enumerate(whole) if byte < 0x80), len(plain) - 1, None)) if plain else 0
+        return (
+            next(islice((i + 1 for i, byte in enumerate(whole) if byte < 0x80), len(plain) - 1, None)) if plain else 0
+        )
     return None
 
 
@@ -234,7 +236,7 @@ class _Mass:
             return _no_score(trouble)
         read = sum(self.score.values())
         # where something else than a label was drawn, labels must not have been a mere possibility
-        if not (read > _LEAST_READ if self.silent else read or self.undecided):
+        if not (read > _LEAST_READ if self.silent else read or self.undecided or self.off):
             return _no_score(self.silent or "unread")
         return Reading(self.rows(floor), self.open)
 

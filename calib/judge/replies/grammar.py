@@ -130,7 +130,9 @@ class Grammar:
         """Values of the labels that begin with the text and go on; part of a character may end it."""
         head, unknown, _ = text.partition(_UNKNOWN)
         cut = _CUT.search(head)
-        head, rest = (head[: cut.start()], head[cut.start() :].encode("utf-8", "surrogateescape")) if cut else (head, b"")
+        head, rest = (
+            (head[: cut.start()], head[cut.start() :].encode("utf-8", "surrogateescape")) if cut else (head, b"")
+        )
         key = self._key(head)
         for label, value in self.values.items():
             if label.startswith(key) and label != key:

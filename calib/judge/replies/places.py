@@ -23,7 +23,7 @@ _OF = (
     r"(?:[^\S\n]++(?:stars?|points?)\b)?)?"
 )
 
-# a name before the label of a form: that of a score, or of a criterion in up to three words, not the start of a sentence
+# a name before the label of a form: that of a score, or of a criterion in up to three words, no start of a sentence
 _WORD = r"[^\W\d_][\w'\u2019-]*+"
 _SCORE_NAME = r"(?i:score|rating|answer|label|grade|result|verdict|evaluation|assessment|judge?ment|response)"
 _NO_NAME = (
@@ -38,17 +38,21 @@ _NAME = (
 _IS_SCORE = re.compile(rf"{_SCORE_NAME}\Z")
 
 # a line that begins with the score; quotation marks, block quotes and indented code make it somebody else's
-_LINE_DECOR = r"(?!(?:[ ]{4}|\t)\s*+[^\s*+\u2022-])(?:[^\w\s>\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u2039\u203a|{}<\\]++|[ \t_]++)*+"
+_LINE_DECOR = (
+    r"(?!(?:[ ]{4}|\t)\s*+[^\s*+\u2022-])"
+    r"(?:[^\w\s>\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u2039\u203a|{}<\\]++|[ \t_]++)*+"
+)
 _SCORE_LEAD = (
     rf"{_LINE_DECOR}(?i:(?:final|overall|total|my|the)[^\S\n]++)*+(?i:score|rating)"
     rf"(?:[^\S\n]*+\((?P<in>[^()\n]{{0,20}})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{{1,30}}?))?[*_`\s]*+{_COLON}"
 )
 _FENCE = r"[ ]{0,3}(?:```|~~~)"
 _FENCE_OR_LEAD = re.compile(rf"(?m:^)(?:(?P<fence>{_FENCE})|(?P<lead>{_SCORE_LEAD}))")
+_ONLY_BLANKS = re.compile(r"\s*+\Z")
 _LEAD_ALONE = re.compile(_SCORE_LEAD)
 
 # a label stands alone: not the start of a word, a number, a range, a list, or a sentence ("2 flaws were found")
-_NO_PART = r"(?!\w|[.,:]\d|-\w|[^\S\n]*+(?:[-\u2013\u2014][^\S\n]*+|,[^\S\n]++)\d)"
+_NO_PART = r"(?!_*+[^\W_]|[.,:]\d|-\w|[^\S\n]*+(?:[-\u2013\u2014][^\S\n]*+|,[^\S\n]++)\d)"
 _FOLLOWS = r"\Z|[\n.,;:!?(\u2026\u3002\uff0c\u3001\uff1b\uff1a\uff01\uff1f\uff08]|<[/|]|-\s|[\u2013\u2014]"
 # what may follow on a score line: a sentence of its own, a remark in brackets, what it is for
 _REMARK = r"[(\[\uff08][^()\[\]\n]{0,200}+[)\]\uff09]"
@@ -76,7 +80,9 @@ TAILS = {
     "other": _ALONE,
 }
 
-_THOUGHTS_BEGIN = re.compile(r"\s*+(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]|\u25c1think\u25b7)", re.IGNORECASE)
+_THOUGHTS_BEGIN = re.compile(
+    r"\s*+(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]|\u25c1think\u25b7)", re.IGNORECASE
+)
 _THOUGHTS_END = re.compile(END_OF_THOUGHTS, re.IGNORECASE)
 # a numbered list is no rating of 1
 _NUMBERED_LIST = re.compile(r"\s*+1[.)]\s.*^[^\S\n]*+2[.)]\s", re.DOTALL | re.MULTILINE)
@@ -95,28 +101,27 @@ def after_thoughts(text: str) -> int:
     """Where the reply proper begins, after reasoning between marks; its end where that was not closed."""
     if text[:1] == "{":
         return 0
-    ends = [found.end() for found in _THOUGHTS_END.finditer(text)] if ">" in text or "]" in text else []
+    ends = [found.end() for found in _THOUGHTS_END.finditer(text)]
     return ends[-1] if ends else len(text) if _THOUGHTS_BEGIN.match(text) else 0
 
 
 def score_lines(text: str, start: int) -> Iterator[int]:
     """Where lines begin that lead to a score; those in a code block only if the block is all there is."""
-    text, shown, before = text[start:], True, 0
-    inside: list[int] = []
+    text, inside = text[start:], list[int]()
+    shown, whole, fences = True, False, 0
     for found in _FENCE_OR_LEAD.finditer(text):
-        if found.lastgroup != "fence" and found["lead"] is not None:
+        if found["lead"] is not None:
             if shown:
                 yield start + found.start()
-            else:
+            elif fences == 1 and whole:
                 inside.append(start + found.start())
-        elif shown:
-            shown, before = False, found.start()
-        else:
-            shown = True
-            if text[:before].strip() or text[found.end() :].strip():
-                inside.clear()
-            yield from inside
-    if not shown and not text[:before].strip():
+            continue
+        shown, fences = not shown, fences + 1
+        if fences == 1:
+            whole = not text[: found.start()].strip()
+        elif fences > 2 or not _ONLY_BLANKS.match(text, found.end()):
+            whole = False
+    if fences and whole:
         yield from inside
 
 
@@ -161,13 +166,19 @@ def score_values(text: str, start: int) -> Iterator[int]:
             if not depth:
                 end = part.end()
                 break
-        if values and _begins_line(text, start, brace) and (end == len(text) or _AFTER_OBJECT.match(text, end)):
+        if values and _has_lines(text, start, brace, end):
             yield from values
         brace = text.find("{", end)
 
 
-def _begins_line(text: str, start: int, brace: int) -> bool:
-    """Whether nothing but a fence or tags stands before a brace on its line."""
+def _has_lines(text: str, start: int, brace: int, end: int) -> bool:
+    """Whether an object shares no line with anything but fences and tags; in a plain fence it must be all there is."""
     near = max(brace - _MOST_BEFORE, start)
-    _, newline, before = text[near:brace].rpartition("\n")
-    return bool((newline or near == start) and _BEFORE_OBJECT.match(before))
+    lines, newline, before = text[near:brace].rpartition("\n")
+    if not (newline or near == start) or not _BEFORE_OBJECT.match(before):
+        return False
+    if (lines + before).rstrip().endswith(("```", "~~~")) and (
+        near > start or (text[start:brace] + text[end:]).strip("`~ \t\r\n")
+    ):
+        return False
+    return end == len(text) or bool(_AFTER_OBJECT.match(text, end))

@@ -238,7 +238,7 @@ def _speller(places: Sequence[_SentPlace], content: bytes) -> _Speller:
 
 
 def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[bytes]:
-    """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless the message has any."""
+    """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless they are `literal`."""
     tokens = [bytes(one.raw) if one.raw else one.token.encode("utf-8", "surrogatepass") for one in entries]
     whole = b"".join(tokens)
     if not literal and (b"<0x" in whole or b"\\x" in whole):
@@ -276,7 +276,9 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
         return []
     whole = b"".join(tokens)
     message = max(message_offset(tokens, unmarked(content)), 0)
-    thoughts = [found.end() for found in _THOUGHTS_END.finditer(whole, message)] if b">" in whole or b"]" in whole else []
+    thoughts = (
+        [found.end() for found in _THOUGHTS_END.finditer(whole, message)] if b">" in whole or b"]" in whole else []
+    )
     start = thoughts[-1] if thoughts else message
     name = _NAME_AT_START.match(whole, start)
     leads = [found.end(group) for found in _SCORE_NAMES.finditer(whole, message) for group in (1, 2) if found[group]]
