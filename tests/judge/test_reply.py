@@ -110,9 +110,9 @@ def test_the_blanks_of_tokenizers_are_blanks(mark):
         ("-0.5", math.exp(-0.5)),
         ("1e-7", 1.0),
         ("3", math.exp(3)),  # none, and seen as such when it is read
-        ("1e999", math.exp(700)),
-        ("Infinity", math.exp(700)),
-        ("1e300", math.exp(700)),
+        ("1e999", math.inf),
+        ("Infinity", math.inf),
+        ("1e300", math.inf),
         ("-100", math.exp(-100)),
         ("null", 0.0),
         ("-9999", 0.0),

@@ -10,12 +10,12 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate, islice
 from typing import NamedTuple
 
 from calib.judge.replies.grammar import Grammar, Meaning, grammar_of
-from calib.judge.replies.reply import Candidates, Choice, answer_start, empty_before, message_offset, unmarked
+from calib.judge.replies.reply import Choice, answer_start, empty_before, message_offset, unmarked
 from calib.judge.scale import Scale
 
 _MOST_FILLING = 16  # after so many blanks and marks a continuation is not asked for
@@ -58,9 +58,10 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
     The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the
-    reply starts with the label, after marks and a ``name:``, if any ("label"), the label
-    follows the last ``Score:`` or ``Rating:`` that starts a line ("line"), or it is the
-    value of the key ``"score"`` of the last JSON object ("json").
+    reply starts with the label, after marks and a short ``name:``, if any ("label"), the
+    label follows ``Score:`` or ``Rating:`` on the last line that has nothing else ("line"),
+    or it is the value of the key ``"score"`` of the last JSON object that shares no line with
+    prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10).
 
     Examples
     --------
@@ -70,6 +71,8 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     ((2.0, 'ok'), (nan, 'off_scale'))
     >>> read_label('{"reason": "4 flaws", "score": "2"}', Scale(), "json")
     (2.0, 'ok')
+    >>> read_label('The text says "Score: 5".', Scale(), "line"), read_label("Score: 3/10", Scale(), "line")
+    ((nan, 'unread'), (nan, 'off_scale'))
     """
     grammar = grammar_of(scale, answer)
     return _score_and_status(grammar, grammar.find(text))
@@ -113,13 +116,11 @@ def extract(
         return _no_score(silent)
     if not logprobs:
         return Reading([_drawn_row(choice, grammar, text, found)], [])
-    if found and found["of"] and math.isnan(grammar.value(found)):
-        return _no_score("off_scale")  # 3/10 on a scale to 5: the others in the list are meant on that scale, too
     # the place of the answer is declared, whichever token was drawn there
     slot = found.start("slot") if found else grammar.slot(text)
     if silent and (slot is None or not text or not choice.tokens):
         return _no_score(silent)
-    if trouble := _why_untrusted(choice):
+    if trouble := _why_untrusted(choice) or _other_scale(grammar, found):
         return _no_score(trouble)
     start = _answer_offset(choice, text, grammar, found, slot)
     if start is None:
@@ -131,7 +132,7 @@ def extract(
 
 def has_logprobs(choice: Choice) -> bool:
     """Whether any list of candidates came that says something."""
-    return any(p > 0 for listed in choice.lists.values() for _, p in listed)
+    return any(listed.says_any for listed in choice.lists.values())
 
 
 def _no_score(status: str) -> Reading:
@@ -158,6 +159,11 @@ def _drawn_row(choice: Choice, grammar: Grammar, text: str, found: re.Match[str]
 
 def _may_go_on(grammar: Grammar, label: str) -> bool:
     return bool(grammar.meaning(_as_bytes(label)).longer)
+
+
+def _other_scale(grammar: Grammar, found: re.Match[str] | None) -> str:
+    """Whether the answer is 3/10 where the scale ends at 5: then the others in its list are meant so, too."""
+    return "off_scale" if found and found["of"] and math.isnan(grammar.value(found)) else ""
 
 
 def _answer_offset(
@@ -230,7 +236,7 @@ class _Mass:
         place, lead = _token_at(tokens, start)
         if place == len(tokens):
             return _no_score(self.silent or "unread")
-        if not lead:
+        if place and not lead and not tokens[place - 1]:
             place = min((i for i in empty_before(tokens, place) if i in self.choice.lists), default=place)
         if trouble := self.add(self.choice, place, lead, b"", 1.0):
             return _no_score(trouble)
@@ -245,11 +251,12 @@ class _Mass:
 
         `lead` is what the token there says before the answer.
         """
-        if (listed := choice.lists.get(place)) is None:
+        if place not in choice.lists:
             return "no_logprobs"
-        if _is_improper(listed):
+        listed = [(token, p) for token, p in choice.lists[place] if p > 0]
+        if (shares := _spelling_shares(listed, lead)) is None:
             return "bad_logprobs"
-        top, again = _spelling_shares(listed, lead)
+        top, again = shares
         here = choice.tokens[place][len(lead) :]
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
@@ -257,21 +264,26 @@ class _Mass:
             # some show of a character the last part alone: what the list would have been is not known
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""
-        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
-        whole = {meaning.value for meaning in meanings.values()}
         self._unseen(begun, share * (1.0 - sum(top.values()) - sum(again.values())))
         for piece, p in again.items():  # two tokens that read the same, or one told twice
-            self._doubt(meanings[piece], share * p)
-        trouble = ""
-        for piece, meaning in meanings.items():
-            p, drawn = share * top[piece], piece == here and choice is self.choice
+            self._doubt(self.grammar.meaning(begun + piece), share * p)
+        follow = choice is self.choice and _UNKNOWN not in here and here not in again and place + 1 in choice.lists
+        return self._spread(choice, place, lead, begun, {piece: share * p for piece, p in top.items()}, follow=follow)
+
+    def _spread(
+        self, choice: Choice, place: int, lead: bytes, begun: bytes, top: Mapping[bytes, float], *, follow: bool
+    ) -> str:
+        """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
+        here, trouble = choice.tokens[place][len(lead) :], ""
+        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
+        for (piece, p), meaning in zip(top.items(), meanings.values(), strict=True):
+            drawn = piece == here and choice is self.choice
             if not piece and not lead:
                 trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
-            elif drawn and meaning.longer and place + 1 in choice.lists and not (_UNKNOWN in piece or piece in again):
-                # what was drawn shows how it goes on
+            elif drawn and follow and meaning.longer:
                 trouble = self.add(choice, place + 1, b"", begun + piece, p)
             # a 1 beside a 10 of one token goes on to nothing: it is taken for a 1
-            elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not meaning.longer & whole):
+            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings.values()):
                 self._begin(begun + piece, meaning, p)
             elif drawn:
                 trouble = self._settle_drawn(meaning, p)
@@ -360,6 +372,11 @@ def _possible(meaning: Meaning) -> frozenset[float]:
     return meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}
 
 
+def _is_taken(meaning: Meaning, listed: Iterable[Meaning]) -> bool:
+    """Whether what may go on is taken for a value: a longer label is listed whole, and would have been written so."""
+    return not math.isnan(meaning.value) and any(other.value in meaning.longer for other in listed)
+
+
 def _token_at(tokens: list[bytes], start: int) -> tuple[int, bytes]:
     """The token in which the answer starts, and what it says before that."""
     begins = list(accumulate(map(len, tokens), initial=0))
@@ -367,31 +384,38 @@ def _token_at(tokens: list[bytes], start: int) -> tuple[int, bytes]:
     return place, tokens[place][: start - begins[place]] if place < len(tokens) else b""
 
 
-def _is_improper(listed: Candidates) -> bool:
-    """Whether the probabilities are none: together above 1, or one told twice."""
-    possible = [(token, p) for token, p in listed if p > 0]
-    if sum(p for _, p in possible) > 1.0 + _ROUNDING:
-        return True
-    # two tokens can read the same, but not be as likely to the last digit
-    known = [one for one in possible if one[0] and _UNKNOWN not in one[0]]
-    return len(set(known)) < len(known)
+def _spelling_shares(
+    listed: list[tuple[bytes, float]], lead: bytes
+) -> tuple[dict[bytes, float], dict[bytes, float]] | None:
+    """Probability of each spelling after the lead, given the lead, and what the list has of the same ones again.
 
-
-def _spelling_shares(listed: Candidates, lead: bytes) -> tuple[dict[bytes, float], dict[bytes, float]]:
-    """Probability of each spelling after the lead, given the lead, and what the list has of the same ones again."""
-    top, again = dict[bytes, float](), dict[bytes, float]()
-    beyond = 0.0
-    for token, p in listed:
-        if not token.startswith(lead) and not lead.startswith(token):
-            beyond += p
-        elif p > 0:
-            _gather(top, again, token[len(lead) :], p)
-    fitting = sum(top.values()) + sum(again.values())
+    None where these are no probabilities: together above 1, or one told twice.
+    """
+    top, again, beyond = dict(listed), dict[bytes, float](), 0.0
+    reported = fitting = sum(top.values() if len(top) == len(listed) else [p for _, p in listed])
+    if reported > 1.0 + _ROUNDING or _tells_twice(listed, top):
+        return None
+    if lead or len(top) < len(listed):
+        top = {}
+        for token, p in listed:
+            if token.startswith(lead) or lead.startswith(token):
+                _gather(top, again, token[len(lead) :], p)
+            else:
+                beyond += p
+        fitting = reported - beyond
     # rounded probabilities may add up to a little more than 1
     total = max(fitting, 1.0 - beyond)
     if total not in (0.0, 1.0):
         top, again = ({piece: p / total for piece, p in one.items()} for one in (top, again))
     return top, again
+
+
+def _tells_twice(listed: list[tuple[bytes, float]], top: Mapping[bytes, float]) -> bool:
+    """Whether a list has a token twice: two can read the same, but not be as likely to the last digit."""
+    if len(top) == len(listed):
+        return False
+    known = [one for one in listed if one[0] and _UNKNOWN not in one[0]]
+    return len(set(known)) < len(known)
 
 
 def _gather(top: dict[bytes, float], again: dict[bytes, float], piece: bytes, p: float) -> None:

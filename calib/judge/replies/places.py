@@ -101,7 +101,8 @@ def after_thoughts(text: str) -> int:
     """Where the reply proper begins, after reasoning between marks; its end where that was not closed."""
     if text[:1] == "{":
         return 0
-    ends = [found.end() for found in _THOUGHTS_END.finditer(text)]
+    marked = ">" in text or "]" in text or "\u25b7" in text  # faster than the pattern
+    ends = [found.end() for found in _THOUGHTS_END.finditer(text)] if marked else []
     return ends[-1] if ends else len(text) if _THOUGHTS_BEGIN.match(text) else 0
 
 

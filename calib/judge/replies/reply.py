@@ -32,7 +32,7 @@ FILLING = " \t\r\n\"'`*_#([{<"  # what may stand before a label
 _FILLING_BYTES = FILLING.encode()
 _FILLING_RUN = re.compile(rb"[ \t\r\n\"'`*_#(\[{<]*+")
 # where a label could stand: at the start, after a name at the start, after a score line or key
-_UP_TO_COLON = rb"(?:[^\n:=\xef]|\xef(?!\xbc\x9a)){0,160}+"  # or one of full width
+_UP_TO_COLON = rb"[^\n:=\xef]{0,160}+(?:\xef(?!\xbc\x9a)[^\n:=\xef]{0,160}+){0,8}+"  # or one of full width
 _NAME_AT_START = re.compile(_FILLING_RUN.pattern + _UP_TO_COLON + rb"(?:[:=]|\xef\xbc\x9a)")
 _SCORE_NAMES = re.compile(
     rb"(?:score|rating)%b[\"'*\s]*+([:=]|\xef\xbc\x9a)(?:%b([:=]|\xef\xbc\x9a))?" % (_UP_TO_COLON, _UP_TO_COLON),
@@ -62,6 +62,11 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def __iter__(self) -> Iterator[tuple[bytes, float]]:
         """Each token with its probability."""
         return zip(self.tokens, _probabilities(self.logprobs), strict=True)
+
+    @property
+    def says_any(self) -> bool:
+        """Whether any of them is possible."""
+        return any(p > _IMPOSSIBLE for p in array("f", self.logprobs))
 
 
 class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -148,7 +153,7 @@ def answer_start(whole: bytes, lead: int) -> int:
 
 def _probabilities(logprobs: bytes) -> list[float]:
     """Of packed log-probabilities; above 1 where these are above 0."""
-    return [math.exp(min(p, _MOST_LOG)) if p > _IMPOSSIBLE else 0.0 for p in array("f", logprobs)]
+    return [math.exp(p) if _IMPOSSIBLE < p < _MOST_LOG else math.inf if p > 0.0 else 0.0 for p in array("f", logprobs)]
 
 
 def unmarked(token: bytes) -> bytes:
