@@ -15,7 +15,7 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from calib.judge.replies.grammar import Grammar, Meaning, grammar_of
-from calib.judge.replies.reply import Choice, answer_start, empty_before, message_offset, unmarked
+from calib.judge.replies.reply import UNKNOWN, Choice, answer_start, empty_before, message_offset, unmarked
 from calib.judge.scale import Scale
 
 _MOST_FILLING = 16  # after so many blanks and marks a continuation is not asked for
@@ -24,7 +24,6 @@ _RARE = 1e-4  # a token less likely than this, and than all that are listed besi
 _LOG_RARE = math.log(_RARE)
 _FLOAT_NOISE = 1e-6  # of sums of probabilities whose logarithms are float32
 _ROUNDING = 5e-3  # by which probabilities may pass 1 in sum that are logarithms in half precision
-_UNKNOWN = b"\xef\xbf\xbd"  # what servers write for bytes that are no character
 _NOT_ASCII = re.compile(rb"[\x80-\xff]++")
 _FORM_SIGNS = b" \t\r\n\"'`*_#()[]{}<>:,"
 
@@ -175,7 +174,7 @@ def _answer_offset(
     if shift < 0:
         there = grammar.find(_as_text(whole))
         if there is None or found is None or there["value"] != found["value"]:
-            return _offset_by_ascii(whole, _as_bytes(text[:slot])) if found and _UNKNOWN in whole else None
+            return _offset_by_ascii(whole, _as_bytes(text[:slot])) if found and UNKNOWN in whole else None
         text, shift, slot = _as_text(whole), 0, there.start("slot")
     return answer_start(whole, shift + len(_as_bytes(text[:slot])))
 
@@ -242,7 +241,7 @@ class _Mass:
             return _no_score(trouble)
         read = sum(self.score.values())
         # where something else than a label was drawn, labels must not have been a mere possibility
-        if not (read > _LEAST_READ if self.silent else read or self.undecided or self.off):
+        if not (read > _LEAST_READ if self.silent else read or self.undecided or (self.stray and self.off)):
             return _no_score(self.silent or "unread")
         return Reading(self.rows(floor), self.open)
 
@@ -267,7 +266,7 @@ class _Mass:
         self._unseen(begun, share * (1.0 - sum(top.values()) - sum(again.values())))
         for piece, p in again.items():  # two tokens that read the same, or one told twice
             self._doubt(self.grammar.meaning(begun + piece), share * p)
-        follow = choice is self.choice and _UNKNOWN not in here and here not in again and place + 1 in choice.lists
+        follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
         return self._spread(choice, place, lead, begun, {piece: share * p for piece, p in top.items()}, follow=follow)
 
     def _spread(
@@ -336,7 +335,7 @@ class _Mass:
             return
         self._undecide(_possible(meaning), p)
         # no request can end inside a character
-        if len(text) <= self.grammar.longest + _MOST_FILLING and _UNKNOWN not in text and not _ends_inside(text):
+        if len(text) <= self.grammar.longest + _MOST_FILLING and UNKNOWN not in text and not _ends_inside(text):
             self.open.append(OpenLabel(prefix, _as_text(text), p))
 
     def _undecide(self, values: Collection[float], p: float) -> None:
@@ -414,13 +413,13 @@ def _tells_twice(listed: list[tuple[bytes, float]], top: Mapping[bytes, float]) 
     """Whether a list has a token twice: two can read the same, but not be as likely to the last digit."""
     if len(top) == len(listed):
         return False
-    known = [one for one in listed if one[0] and _UNKNOWN not in one[0]]
+    known = [one for one in listed if one[0] and UNKNOWN not in one[0]]
     return len(set(known)) < len(known)
 
 
 def _gather(top: dict[bytes, float], again: dict[bytes, float], piece: bytes, p: float) -> None:
     """Add to the probability of a spelling; where it has one, the smaller of the two is kept apart."""
-    if piece in top and piece and _UNKNOWN not in piece:
+    if piece in top and piece and UNKNOWN not in piece:
         again[piece] = again.get(piece, 0.0) + min(p, top[piece])
         top[piece] = max(p, top[piece])
     else:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from calib.judge.replies import places
-from calib.judge.replies.reply import FILLING, from_byte_level
+from calib.judge.replies.reply import FILLING, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
 Found = TypeVar("Found")
@@ -23,7 +23,6 @@ _LONGEST_KEPT = 64  # bytes of a text that is remembered
 _MOST_PIECES = 3  # characters that a part of one, of up to three bytes, is decoded to
 
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
-_UNKNOWN = "\ufffd"  # what servers write for bytes that are no character
 _CUT = re.compile(r"[\udc80-\udcff]++\Z")  # the first bytes of a character
 
 
@@ -128,7 +127,7 @@ class Grammar:
 
     def _begun_by(self, text: str) -> Iterator[float]:
         """Values of the labels that begin with the text and go on; part of a character may end it."""
-        head, unknown, _ = text.partition(_UNKNOWN)
+        head, unknown, _ = text.partition(UNKNOWN.decode())
         cut = _CUT.search(head)
         head, rest = (
             (head[: cut.start()], head[cut.start() :].encode("utf-8", "surrogateescape")) if cut else (head, b"")

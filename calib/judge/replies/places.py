@@ -24,15 +24,15 @@ _OF = (
 )
 
 # a name before the label of a form: that of a score, or of a criterion in up to three words, no start of a sentence
-_WORD = r"[^\W\d_][\w'\u2019-]*+"
+_NAME_WORD = r"[^\W\d_][\w'\u2019-]*+"
 _SCORE_NAME = r"(?i:score|rating|answer|label|grade|result|verdict|evaluation|assessment|judge?ment|response)"
 _NO_NAME = (
     r"(?i:i|we|you|he|she|it|they|this|that|these|there|the|a|an|my|your|as|if|in|on|to|no|not|never|don|please|"
     r"ignore|note|and|but|so|because|since|text|source|author|quote|quoted)\b"
 )
 _NAME = (
-    rf"(?P<name>(?:(?i:the|my|your|final|overall|total)[ ]++)*+(?:(?!{_NO_NAME}){_WORD}[ ]){{0,2}}{_SCORE_NAME}|"
-    rf"(?!{_NO_NAME}){_WORD}(?:[ /&]{{1,3}}+{_WORD}){{0,2}})"
+    rf"(?P<name>(?:(?i:the|my|your|final|overall|total)[ ]++)*+(?:(?!{_NO_NAME}){_NAME_WORD}[ ]){{0,2}}{_SCORE_NAME}|"
+    rf"(?!{_NO_NAME}){_NAME_WORD}(?:[ /&]{{1,3}}+{_NAME_WORD}){{0,2}})"
     rf"(?:[ ]?\([^()\n]{{0,20}}\))?[\"'*_`]*+\s*+{_COLON}"
 )
 _IS_SCORE = re.compile(rf"{_SCORE_NAME}\Z")
@@ -61,7 +61,7 @@ _LINE_ENDS = (
     r"(?:[-\u2013\u2014] (?-i:[A-Z])|[.!;\u3002]++[*_]*+(?:\s|\Z|<[/|])|[^\S\n]*+(?:\n|\Z|<[/|]))"
 )
 _BETWEEN = rf"{_NO_PART}{_CLOSERS}{_OF}{_CLOSERS}"
-_ITEM = rf"[.)][ ]++(?!{_NO_NAME}){_WORD}(?:[ ]{_WORD})?:[ ]*+\d"  # "2. Coherence: 3" is a list, not a 2
+_ITEM = rf"[.)][ ]++(?!{_NO_NAME}){_NAME_WORD}(?:[ ]{_NAME_WORD})?:[ ]*+\d"  # "2. Coherence: 3" is a list, not a 2
 _FORM_ALONE = rf"(?!{_ITEM}){_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
 _ALONE = rf"{_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
 

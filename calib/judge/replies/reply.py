@@ -28,6 +28,7 @@ _MOST_TOKENS = 1 << 53  # no reply has as many tokens, whatever it says
 _MOST_PARTS = 3  # the most tokens of a character before its last
 _MOST_END_TOKENS = 2  # the most tokens that end a reply and are not in its message
 
+UNKNOWN = b"\xef\xbf\xbd"  # what servers write for bytes that are no character
 FILLING = " \t\r\n\"'`*_#([{<"  # what may stand before a label
 _FILLING_BYTES = FILLING.encode()
 _FILLING_RUN = re.compile(rb"[ \t\r\n\"'`*_#(\[{<]*+")
@@ -42,7 +43,7 @@ _SCORE_NAMES = re.compile(
 END_OF_THOUGHTS = (
     r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|" "\u25c1/think\u25b7"
 )
-_THOUGHTS_END = re.compile(END_OF_THOUGHTS.encode(), re.IGNORECASE)
+_THOUGHTS_END_BYTES = re.compile(END_OF_THOUGHTS.encode(), re.IGNORECASE)
 # bytes that are no character, as servers write them in the text of a token: SentencePiece; OpenAI and DeepSeek
 _BYTE_NAMES = re.compile(rb"(?:<0x[0-9A-Fa-f]{2}>)++")
 _ESCAPED = re.compile(rb"(?:bytes:)?((?:[^\\]|\\x[0-9a-f]{2})*+)")
@@ -282,7 +283,9 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     whole = b"".join(tokens)
     message = max(message_offset(tokens, unmarked(content)), 0)
     thoughts = (
-        [found.end() for found in _THOUGHTS_END.finditer(whole, message)] if b">" in whole or b"]" in whole else []
+        [found.end() for found in _THOUGHTS_END_BYTES.finditer(whole, message)]
+        if b">" in whole or b"]" in whole
+        else []
     )
     start = thoughts[-1] if thoughts else message
     name = _NAME_AT_START.match(whole, start)
