@@ -443,7 +443,7 @@ PLACES = {
     "after an emoji in two tokens": (["\U0001f642", "\n", "Score", ":", " ", SLOT], None, "line"),
     "after a colon with a newline": (["Score", ":\n", SLOT], None, "line"),
     "after a mark with a colon": (["**", "Score", ":**", " ", SLOT], None, "line"),
-    "after a name at the start": (["Coherence", " (", "1", "-", "5", "):", " ", SLOT], None, "label"),
+    "after a name at the start": (["Coherence", " (", "0", "-", "10", "):", " ", SLOT], None, "label"),
     "after a name in a line": (["Score", ":", " Coherence", ":", " ", SLOT], None, "line"),
     "after many blanks": (["\n"] * 500 + [SLOT], None, "label"),
     "after many empty tokens": ([""] * 500 + [SLOT], None, "label"),

@@ -162,7 +162,7 @@ def _may_go_on(grammar: Grammar, label: str) -> bool:
 
 def _other_scale(grammar: Grammar, found: re.Match[str] | None) -> str:
     """Whether the answer is 3/10 where the scale ends at 5: then the others in its list are meant so, too."""
-    return "off_scale" if found and found["of"] and math.isnan(grammar.value(found)) else ""
+    return "off_scale" if found and grammar.is_of_another(found) else ""
 
 
 def _answer_offset(

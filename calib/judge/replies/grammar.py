@@ -94,7 +94,7 @@ class Grammar:
 
     def value(self, found: re.Match[str]) -> float:
         """The scale value of what was found; NaN off the scale, or where it is said to be on another (3/10)."""
-        if found["of"] and float(found["of"]) != self.top:
+        if self.is_of_another(found):
             return math.nan
         label = found["value"]
         if (key := self._key(label)) in self.values:
@@ -102,6 +102,11 @@ class Grammar:
         if self.numbers and _PLAIN_NUMBER.fullmatch(label) and float(label) in self.numbers:
             return float(label)
         return math.nan
+
+    def is_of_another(self, found: re.Match[str]) -> bool:
+        """Whether a score is said to be on a scale that ends elsewhere."""
+        top = places.said_top(found)
+        return top is not None and top != self.top
 
     def meaning(self, text: bytes) -> Meaning:
         """What the bytes of tokens at the answer mean."""

@@ -33,7 +33,7 @@ _NO_NAME = (
 _NAME = (
     rf"(?P<name>(?:(?i:the|my|your|final|overall|total)[ ]++)*+(?:(?!{_NO_NAME}){_NAME_WORD}[ ]){{0,2}}{_SCORE_NAME}|"
     rf"(?!{_NO_NAME}){_NAME_WORD}(?:[ /&]{{1,3}}+{_NAME_WORD}){{0,2}})"
-    rf"(?:[ ]?\([^()\n]{{0,20}}\))?[\"'*_`]*+\s*+{_COLON}"
+    rf"(?:[ ]?\((?P<within>[^()\n]{{0,20}})\))?[\"'*_`]*+\s*+{_COLON}"
 )
 _IS_SCORE = re.compile(rf"{_SCORE_NAME}\Z")
 
@@ -48,6 +48,7 @@ _SCORE_LEAD = (
 )
 _FENCE = r"[ ]{0,3}(?:```|~~~)"
 _FENCE_OR_LEAD = re.compile(rf"(?m:^)(?:(?P<fence>{_FENCE})|(?P<lead>{_SCORE_LEAD}))")
+_RANGE = re.compile(r"(?:out of|\d+ ?(?:-|\u2013|to)) ?(\d+)")
 _ONLY_BLANKS = re.compile(r"\s*+\Z")
 _LEAD_ALONE = re.compile(_SCORE_LEAD)
 
@@ -130,6 +131,15 @@ def end_of_lead(text: str, start: int) -> int:
     """Where the lead of a score line ends that begins there."""
     found = _LEAD_ALONE.match(text, start)
     return found.end() if found else start
+
+
+def said_top(found: re.Match[str]) -> float | None:
+    """Where the scale ends by the reply itself: 10 in "4/10", "4 out of 10", "Score (1-10): 4"."""
+    said = found.groupdict()
+    if said["of"]:
+        return float(said["of"])
+    in_name = _RANGE.fullmatch(said.get("in") or said.get("within") or "")
+    return float(in_name[1]) if in_name else None
 
 
 def is_quoted(found: re.Match[str]) -> bool:
