@@ -16,7 +16,7 @@ from calib.judge.replies.reply import END_OF_THOUGHTS
 MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand before a label
 NUMBER = r"[-+]?\d+(?:[.,]\d+)*"  # with a decimal comma it is off every scale, and never the digits before it
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
-_CLOSERS = r"[\"'`*_)\]}>\u201d\u2019\u00bb\u300d\u300f\u3011\uff09]*+"
+_CLOSERS = r"(?:[^\S\n]*+[\"'`*_)\]}>\u201d\u2019\u00bb\u300d\u300f\u3011\uff09])*+"
 _COLON = r"[:=\uff1a]"
 _OF = (
     r"(?:(?:[^\S\n]*+/[^\S\n]*+|[^\S\n]++(?:out[^\S\n]++)?of[^\S\n]++)(?P<of>\d++(?:\.\d+)?)(?![\w/])"
