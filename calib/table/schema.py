@@ -13,8 +13,8 @@ from calib.core.text import PrintableError
 
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
-    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
-    "failed",
+    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
+    "constrained", "failed",
 )  # fmt: skip
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 

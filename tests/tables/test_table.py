@@ -43,7 +43,9 @@ def shown_in(error: str) -> str:
 # --- rules and their messages -----------------------------------------------------------------------------------
 
 OPTIONS = "human, sample, logprob, chain"
-STATUSES = "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, constrained, failed"
+STATUSES = (
+    "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, bad_logprobs, constrained, failed"
+)
 RULES = {
     "items": [
         (pd.DataFrame({"id": ["a"], "text": ["x"]}), "column `item` is missing; there are 'id', 'text'."),

@@ -162,7 +162,7 @@ class Run:
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < row.weight < 1 for row in found):
                 return True
-            if found[0].status not in ("refused", "truncated", "unread"):
+            if found[0].status not in ("refused", "truncated", "unread", "off_scale"):
                 return False
         if refused:
             raise refused
