@@ -7,9 +7,10 @@ import sqlite3
 from typing import Any
 
 from calib.judge.calls.cost import input_tokens, list_price, most_output_tokens
+from calib.judge.calls.endpoint import excerpt
 from calib.judge.calls.pace import Pace
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, redact
+from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, too_long
 from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode, to_json
 
@@ -68,12 +69,14 @@ class Client:
                 raise  # the run itself was stopped
             failure = JudgeError("the transport cancelled it")
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
-            failure = JudgeError(redact(f"{type(error).__name__}: {error}"))
+            failure = JudgeError(excerpt(f"{type(error).__name__}: {error}"))
         else:
+            if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
+                raise too_long(self.judge.max_reply_bytes)
             try:
                 return raw, decode(raw)
             except ValueError as error:
-                failure = UnavailableError(f"{error}: {redact(repr(raw[:2000]))[:200]}", paid=True)
+                failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
         raise failure
 
     # --- what is kept ---
