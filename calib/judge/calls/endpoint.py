@@ -60,7 +60,7 @@ def keep_secret(url: str) -> None:
     parts = url_parts(url)
     path = parts.path if parts.netloc else url.partition("/")[2]
     secrets = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
-    secrets += filter(_may_be_key, path.split("/"))
+    secrets += filter(_may_be_key, re.split(r"[/;=]", path))
     spellings = {form for one in secrets for form in (one, unquote(one), quote(unquote(one)))}
     _endpoint_secrets.update(form for form in spellings if len(form) >= _SECRET_LENGTH)
 

@@ -167,7 +167,7 @@ def model_name(model: str) -> str:
 
 def too_long(most: int) -> RejectedError:
     """The error of a reply that was not read to its end."""
-    return RejectedError(f"the reply has more than {most:,} bytes, `max_reply_bytes` of the judge; it was not read")
+    return RejectedError(f"the reply has more than {most:,} bytes, `max_reply_bytes` of the judge, and was left")
 
 
 async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], most: int) -> bytes:
@@ -264,11 +264,11 @@ class _Direct:
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
             headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
             headers |= {"authorization": f"Bearer {key}"} if key else {}
-            connector = aiohttp.TCPConnector(limit=self.concurrency)
+            connector, no_cookies = aiohttp.TCPConnector(limit=self.concurrency), aiohttp.DummyCookieJar()
             # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
             self.session = aiohttp.ClientSession(
-                connector=connector, headers=headers, timeout=timeout, auto_decompress=False
+                connector=connector, cookie_jar=no_cookies, headers=headers, timeout=timeout, auto_decompress=False
             )
         return self.session
 
@@ -403,6 +403,9 @@ _LOGGERS = ("httpx", "openai._base_client", "LiteLLM")  # they name the URLs tha
 
 def _without_secrets(record: logging.LogRecord) -> bool:
     record.msg, record.args = redact(record.getMessage()), ()
+    if record.exc_info:
+        record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        record.exc_info = None
     return True
 
 
