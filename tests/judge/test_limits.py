@@ -29,7 +29,7 @@ from calib.judge.prompt import Prompt
 
 CANARY = "canary-77d0b1c2e9"
 WAYS = {"direct": "openai/local", "litellm": "litellm/openai/local"}
-both = pytest.mark.parametrize("way", WAYS)
+both = pytest.mark.parametrize("way", ["direct", pytest.param("litellm", marks=pytest.mark.slow)])
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 ITEMS = pd.DataFrame({"item": ["a"], "output": ["One."]})
 REQUEST = {"messages": [{"role": "user", "content": "q"}]}
@@ -333,6 +333,7 @@ HEADS = {
 }
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("pieces", HEADS.values(), ids=HEADS)
 def test_a_head_without_end(start, way, pieces):
@@ -375,6 +376,7 @@ PROVIDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", PROVIDERS)
 def test_no_provider_of_litellm_is_followed_elsewhere(start, monkeypatch, model):
     base, name, header = PROVIDERS[model]

@@ -24,16 +24,16 @@ async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> B
     A ValueError says that it does not unpack.
     """
     unpack = None if encoding.strip().lower() in ("", "identity") else _Unpacking(encoding)
-    data, arrived = bytearray(), 0
+    data, size, arrived = list[bytes](), 0, 0
     async for piece in pieces:
-        arrived += len(piece)
         # one byte more than allowed shows that there is more
-        data += unpack(piece, most + 1 - len(data)) if unpack else piece
-        if arrived > most or len(data) > most:
-            return Body(bytes(data[:most]), whole=False)
+        data.append(unpack(piece, most + 1 - size) if unpack else piece)
+        arrived, size = arrived + len(piece), size + len(data[-1])
+        if max(arrived, size) > most:
+            return Body(b"".join(data)[:most], whole=False)
     if unpack and not unpack.ended:
         raise ValueError(f"the reply, packed by {encoding[:40]!r}, has no end")
-    return Body(bytes(data), whole=True)
+    return Body(b"".join(data), whole=True)
 
 
 class _Unpacking:

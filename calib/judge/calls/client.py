@@ -107,6 +107,8 @@ class Client:
 
     def _worst(self, body: dict[str, Any]) -> float:
         """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
+        if self.price is None:
+            return 0.0
         sent = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
         return self.money(sent, most_output_tokens(body))
 

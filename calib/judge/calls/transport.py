@@ -264,11 +264,11 @@ class _Direct:
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
             headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
             headers |= {"authorization": f"Bearer {key}"} if key else {}
-            connector, no_cookies = aiohttp.TCPConnector(limit=self.concurrency), aiohttp.DummyCookieJar()
+            connector = aiohttp.TCPConnector(limit=self.concurrency)
             # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
             self.session = aiohttp.ClientSession(
-                connector=connector, cookie_jar=no_cookies, headers=headers, timeout=timeout, auto_decompress=False
+                connector=connector, headers=headers, timeout=timeout, auto_decompress=False
             )
         return self.session
 
