@@ -372,6 +372,11 @@ PROVIDERS = {
     "anthropic/claude-3-5-haiku-20241022": ("ANTHROPIC_API_BASE", "ANTHROPIC_API_KEY", b"x-api-key"),
     "hosted_vllm/m": ("HOSTED_VLLM_API_BASE", "HOSTED_VLLM_API_KEY", b"authorization"),
     "groq/llama-3.1-8b-instant": ("GROQ_API_BASE", "GROQ_API_KEY", b"authorization"),
+    "openrouter/openai/gpt-4o-mini": ("OPENROUTER_API_BASE", "OPENROUTER_API_KEY", b"authorization"),
+    "ollama_chat/llama3": ("OLLAMA_API_BASE", "OLLAMA_API_KEY", b"authorization"),
+    "together_ai/m": ("TOGETHER_AI_API_BASE", "TOGETHERAI_API_KEY", b"authorization"),
+    "deepseek/deepseek-chat": ("DEEPSEEK_API_BASE", "DEEPSEEK_API_KEY", b"authorization"),
+    "gemini/gemini-2.0-flash": ("GEMINI_API_BASE", "GEMINI_API_KEY", b"x-goog-api-key"),
     "azure/deployed": ("AZURE_API_BASE", "AZURE_API_KEY", b"api-key"),
 }
 

@@ -616,6 +616,7 @@ def test_an_absurd_word_on_how_long_to_wait_counts_for_none(junk):
         assert not _seconds_to_wait({name: junk})
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(
     st.text()
@@ -627,6 +628,7 @@ def test_any_words_on_how_long_to_wait_are_seconds_or_nothing(words):
         assert seconds is None or 0 <= seconds <= 32 * 86400
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("junk", [one for one in ABSURD if one.isascii()])
 def test_an_absurd_word_on_it_does_not_stop_a_run(server, way, junk):
