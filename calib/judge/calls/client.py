@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from calib.judge.calls.cost import input_tokens, list_price, most_output_tokens
+from calib.judge.calls.endpoint import excerpt
 from calib.judge.calls.pace import Pace
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, redact
+from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, too_long
 from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode, to_json
 
@@ -87,12 +88,14 @@ class Client:
                 raise  # the run itself was stopped
             failure = JudgeError("the transport cancelled it")
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
-            failure = JudgeError(redact(f"{type(error).__name__}: {error}"))
+            failure = JudgeError(excerpt(f"{type(error).__name__}: {error}"))
         else:
+            if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
+                raise too_long(self.judge.max_reply_bytes)
             try:
                 return raw, decode(raw)
             except ValueError as error:
-                failure = UnavailableError(f"{error}: {redact(repr(raw[:2000]))[:200]}", paid=True)
+                failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
         raise failure
 
     # --- what is kept ---
@@ -150,6 +153,8 @@ class Client:
 
     def _worst(self, body: dict[str, Any]) -> float:
         """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
+        if self.price is None:
+            return 0.0
         sent = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
         return self.money(sent, most_output_tokens(body))
 

@@ -134,8 +134,10 @@ def _client(
     judge: Judge, complete: AnyComplete | None, store: str | Path | None = None, **options: Any
 ) -> Iterator[Client]:
     """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
-    ways = (judge.base_url, judge.concurrency)
-    transport = connect(judge.model, *ways) if complete is None else wrap(complete, *ways)
+    if complete is None:
+        transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
+    else:
+        transport = wrap(complete, judge.base_url, judge.concurrency)
     with stoppable() as stop, Store(store) as kept:
         try:
             yield Client(judge, kept, transport, **options)
