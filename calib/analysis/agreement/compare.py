@@ -69,8 +69,9 @@ class Comparison(AgreementResult):
     def _rows(self) -> list[dict[str, Any]]:
         judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
         judges |= {"agreement_first": self.first, "agreement_second": self.second}
-        tested = f"{ESTIMATED} n_missing_first n_missing_second ties_first ties_second ties_y test interval_method generalises_to"
-        return [self._row("level", "coefficient") | judges | self._row(*tested.split())]
+        judges |= self._row(*f"{ESTIMATED} n_missing_first n_missing_second".split())
+        tested = self._row(*"ties_first ties_second ties_y test interval_method generalises_to".split())
+        return [self._row("level", "coefficient") | judges | tested]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
@@ -80,7 +81,7 @@ class Comparison(AgreementResult):
         each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
         difference = f"{short(self.estimate)}, {self._bracket}"
         p = "< 0.0001" if self.p_value < 1e-4 else f"{self.p_value:.2g}"  # NaN is "nan"
-        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test}{self._these})"
+        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test}, n = {self.n}{self._these})"
 
     @property
     def conclusion(self) -> str:
@@ -234,7 +235,7 @@ def compare(
         names=(str(names[0]), str(names[1])),
         test=test,
         generalises_to="these " + (at_hand or "items") if test.startswith("perm") else spread.speaks_of,
-        reason=_why_none(one, two, names, (first, second), test) if np.isnan(interval.low) else "",
+        reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
         systems_are=systems_taken_as(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=lacks[0],
@@ -309,14 +310,14 @@ def _holds_several(codes: Codes | None) -> bool:
     return codes is not None and int(codes.max(initial=-1)) + 1 < len(codes)
 
 
-def _why_none(one: Design, two: Design, names: Sequence[str], found: tuple[float, float], test: str) -> str:
+def _why_none(design: Design, names: Sequence[str], found: tuple[float, float], test: str) -> str:
     """Why there is no interval of the difference, in words."""
     undefined = [name for name, value in zip(names, found, strict=True) if not np.isfinite(value)]
-    if undefined and one.n and np.ptp(one.y) > 0:
+    if undefined and design.n and np.ptp(design.y) > 0:
         return f"{' and '.join(undefined)} has no coefficient"
     if found[0] == found[1]:
         return "the two agree with the human scores alike"
-    return spreads.no_interval_reason(one, found[0] - found[1], test)
+    return spreads.no_interval_reason(design, found[0] - found[1], test)
 
 
 # --- the tests --------------------------------------------------------------------------------------------------

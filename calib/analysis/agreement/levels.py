@@ -270,7 +270,7 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
 def check_level(design: Design, argument: str) -> None:
     """Refuse a level where there is one group only, and a coefficient at a level where it has no meaning."""
     if design.level == "group" and design.n_groups == 1:
-        raise ArgumentError("groups", "must hold two groups or more at level 'group'", "holds one")
+        raise ArgumentError("groups", "must hold two groups or more with scores at level 'group'", "holds one")
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
         raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))

@@ -145,7 +145,9 @@ def rank_judges(
         Two judges or more, by name.
     y : array_like, shape (n,)
         The human scores.
-    groups, systems, systems_are, level, method, coefficient, test, constant, missing, confidence_level, n_resamples, rng
+    groups, systems, systems_are, level, method, coefficient, test, constant, missing
+        As for `compare`.
+    confidence_level, n_resamples, rng
         As for `compare`.
     correction : {"holm", "bh", "none"}, default "holm"
         Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
@@ -182,7 +184,13 @@ def rank_judges(
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
-    rules |= {"confidence_level": confidence_level, "method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
+    rules |= {
+        "confidence_level": confidence_level,
+        "method": method,
+        "coefficient": coefficient,
+        "constant": constant,
+        "missing": missing,
+    }
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())

@@ -198,7 +198,7 @@ def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
 
 
 def _jackknife_lacks(design: Design) -> str:
-    group, system = design.units
+    group = design.units[0]
     if design.level == "group" and group is None:
         return "one group alone says nothing about others"
     if design.level != "item" and design.n_systems == 2:
