@@ -69,8 +69,8 @@ class Comparison(AgreementResult):
     def _rows(self) -> list[dict[str, Any]]:
         judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
         judges |= {"agreement_first": self.first, "agreement_second": self.second}
-        judges |= self._row(*f"{ESTIMATED} n_missing_first n_missing_second".split())
-        tested = self._row(*"ties_first ties_second ties_y test interval_method generalises_to".split())
+        judges |= self._row(*ESTIMATED.split(), "n_missing_first", "n_missing_second")
+        tested = self._row("ties_first", "ties_second", "ties_y", "test", "interval_method", "generalises_to")
         return [self._row("level", "coefficient") | judges | tested]
 
     def _terms(self) -> dict[str, Any]:
@@ -314,7 +314,9 @@ def _why_none(design: Design, names: Sequence[str], found: tuple[float, float], 
     """Why there is no interval of the difference, in words."""
     undefined = [name for name, value in zip(names, found, strict=True) if not np.isfinite(value)]
     if undefined and design.n and np.ptp(design.y) > 0:
-        return f"{' and '.join(undefined)} has no coefficient"
+        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no coefficient"
+    if undefined and design.level == "group":
+        return "there is no group in which both have a coefficient"
     if found[0] == found[1]:
         return "the two agree with the human scores alike"
     return spreads.no_interval_reason(design, found[0] - found[1], test)
@@ -450,5 +452,5 @@ def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:
     determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
     bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
     if not bottom > _ROUNDING:  # judges that are the same but for their scale
-        return float("nan")
+        return 1.0 if abs(r1 - r2) < _ROUNDING else float("nan")
     return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))
