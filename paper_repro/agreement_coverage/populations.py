@@ -111,5 +111,5 @@ FIXED = {
     f"{name} {m} x {n}": Fixed(systems=m, documents=n, **kind)
     for name, kind in KINDS_OF_SYSTEMS.items()
     for m in (2, 3, 5)
-    for n in (20, 50, 100)
+    for n in (20, 100)
 }
