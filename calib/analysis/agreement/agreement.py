@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, levels_of, named_coefficient
+from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import (
     Design,
     average,
@@ -25,7 +25,9 @@ from calib.analysis.agreement.spread import (
     no_correlation_test,
     no_interval_reason,
     refuse_new_systems,
+    rests_on_few,
     spread_of_estimate,
+    unlike_commonest,
 )
 from calib.core import check
 from calib.core.check import Floats, Labels
@@ -33,7 +35,6 @@ from calib.core.result import Interval, Result, bracket, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
-_FEW_UNLIKE = 20  # items; in simulations the interval covers 75 to 92 % where fewer leave the commonest score
 _REVERSED = -0.3  # from here down an agreement looks like one of scales that run in opposite directions
 MANY_LACK = 0.05  # share of the items that a judge left without a score, from which it is said
 
@@ -233,7 +234,8 @@ def agreement(
     their interval made on Fisher's z scale, with the half-width over 1 - r^2.
     With one of the two factors it is the one-way jackknife over its units; with neither, the
     jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
-    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r.
+    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
+    fewer than twenty another, the interval of independent items is at least Fisher's, and warns.
 
     Systems may be all that there are, or a sample of others. With fewer than six the interval
     takes them as they are: it speaks about new groups and these systems. `systems_are` says so
@@ -396,16 +398,10 @@ def _cautions_of_jackknife(design: Design) -> tuple[str, ...]:
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
         return (f"{text}see that of Pearson, or boot-systems",)
-    unlike = min(_unlike_commonest(v, design.count) for v in (design.x, design.y))
-    if design.level == "item" and design.coefficient not in SHARES and 2 * unlike < design.n and unlike < _FEW_UNLIKE:
-        text = f"few items that differ: all but {unlike} have the commonest score"
+    if rests_on_few(design):
+        text = f"few items that differ: all but {unlike_commonest(design)} have the commonest score"
         return (f"{text}; the interval rests on these and is often too short",)
     return ()
-
-
-def _unlike_commonest(values: Floats, count: Floats | None) -> int:
-    sizes = np.bincount(levels_of(values), count)
-    return int(sizes.sum() - sizes.max())
 
 
 def informative(design: Design, correlations: Floats) -> Design:

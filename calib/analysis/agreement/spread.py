@@ -16,6 +16,7 @@ from calib.core.numeric import jackknife_variance
 from calib.core.result import Interval
 
 NO_INTERVAL = Interval(float("nan"), float("nan"))
+_FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
 BOOTSTRAPS = {
     "boot-both": (("groups", "systems"), "new groups and new systems"),
@@ -36,6 +37,7 @@ class Spread:
     fisher: bool = False
     bounds: tuple[float, float] = (-1.0, 1.0)
     resamples: Floats | None = None
+    least: float = 0.0  # standard error on the z scale
     correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
 
     def made_over(self, design: Design) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Spread:
         half = t * self.std_error
         if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
-            centre, half = np.arctanh(estimate), half / (1 - estimate**2)
+            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), t * self.least)
             return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
         low, high = self.bounds
         return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
@@ -154,7 +156,9 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     variance, df, name = design_variance(design, left)
     # over groups alone the estimate is a mean of independent correlations, which t fits as it is
     plain = design.level == "group" and name == "group jackknife"
-    spread = Spread(name, float(np.sqrt(variance)), df, design.speaks_of, _is_skewed(design) and not plain, bounds)
+    fisher = _is_skewed(design) and not plain
+    least = 1 / np.sqrt(design.n - 3) if left.item is not None and rests_on_few(design) else 0.0
+    spread = Spread(name, float(np.sqrt(variance)), df, design.speaks_of, fisher, bounds, least=least)
     if not plain or not design.fixed or design.coefficient in SHARES or left.group is None:
         return spread
     # of two systems it is 1 or -1 in each group, and its mean a share of the groups
@@ -169,6 +173,18 @@ def _is_skewed(design: Design) -> bool:
         return design.coefficient in PRODUCT_MOMENTS
     ties = ties_of(design)
     return bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
+
+
+def rests_on_few(design: Design) -> bool:
+    """Whether most items have one score and few another: then a jackknife sees next to nothing of what may come."""
+    few = unlike_commonest(design)
+    return design.level == "item" and design.coefficient not in SHARES and 2 * few < design.n and few < _FEW_UNLIKE
+
+
+def unlike_commonest(design: Design) -> int:
+    """Items that do not have the commonest score, of the rater who has fewer of them."""
+    sizes = [np.bincount(levels_of(v), design.count) for v in (design.x, design.y)]
+    return int(min(size.sum() - size.max() for size in sizes))
 
 
 def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
