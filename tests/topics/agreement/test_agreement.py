@@ -827,6 +827,19 @@ def test_pearson_over_items_is_the_jackknife_on_the_z_scale(n, confidence_level)
     close(result.p_value, stats.pearsonr(x, y).pvalue)
 
 
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_where_few_items_differ_it_is_fishers_interval_at_least(method):
+    y = np.full(15, 5.0)
+    y[:3] = 1, 2, 2
+    x = np.full(15, 5.0)
+    x[[7, 9]] = 4, 3
+    result = agreement(x, y, method=method)
+    centre, t = math.atanh(result.estimate), stats.t.ppf(0.975, 14)
+    half = t / math.sqrt(12)
+    assert result.std_error < 0.5 * half / t  # the jackknife sees next to nothing
+    close(result.interval, np.tanh([centre - half, centre + half]))
+
+
 def test_of_many_normal_pairs_it_is_fishers_interval():
     x, y = np.random.default_rng(8).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 20_000).T
     found = agreement(x, y, method="pearson").interval

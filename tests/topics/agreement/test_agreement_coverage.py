@@ -204,7 +204,7 @@ def new_documents(rng, effects, documents, cuts):
 
 
 @pytest.mark.parametrize("cuts", [(), (-1.4, -0.7, 0.0, 0.7)])
-@pytest.mark.parametrize(("n_systems", "documents"), [(2, 20), (2, 100), (3, 50), (5, 20), (5, 100)])
+@pytest.mark.parametrize(("n_systems", "documents"), [(2, 20), (2, 100), (3, 50), (5, 20)])
 @pytest.mark.parametrize(
     ("level", "method"),
     [("item", "pearson"), ("item", "spearman"), ("item", "kendall"), ("group", "kendall"), ("group", "pearson")],
@@ -218,7 +218,7 @@ def test_new_documents_of_the_same_systems_are_held(level, method, n_systems, do
         systems, groups = (index.ravel() for index in np.indices(judge.shape))
         return agreement(judge.ravel(), human.ravel(), systems=systems, groups=groups, **options, **more)
 
-    truth = result(np.random.default_rng(0), 20_000, interval="none").estimate
+    truth = result(np.random.default_rng(0), 5_000, interval="none").estimate
     found = [result(np.random.default_rng([1, i]), documents) for i in range(SETS)]
     assert {r.generalises_to for r in found} == {"new groups, these systems"}
     ends = np.array([r.interval for r in found])
