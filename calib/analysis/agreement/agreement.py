@@ -20,6 +20,7 @@ from calib.analysis.agreement.levels import (
     ties_of,
     within,
 )
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import (
     BOOTSTRAPS,
     no_correlation_test,
@@ -235,7 +236,9 @@ def agreement(
     With one of the two factors it is the one-way jackknife over its units; with neither, the
     jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
     half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
-    fewer than twenty another, the interval of independent items is at least Fisher's, and warns.
+    fewer than twenty another, the interval of independent items is at least Fisher's, and warns. A share has
+    Wilson's interval: of n answers where items are independent, else of as many as the jackknife's
+    variance leaves of them; it holds at 100 %, too.
 
     Systems may be all that there are, or a sample of others. With fewer than six the interval
     takes them as they are: it speaks about new groups and these systems. `systems_are` says so
@@ -244,7 +247,8 @@ def agreement(
     Parameters
     ----------
     x, y : array_like, shape (n,)
-        Scores of the two raters; a pair with a NaN is left out and counted.
+        Scores of the two raters; a pair with a NaN is left out and counted. Names, as
+        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
@@ -255,7 +259,8 @@ def agreement(
     method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
         ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
-        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
+        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights),
+        ``"kappa_nominal"`` (Cohen's, without weights, also for names), and
         ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
         most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
         level "system" with `groups`. `coefficient` is the same under its own name, and wins.
@@ -285,8 +290,9 @@ def agreement(
     Raises
     ------
     ValueError
-        If lengths differ, an option is unknown, `level` needs labels that were not given, or
-        there is one group only at level "group".
+        If lengths differ, an option is unknown, `level` needs labels that were not given, there is
+        one group only at level "group", names meet a coefficient of order, or scores that are
+        compared for the same value (kappa, exact, adjacent) cannot be on one scale.
 
     References
     ----------
@@ -312,6 +318,7 @@ def agreement(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    x, y = comparable(named, x=x, y=y)
     whole, keep = design_of(x, y, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
@@ -321,7 +328,7 @@ def agreement(
     spread, warned = spread_of_estimate(used, found, interval, n_resamples, rng)
     ends = spread.interval(found, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warned += _cautions(design, found, correlations, jackknifed=jackknifed)
+    warned += _cautions(design, found, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
     judge, human = check.array(x, "x"), check.array(y, "y")
     warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
     reason = no_interval_reason(used, found, interval) if interval != "none" and np.isnan(ends.low) else ""

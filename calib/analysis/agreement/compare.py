@@ -19,8 +19,9 @@ from calib.analysis.agreement.agreement import (
     systems_taken_as,
     unread_cautions,
 )
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, named_coefficient
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
+from calib.analysis.agreement.scales import comparable
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -205,8 +206,8 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    scores = _three_scores(x1, x2, y, groups, systems)
     given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    scores = _three_scores(x1, x2, y, given)
     one, two = _on_shared_items(*scores, given)
     levels.check_level(one, "method" if coefficient is None else "coefficient")
     one, two, n_skipped = _on_shared_groups(one, two)
@@ -251,11 +252,9 @@ def compare(
     )
 
 
-def _three_scores(
-    x1: ArrayLike, x2: ArrayLike, y: ArrayLike, groups: Labels | None, systems: Labels | None
-) -> tuple[Floats, Floats, Floats]:
-    a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
-    check.same_length(x1=a, x2=b, y=c, groups=groups, systems=systems)
+def _three_scores(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
+    a, b, c = comparable(given["coefficient"], x1=x1, x2=x2, y=y)
+    check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
     return a, b, c
 
 
@@ -424,7 +423,7 @@ def _permutation_p(one: Design, two: Design, difference: float, test: str, n_res
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    alike = one.coefficient in ("kappa", *AGREED_WITHIN)  # what asks for the human's very scale is exchanged as it is
+    alike = one.coefficient in ON_ONE_SCALE  # what asks for the human's very scale is exchanged as it is
     first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
     seen, used = 0, 0
     for size in resamples_at_once(n_resamples, one.n):

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement import many_samples
 from calib.analysis.agreement.coefficients import (
-    AGREED_WITHIN,
     PAIR_SUMS,
+    SINGLE_SCORES,
     cells_of,
     cuts,
     levels_of,
@@ -274,7 +274,7 @@ def check_level(design: Design, argument: str) -> None:
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
         raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
-    if design.coefficient in AGREED_WITHIN and design.level == "system":
+    if design.coefficient in SINGLE_SCORES and design.level == "system":
         given = "got level 'system', that of means"
         raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
 

@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from calib.analysis.agreement.coefficients import PRODUCT_MOMENTS, SHARES, levels_of, weighted_correlation
+from calib.analysis.agreement.coefficients import (
+    AGREED_WITHIN,
+    PRODUCT_MOMENTS,
+    SHARES,
+    levels_of,
+    weighted_correlation,
+)
 from calib.analysis.agreement.levels import Design, LeftOut, left_out, resampled, ties_of
+from calib.analysis.agreement.shares import Answers, answers_of, share_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import jackknife_variance
@@ -39,6 +46,7 @@ class Spread:
     resamples: Floats | None = None
     least: float = 0.0  # standard error on the z scale
     correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
+    answers: Answers | None = None  # of a share: it has Wilson's interval
 
     def made_over(self, design: Design) -> dict[str, Any]:
         """What a result says of the interval and of the design that it goes over."""
@@ -48,10 +56,9 @@ class Spread:
     def interval(self, estimate: float, confidence_level: float) -> Interval:
         """The interval around an estimate; NaN where no spread among the units says anything about others."""
         if self.resamples is not None:
-            if not len(self.resamples):
-                return NO_INTERVAL
-            tail = (1 - confidence_level) / 2
-            return Interval(*(float(end) for end in np.quantile(self.resamples, [tail, 1 - tail])))
+            return _percentiles(self.resamples, confidence_level)
+        if self.answers is not None and self.df >= 1:
+            return share_interval(estimate, self.std_error**2, self.answers, self.df, confidence_level)
         if self._says_nothing(estimate):
             return NO_INTERVAL
         t = float(stats.t.ppf((1 + confidence_level) / 2, self.df))
@@ -88,6 +95,13 @@ class Spread:
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
         error = np.sqrt(self._variance_at_0(estimate)) if self.correlations else self.std_error
         return float(2 * stats.t.sf(abs(distance) / error, self.df))
+
+
+def _percentiles(resamples: Floats, confidence_level: float) -> Interval:
+    if not len(resamples):
+        return NO_INTERVAL
+    tail = (1 - confidence_level) / 2
+    return Interval(*(float(end) for end in np.quantile(resamples, [tail, 1 - tail])))
 
 
 NO_SPREAD = Spread("none", float("nan"))
@@ -152,19 +166,39 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
 
 def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
-    bounds = (0.0, 1.0) if design.coefficient in SHARES else (-1.0, 1.0)
     variance, df, name = design_variance(design, left)
-    # over groups alone the estimate is a mean of independent correlations, which t fits as it is
-    plain = design.level == "group" and name == "group jackknife"
-    fisher = _is_skewed(design) and not plain
+    plain = Spread(name, float(np.sqrt(variance)), df, design.speaks_of)
+    if design.coefficient in SHARES:
+        return _spread_of_share(design, plain)
+    if design.level == "group" and left.group is not None and left.cell is None:
+        return _spread_of_mean(design, plain, left.group)
     least = 1 / np.sqrt(design.n - 3) if left.item is not None and rests_on_few(design) else 0.0
-    spread = Spread(name, float(np.sqrt(variance)), df, design.speaks_of, fisher, bounds, least=least)
-    if not plain or not design.fixed or design.coefficient in SHARES or left.group is None:
+    return replace(plain, fisher=_is_skewed(design), least=least)
+
+
+def _spread_of_mean(design: Design, spread: Spread, left: Floats) -> Spread:
+    """Over groups alone the estimate is a mean of independent correlations, which t fits as it is; of few systems not.
+
+    Of two systems it is 1 or -1 in each group, and its mean a share of the groups.
+    """
+    if not design.fixed:
         return spread
-    # of two systems it is 1 or -1 in each group, and its mean a share of the groups
-    squares = np.mean(left.group) ** 2 + df * variance
-    whole = bool(np.isclose(squares, 1, rtol=0, atol=1e-9))
-    return replace(spread, name=f"Wilson, {name}", df=np.inf if whole else df, correlations=design.n_groups)
+    squares = np.mean(left) ** 2 + spread.df * spread.std_error**2
+    df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else spread.df
+    return replace(spread, name=f"Wilson, {spread.name}", df=df, correlations=design.n_groups)
+
+
+def _spread_of_share(design: Design, spread: Spread) -> Spread:
+    """Wilson's interval: of n answers where items are independent, else of what the units make of them."""
+    units = int(spread.df) + 1 if np.isfinite(spread.df) else 0
+    if design.coefficient not in AGREED_WITHIN:  # of pairs, each of which two units answer
+        return replace(spread, answers=Answers(units * (units - 1) // 2, units, units))
+    if not design.repeats:
+        return replace(spread, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
+    yes = np.abs(design.x - design.y) <= AGREED_WITHIN[design.coefficient]
+    several = [unit for unit in design.units if unit is not None]
+    unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))  # those that the degrees of freedom count
+    return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
 
 
 def _is_skewed(design: Design) -> bool:
@@ -235,7 +269,8 @@ def no_correlation_test(design: Design, found: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
     if design.coefficient in SHARES or not np.isfinite(found):
         return float("nan")
-    if design.repeats or design.level != "item" or design.coefficient in ("gamma", "kappa", "kendall_a"):
+    unsigned = ("gamma", "kappa", "kappa_nominal", "kendall_a")
+    if design.repeats or design.level != "item" or design.coefficient in unsigned:
         return spread.p_value(found)
     if design.n < 3 or not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
         return float("nan")

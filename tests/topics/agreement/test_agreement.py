@@ -953,7 +953,9 @@ def test_memory_of_many_systems_and_groups_is_bounded():
 
 
 def test_messages():
-    assert message(agreement, ["a"], [1]) == "`x` must be numeric, but got ['a']."
+    order = "must be numeric for 'spearman', which needs their order (for names there are 'kappa_nominal' and 'exact')"
+    assert message(agreement, ["a"], [1]) == f"`x` {order}, but got ['a']."
+    assert message(agreement, [[1]], [1]) == "`x` must have 1 dimension, but got shape (1, 1)."
     assert message(agreement, [1], [[1]]) == "`y` must have 1 dimension, but got shape (1, 1)."
     assert message(agreement, [1, np.inf], [1, 2]) == "`x` must be finite or NaN, but got inf at (1,)."
     assert message(agreement, [1, 2, 3], [1, 2]) == "`y` must have the length of `x` (3), but got 2."
@@ -970,7 +972,7 @@ def test_messages():
     )
     assert message(agreement, [1, 2], [1, 2], method="tau") == (
         "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', "
-        "'gamma', 'pairs', 'kappa', 'exact', "
+        "'gamma', 'pairs', 'kappa', 'kappa_nominal', 'exact', "
         "'adjacent', 'spa', but got 'tau'."
     )
     assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (
