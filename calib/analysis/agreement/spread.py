@@ -48,10 +48,7 @@ class Spread:
     def interval(self, estimate: float, confidence_level: float) -> Interval:
         """The interval around an estimate; NaN where no spread among the units says anything about others."""
         if self.resamples is not None:
-            if not len(self.resamples):
-                return NO_INTERVAL
-            tail = (1 - confidence_level) / 2
-            return Interval(*(float(end) for end in np.quantile(self.resamples, [tail, 1 - tail])))
+            return _percentiles(self.resamples, confidence_level)
         if self._says_nothing(estimate):
             return NO_INTERVAL
         t = float(stats.t.ppf((1 + confidence_level) / 2, self.df))
@@ -88,6 +85,13 @@ class Spread:
         distance = np.arctanh(estimate) * (1 - estimate**2) if self.fisher else estimate
         error = np.sqrt(self._variance_at_0(estimate)) if self.correlations else self.std_error
         return float(2 * stats.t.sf(abs(distance) / error, self.df))
+
+
+def _percentiles(resamples: Floats, confidence_level: float) -> Interval:
+    if not len(resamples):
+        return NO_INTERVAL
+    tail = (1 - confidence_level) / 2
+    return Interval(*(float(end) for end in np.quantile(resamples, [tail, 1 - tail])))
 
 
 NO_SPREAD = Spread("none", float("nan"))
@@ -154,17 +158,25 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
     bounds = (0.0, 1.0) if design.coefficient in SHARES else (-1.0, 1.0)
     variance, df, name = design_variance(design, left)
-    # over groups alone the estimate is a mean of independent correlations, which t fits as it is
-    plain = design.level == "group" and name == "group jackknife"
-    fisher = _is_skewed(design) and not plain
+    plain = Spread(name, float(np.sqrt(variance)), df, design.speaks_of, bounds=bounds)
+    if design.coefficient in SHARES:
+        return plain
+    if design.level == "group" and left.group is not None and left.cell is None:
+        return _spread_of_mean(design, plain, left.group)
     least = 1 / np.sqrt(design.n - 3) if left.item is not None and rests_on_few(design) else 0.0
-    spread = Spread(name, float(np.sqrt(variance)), df, design.speaks_of, fisher, bounds, least=least)
-    if not plain or not design.fixed or design.coefficient in SHARES or left.group is None:
+    return replace(plain, fisher=_is_skewed(design), least=least)
+
+
+def _spread_of_mean(design: Design, spread: Spread, left: Floats) -> Spread:
+    """Over groups alone the estimate is a mean of independent correlations, which t fits as it is; of few systems not.
+
+    Of two systems it is 1 or -1 in each group, and its mean a share of the groups.
+    """
+    if not design.fixed:
         return spread
-    # of two systems it is 1 or -1 in each group, and its mean a share of the groups
-    squares = np.mean(left.group) ** 2 + df * variance
-    whole = bool(np.isclose(squares, 1, rtol=0, atol=1e-9))
-    return replace(spread, name=f"Wilson, {name}", df=np.inf if whole else df, correlations=design.n_groups)
+    squares = np.mean(left) ** 2 + spread.df * spread.std_error**2
+    df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else spread.df
+    return replace(spread, name=f"Wilson, {spread.name}", df=df, correlations=design.n_groups)
 
 
 def _is_skewed(design: Design) -> bool:

@@ -98,7 +98,6 @@ def agreement(
     return Results.of(answers)
 
 
-# what the arrays call labels are columns here
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
 _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 
@@ -178,10 +177,8 @@ def compare(
         compared one with one.
     human : DataFrame
         Human scores of the same items.
-    systems : {"auto", "fixed", "random"}
-        As for `agreement`.
-    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.compare`.
+    level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`, where `systems` is `systems_are`.
 
     Returns
     -------
@@ -241,10 +238,8 @@ def rank_judges(
         Scores (or ratings) of two judges or more.
     human : DataFrame
         Human scores of the same items.
-    systems : {"auto", "fixed", "random"}
-        As for `agreement`.
-    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.rank_judges`.
+    level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
 
     Returns
     -------
