@@ -110,6 +110,6 @@ KINDS_OF_SYSTEMS = {
 FIXED = {
     f"{name} {m} x {n}": Fixed(systems=m, documents=n, **kind)
     for name, kind in KINDS_OF_SYSTEMS.items()
-    for m in (2, 3, 5)
+    for m in (2, 3, 5, 8, 16)
     for n in (20, 100)
 }

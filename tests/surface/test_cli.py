@@ -216,6 +216,16 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
 
 
+@pytest.mark.parametrize("systems", ["fixed", "random"])
+def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
+    out = tmp_path / "out.csv"
+    code, _, err = run("agree", files["second"], files["pooled"], "--systems", systems, "--out", out)
+    assert (code, err) == (0, "")
+    expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
+    assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
+    assert {result.systems_are for result in expected} == {systems}
+
+
 def folded(out):
     return " ".join(out.split())
 

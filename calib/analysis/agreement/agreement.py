@@ -399,9 +399,6 @@ def _cautions(design: Design, found: float, correlations: Floats, *, jackknifed:
 
 def _cautions_of_jackknife(design: Design) -> tuple[str, ...]:
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
-    if design.level == "system" and design.fixed and design.n_systems < _FEW_RANKED:
-        text = f"few systems: the correlation of {design.n_systems} means"
-        return (f"{text} is far from normal, and its interval covers 82 to 98 %",)
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
         return (f"{text}see that of Pearson, or boot-systems",)

@@ -27,7 +27,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
 SYSTEMS = ("auto", "fixed", "random")
-_FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
+FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
 _FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
@@ -75,10 +75,10 @@ class Design:
 
     @property
     def jumps(self) -> bool:
-        """Whether other groups change the estimate in jumps, if at all: the order of systems that stay the same."""
+        """Whether no jackknife over groups holds: the order of fixed systems jumps, and few means lie on a line."""
         if self.level != "system" or not self.fixed or self.coefficient == "spa":
             return False
-        return self.n_systems == 2 or self.coefficient in ("spearman", *PAIR_SUMS)
+        return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *PAIR_SUMS)
 
     @property
     def systems_are(self) -> str:
@@ -140,7 +140,7 @@ def design_of(
     keep = np.isfinite(first) & np.isfinite(second)
     design = Design(first, second, group, system, level, coefficient, constant)
     design = design if keep.all() else design.only(keep)
-    few = systems_are == "auto" and design.n_systems < _FEW_SYSTEMS
+    few = systems_are == "auto" and design.n_systems < FEW_SYSTEMS
     return replace(design, fixed=system is not None and (few or systems_are == "fixed")), keep
 
 

@@ -15,7 +15,7 @@ from calib.analysis.agreement.coefficients import (
     levels_of,
     weighted_correlation,
 )
-from calib.analysis.agreement.levels import Design, LeftOut, left_out, resampled, ties_of
+from calib.analysis.agreement.levels import FEW_SYSTEMS, Design, LeftOut, left_out, resampled, ties_of
 from calib.analysis.agreement.shares import Answers, answers_of, share_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -254,6 +254,8 @@ def _jackknife_lacks(design: Design) -> str:
     if design.level != "item" and design.n_systems == 2:
         alone = "2 systems agree in full or not at all"
         return alone if design.fixed else "without one of 2 systems nothing is left to correlate; take them as fixed"
+    if design.jumps and design.n_systems < FEW_SYSTEMS:
+        return f"over {design.n_systems} systems that are fixed no interval was found to hold"
     if design.jumps:
         return "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"
     if not design.repeats and design.n < 4:
