@@ -188,7 +188,8 @@ class Agreement(AgreementResult):
     )
 
     def _terms(self) -> dict[str, Any]:
-        return {self.coefficient: True, "level": self.level, **self._counted, "rule": self._rule, **self._factors}
+        kind = {self.coefficient: True, "weights": self._weights, "level": self.level}
+        return {**kind, **self._counted, "rule": self._rule, **self._factors}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
@@ -379,7 +380,7 @@ def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, .
 
 def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tuple[str, ...]:
     """Where the higher score of one may be the lower of the other."""
-    if coefficient in SHARES:
+    if coefficient in (*SHARES, "kappa_nominal"):
         return ()
     low = ", ".join(f"{name} {short(value)}" for name, value in agreements.items() if value <= _REVERSED)
     return (f"negative agreement: {low}; does one of the two scales run the other way?",) if low else ()

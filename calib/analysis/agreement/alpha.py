@@ -19,7 +19,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, matrix_product, recoded
 from calib.core.result import Interval, Result, bracket, short
 
-_TOGETHER = 3  # items that two raters must share for one to be told from another
+_TOGETHER = 3  # items that raters must share for one to be told from another
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]
 
@@ -67,11 +67,18 @@ def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> F
 
 
 def interchangeable(table: Floats) -> bool:
-    """Whether raters differ from item to item: no two of them rated three items together."""
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
+    True
+    """
     rated = np.isfinite(table).astype(float)
     shared = matrix_product(rated.T, rated)
     np.fill_diagonal(shared, 0)
-    return bool(shared.max(initial=0) < _TOGETHER)
+    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
 
 
 def in_slots(table: Floats) -> Floats:

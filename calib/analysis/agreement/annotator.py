@@ -11,7 +11,13 @@ from scipy import stats
 
 from calib.analysis.agreement.agreement import agreement
 from calib.analysis.agreement.coefficients import sample_correlation
-from calib.analysis.agreement.scales import coded, refuse_other_names, refuse_other_scale, refuse_scales_of_raters
+from calib.analysis.agreement.scales import (
+    coded,
+    refuse_other_names,
+    refuse_other_scale,
+    refuse_scales_of_raters,
+    unlike_ranges,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import row_means
@@ -196,6 +202,7 @@ def alternative_annotator_test(
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
     rank = agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate if kind == "rmse" else np.nan
+    doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     return AltTest(
         passes=found.winning_rate >= 0.5,
@@ -205,7 +212,7 @@ def alternative_annotator_test(
         rank_agreement=float(rank),
         kappa=_kappa_with_each(scores[keep], table) if kind == "accuracy" else float("nan"),
         verdict=_verdict(found, constant, said),
-        warnings=tuple(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS),
+        warnings=(*doubt, *(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS)),
         **found._asdict(),
         epsilon=float(epsilon),
         q=float(q),

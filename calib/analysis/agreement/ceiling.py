@@ -23,7 +23,7 @@ from calib.analysis.agreement.coefficients import (
 )
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import coded, refuse_other_scale
+from calib.analysis.agreement.scales import coded, refuse_other_scale, scale_caution
 from calib.analysis.agreement.shares import Answers
 from calib.analysis.agreement.spread import NO_SPREAD, Spread
 from calib.core import check
@@ -85,7 +85,12 @@ class Ceiling(WithCoefficient, RatersResult):
         return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._shown]
 
     def _terms(self) -> dict[str, Any]:
-        terms = {"ceiling": self.coefficient, "level": self.level, **self._counted(self.interval_method)}
+        terms = {
+            "ceiling": self.coefficient,
+            "weights": self._weights,
+            "level": self.level,
+            **self._counted(self.interval_method),
+        }
         return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
 
     def __str__(self) -> str:
@@ -115,8 +120,8 @@ def human_ceiling(
 
     For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each
     rater against each other rater, and the judge against the same one on the same items. Where raters
-    differ from item to item (no two rated three items together) nobody has a row of his own: the ratings
-    of an item are taken in their order as those of a first, a second, ... rater.
+    differ from item to item (two who rated one together share fewer than three, on average) nobody has
+    a row of his own: the ratings of an item are taken as those of a first, a second, ... rater.
 
     The intervals are made by the jackknife over the units of the design, as in `agreement`,
     on the plain scale. All three numbers are recomputed without each unit, so that the
@@ -204,6 +209,7 @@ def _panel_in_numbers(ratings: ArrayLike, judge: ArrayLike | None, coefficient: 
     scores = None if judge is None else check.array(given["judge"], "judge", ndim=1)
     if scores is not None and coefficient in ON_ONE_SCALE:
         refuse_other_scale("judge", scores, "ratings", table, f"for {coefficient!r}")
+        scale_caution(coefficient, scores, table)
     return table, scores
 
 

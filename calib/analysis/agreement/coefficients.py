@@ -90,6 +90,11 @@ class WithCoefficient:
         return self.coefficient
 
     @property
+    def _weights(self) -> str | None:
+        """Those of a kappa, for its signature."""
+        return {"kappa": "quadratic", "kappa_nominal": "none"}.get(self.coefficient)
+
+    @property
     def _measured(self) -> str:
         return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}"
 

@@ -21,7 +21,7 @@ from calib.analysis.agreement.agreement import (
 )
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
-from calib.analysis.agreement.scales import comparable
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -222,6 +222,7 @@ def compare(
     warned += undefined
     for text in warned:
         check.warn(text)
+    warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
     cautions = reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     lacks = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)

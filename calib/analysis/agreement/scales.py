@@ -126,20 +126,28 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
 
 def refuse_scales_of_raters(table: Floats) -> None:
     """Refuse ratings, items x raters, of which one column is on another scale than the others."""
-    for j in range(table.shape[1]) if not _known.get() else ():
+    some = np.flatnonzero(np.isfinite(table).sum(axis=0) >= _SOME)
+    for j in some.tolist() if not _known.get() else ():
         mine, others = table[:, j], np.delete(table, j, axis=1)
-        if np.isfinite(mine).sum() >= _SOME and _on_two_scales(mine, others):
+        if _on_two_scales(mine, others):
             ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
             raise ArgumentError("ratings", "must be on one scale", ends)
 
 
 def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
-    """A word where the values leave it open: one side goes beyond the other by as much as that is wide."""
-    sides = ((x, y), (y, x))
-    if coefficient not in ON_ONE_SCALE or _known.get() or not any(_open_to_doubt(*side) for side in sides):
+    """A word where the values leave open whether a coefficient of equal values may be had of them."""
+    return unlike_ranges(repr(coefficient), x, y) if coefficient in ON_ONE_SCALE else ()
+
+
+def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
+    """A word, said as a warning too, where one side goes beyond the other by as much as that is wide."""
+    x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
+    if _known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
     ends = f"the scores go from {_span(x)}, the human ones from {_span(y)}"
-    return (f"unlike ranges: {ends}, and {coefficient!r} asks for one scale",)
+    text = f"unlike ranges: {ends}, and {what} asks for one scale"
+    check.warn(text)
+    return (text,)
 
 
 def _span(values: Floats) -> str:

@@ -35,7 +35,7 @@ def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
 def share_interval(share: float, variance: float, answers: Answers, df: float, level: float) -> Interval:
     r"""Wilson's interval with an effective number of answers, which stays within 0 and 1 and holds at 100 %.
 
-    The design effect is d = n V / (p (1 - p)), at least 1. Where few units hold the rarer answer they say little
+    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little
     of it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
     :math:`d^* = (s d + n / k) / (s + 1)` with s split units of k. The share is worth n / d* answers.
 
@@ -48,7 +48,7 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
         return Interval(float("nan"), float("nan"))
     effect = per_unit = answers.n / answers.units
     if 0 < share < 1 and variance > 0 and per_unit > 1:
-        found = max(answers.n * variance / (share * (1 - share)), 1.0)
+        found = min(max(answers.n * variance / (share * (1 - share)), 1.0), answers.n)
         effect = max(found, (answers.split * found + per_unit) / (answers.split + 1))
     t2 = two_sided(df, level) ** 2 * effect / answers.n
     half = np.sqrt(t2 * (share * (1 - share) + t2 / 4))

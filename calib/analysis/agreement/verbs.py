@@ -74,7 +74,8 @@ def agreement(
     Raises
     ------
     TableError
-        If nothing matches, or the level needs a column that is not there.
+        If nothing matches, the level needs a column that is not there, or scores that are compared for
+        the same value (kappa, exact, adjacent) are on two scales.
     ValueError
         If an option is unknown, or `convention` comes with what it sets.
 
@@ -379,7 +380,8 @@ def reliability(
     Raises
     ------
     TableError
-        If a criterion has fewer than two raters, or the level needs a column that is not there.
+        If a criterion has fewer than two raters, the level needs a column that is not there, or people
+        are on two scales.
 
     Examples
     --------
@@ -430,7 +432,8 @@ def alternative_annotator_test(
     Raises
     ------
     TableError
-        If a criterion has fewer than three raters, or `clustered` lacks a column `group`.
+        If a criterion has fewer than three raters, `clustered` lacks a column `group`, or judge and
+        people are on two scales.
 
     Examples
     --------

@@ -53,6 +53,9 @@ def test_unweighted_kappa_equals_statsmodels(n, k):
     quadratic = agreement(judge, people[:, 0], coefficient="kappa")
     assert_allclose(quadratic.estimate, inter_rater.cohens_kappa(table, wt="quadratic").kappa, rtol=1e-12)
     assert str(quadratic).startswith("quadratic weighted kappa over items = ")
+    assert quadratic.signature.startswith("kappa|weights:quadratic|level:item|")
+    assert result.signature.startswith("kappa_nominal|weights:none|level:item|")
+    assert "|weights:none|" in human_ceiling(people, coefficient="kappa_nominal").signature
 
 
 @pytest.mark.parametrize("used", [("groups",), ("systems",), ("groups", "systems"), ()])
@@ -229,13 +232,14 @@ def test_reliability_of_names_has_nothing_that_needs_an_order():
     )
 
 
-def test_raters_who_differ_from_item_to_item():
+@pytest.mark.parametrize("crowd", [60, 500])
+def test_raters_who_differ_from_item_to_item(crowd):
     rng = np.random.default_rng(5)
     truth = rng.normal(size=200)
     three = truth[:, None] + 0.7 * rng.normal(size=(200, 3))
-    wide = np.full((200, 500), math.nan)
+    wide = np.full((200, crowd), math.nan)
     for row, ratings in zip(wide, three, strict=True):
-        row[np.sort(rng.choice(500, 3, replace=False))] = ratings
+        row[np.sort(rng.choice(crowd, 3, replace=False))] = ratings
     judge = truth + 0.5 * rng.normal(size=200)
     found, whole = human_ceiling(wide, judge), human_ceiling(three, judge)
     assert found.raters_differ and not whole.raters_differ
