@@ -362,11 +362,12 @@ def test_only_what_all_three_scored_is_compared():
 @pytest.mark.parametrize("level", ["item", "group"])
 def test_compare_takes_the_design_from_whoever_has_it(who, level):
     a, b, people = table("a", FINE, design=who[0]), table("b", COARSE, design=who[1]), human(design=who[2])
-    found = calib.compare(shuffled(a).iloc[5:], b.iloc[:50], shuffled(people, 2), level=level).one()
+    found = calib.compare(shuffled(a).iloc[5:], b.iloc[:50], shuffled(people, 2), level=level, systems="random").one()
     keep = np.isin(ITEMS, shuffled(a).iloc[5:]["item"]) & (np.arange(60) < 50)
     labels = {name: v[keep] for name, v in DESIGN.items()}
     assert found.interval_method == "two-way jackknife"
-    same(found, stats.compare(FINE[keep], COARSE[keep], TRUTH[keep], **labels, level=level, names=("a", "b")))
+    options = {"level": level, "systems_are": "random", "names": ("a", "b")}
+    same(found, stats.compare(FINE[keep], COARSE[keep], TRUTH[keep], **labels, **options))
 
 
 def test_without_a_design_items_are_independent():
