@@ -218,7 +218,12 @@ class Prompt:
 
     def __repr__(self) -> str:
         changed = "".join(f"; {facet}: {choice}" for facet, choice in self.changes)
-        return f"<Prompt {self.id}: {', '.join(self.inputs)} on {self.scale!r}{changed}>"
+        return f"<Prompt {_shown(self.id)}: {_shown(', '.join(self.inputs))} on {self.scale!r}{changed}>"
+
+
+def _shown(text: str) -> str:
+    """A text of the user's with what a terminal would act on escaped."""
+    return repr(text)[1:-1]
 
 
 def parts_of(prompt: Prompt, verb: str) -> Parts:
@@ -226,7 +231,7 @@ def parts_of(prompt: Prompt, verb: str) -> Parts:
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
-        raise ArgumentError(verb, rule, f"{prompt.id} {what}")
+        raise ArgumentError(verb, rule, f"{_shown(prompt.id)} {what}")
     return prompt.parts
 
 

@@ -40,17 +40,15 @@ def options_of(
     _refuse_few(data, estimator, min_gold, finite=finite)
     _refuse_design(data, estimator, finite=finite)
     inside = ends is not None and _judge_within(data, ends)
-    plain = yes_or_no and inside and data.drawn == "items"
-    if binary and not plain:
+    two_rates = yes_or_no and inside and data.drawn == "items"
+    if binary and not two_rates:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
-    if conservative and not plain:
-        rule = "is for labels and a judge that say yes or no, without groups, strata or weights"
-        raise ArgumentError("conservative", rule)
+    if conservative and ends is None:
+        raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
     return Options(
         bounds=ends,
-        step=ends[1] - ends[0] if yes_or_no and ends else float(step or 0),
         same_scale=inside if same_scale is None else same_scale,
-        binary=plain,
+        binary=two_rates and _says_yes_or_no(data, ends),
         conservative=conservative,
         finite=finite,
         estimator=estimator,
@@ -87,6 +85,12 @@ def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
     """Whether the judge's scores lie on people's scale."""
     low, high = data.f.min(initial=float(data.rest.low)), data.f.max(initial=float(data.rest.high))
     return bool(bounds[0] <= low and high <= bounds[1])
+
+
+def _says_yes_or_no(data: Gold, ends: tuple[float, float] | None) -> bool:
+    """Whether the judge gives no probabilities between yes and no."""
+    low, high = ends or (0.0, 1.0)
+    return bool(np.isin(data.f, (low, high)).all()) and data.rest.only(low, high)
 
 
 def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:

@@ -14,7 +14,7 @@ from calib.analysis.means.methods import METHODS, Estimated, Options, estimator_
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
-from calib.core.laws import Law, interval_of, p_value_of
+from calib.core.laws import interval_of, p_value_of
 from calib.core.result import Interval, bracket, short
 
 _DRAWN = {
@@ -32,22 +32,23 @@ class MeanEstimate(Estimated):
     Attributes
     ----------
     estimate, std_error : float
-        In score points.
+        In score points. The standard error is of what labels show; the interval allows for what they do not show, too.
     interval : Interval
         A one-sided one ends where the scale does. NaN ends where the labels do not
         vary and no scale is known, so that no spread can be estimated.
     confidence_level : float
     alternative : str
     estimator : str
-        How it was made; "auto" became one of "wilson-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys" or
-        "mover-clopper-pearson" (yes or no), or, with labels alone, "wilson-t", "t", "jeffreys" or "clopper-pearson".
+        How it was made; "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys"
+        (yes or no) or, with labels alone, "gaffke", "t" or "jeffreys"; where it is to be conservative
+        "gaffke-ppi-conservative", "gaffke-conservative", "mover-clopper-pearson" or "clopper-pearson".
     estimand : str
         What the interval is for: "human mean", "judge mean" (the judge's own
         average, whatever people think) or the difference of either.
     target : str
         "population" (items to come) or "benchmark" (exactly these items).
     df : float
-        Degrees of freedom of the t quantile; NaN where there is none.
+        Degrees of freedom of the t quantile; NaN where there is none (with `bounds`).
     null, p_value : float
         P-value of the mean `null` by inverting the interval: an end of it has 1 less
         the confidence level. NaN unless asked for; a difference is compared with 0.
@@ -156,8 +157,8 @@ def mean_interval(
               V = \frac{G}{G-1} \sum_g \Big(\sum_{i \in g} \frac{y_i - \bar y}{n}\Big)^2
 
     over G groups; without groups each item is its own and V is the usual variance of a mean. On a
-    scale with `bounds`, Wilson's interval with that variance (see `ppi_mean`), which stays on the
-    scale and holds where labels crowd at one end; for labels 0 and 1 Jeffreys' interval.
+    scale with `bounds`, Gaffke's interval (see `ppi_mean`), which stays on the scale and allows for a label
+    that was not seen; for labels 0 and 1 Jeffreys' interval.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def mean_interval(
     References
     ----------
     Miller (2024), Adding error bars to evals, arXiv:2411.00640, for the clustered form; Brown, Cai
-    and DasGupta (2001), Statistical Science 16:101-133, for Jeffreys' and Wilson's.
+    and DasGupta (2001), Statistical Science 16:101-133, for Jeffreys'.
 
     Examples
     --------
@@ -241,18 +242,32 @@ def ppi_mean(
     (PPI++ with lambda = b N / (n + N)). However wrong the judge, this aims at the human mean; a
     good judge makes it precise. `estimator="auto"` chooses by the data:
 
-    - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), the larger of the
-      usual and the HC3 variance, with one more label that was not seen, off by the distance to the
-      farther end of the scale over sqrt(m + 2) where m labels have shown how far off labels lie
-      (at least by a `step`); t quantiles by Satterthwaite; Wilson's interval mapped to the scale;
-    - no bounds: the same without the unseen label, plus and minus t standard errors;
-    - labels 0 and 1 (or the two ends of a scale of two values) and a judge in [0, 1], which is cut
-      at .5: the rates where the judge says yes and where it says no, each with Jeffreys' interval,
-      put together by the method of variance estimates recovery;
-    - `groups`: errors summed over groups (CR1, or its form with leverages where that is larger), t with
+    - a bounded score: k = 4, b_0 = 1 on a common scale (else k = 1, b_0 = 0), and Gaffke's interval, which allows for
+      one more label that was not seen (below);
+    - no bounds: plus and minus t standard errors, the larger of the usual and the HC3 one, with Satterthwaite's
+      degrees of freedom;
+    - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where the
+      judge says yes and where it says no, each with Jeffreys' interval, put together by the method of variance
+      estimates recovery. A judge that gives probabilities is taken as a bounded score;
+    - `groups`: errors summed over groups; without bounds CR1, or its form with leverages where that is larger, with
       G - 1 degrees of freedom less what the slope takes;
     - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
       than 10 labels, Satterthwaite over strata.
+
+    Gaffke's interval weighs labels by :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
+    lower end is the quantile at alpha / 2 of
+
+    .. math:: \frac{\sum_i E_i x_i + e\, x_{low}}{\sum_i E_i + e} + z b s_f / \sqrt{n + N}, \qquad
+              x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
+
+    where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`, :math:`h_i = (f_i - \bar f)^2 / D`
+    and :math:`d_i` are the residuals of labels on b f. The unseen label lies at :math:`x_{low} = lo - \lambda
+    \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a judge that is as wrong as can be would
+    put it. How much it counts follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2
+    (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = .2 + 2.5 / n` it is :math:`w = \max(w_0, \min(1, w_0 / K_y),
+    \min(\frac12, w_0 / K_d))` and :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}`. Where labels crowd at one value rare
+    others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. The
+    quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
 
     Parameters
     ----------
@@ -264,13 +279,13 @@ def ppi_mean(
     bounds : (float, float), optional
         Smallest and largest score of people's scale.
     step : float, optional
-        Distance of neighbouring scale values.
+        Distance of neighbouring scale values; a scale of two values is one of yes and no.
     same_scale : bool, optional
         Whether the judge answers on people's scale. Default: whether its scores lie within `bounds`.
     binary : bool, optional
         Whether labels are yes or no. Default: whether they look so.
     conservative : bool, default False
-        For yes or no: Clopper and Pearson's interval instead of Jeffreys'.
+        Give the unseen label full weight and reach; for yes or no: Clopper and Pearson's interval instead of Jeffreys'.
     design : Design, optional
         How the labels were drawn: groups, strata, weights, ...
     target : {"population", "benchmark"}
@@ -303,8 +318,9 @@ def ppi_mean(
     References
     ----------
     Angelopoulos et al. (2023), Science 382:669-674, and (2023) PPI++, arXiv:2311.01453; Mani et al.
-    (2025), arXiv:2505.20178, and Eyre and Madras (2025), arXiv:2411.12665, for few labels; Zou and
-    Donner (2008), Statistics in Medicine 27:1693-1702, for variance estimates recovery.
+    (2025), arXiv:2505.20178, and Eyre and Madras (2025), arXiv:2411.12665, for few labels; Gaffke (2005), Three test
+    statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable; Zou and Donner (2008),
+    Statistics in Medicine 27:1693-1702, for variance estimates recovery. `paper_repro/ppi_coverage` for w and lambda.
 
     Examples
     --------
@@ -329,15 +345,19 @@ def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
     """From the gold and the rest to the estimate."""
     found = METHODS[options.estimator].law(data, options)
     name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
-    known = found.error > 0 or (options.finite and not data.n_rest)
-    ratio = _width_ratio(data, options, name, found.law)
+    # on a scale without ends labels that do not vary say nothing about their spread
+    known = found.error > 0 or np.isfinite(found.law.support).all() or (options.finite and not data.n_rest)
+    tail = (1 - options.confidence) / 2
+    ends = Interval(float(found.law.low(tail)), float(found.law.high(tail)))
+    ratio = _width_ratio(data, options, name, ends)
     n = len(data.y) if people else 0
     ask = known and not np.isnan(options.null)
+    if options.alternative != "two-sided":
+        ends = interval_of(found.law, options.confidence, options.alternative)
     return MeanEstimate(
         estimate=found.point,
         std_error=found.error,
-        # labels that do not vary say nothing about their spread: no interval is better than one of width 0
-        interval=interval_of(found.law, options.confidence, options.alternative) if known else Interval(np.nan, np.nan),
+        interval=ends if known else Interval(np.nan, np.nan),
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=name,
@@ -358,7 +378,7 @@ def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
     )
 
 
-def _width_ratio(data: Gold, options: Options, name: str, law: Law) -> float:
+def _width_ratio(data: Gold, options: Options, name: str, ends: Interval) -> float:
     """Width over that of the labels alone, by the same kind of interval and at the same level."""
     alone = METHODS[name].alone
     if not alone:
@@ -366,6 +386,6 @@ def _width_ratio(data: Gold, options: Options, name: str, law: Law) -> float:
     if alone == name or not data.n_rest:
         return 1.0
     tail = (1 - options.confidence) / 2
-    laws = (law, METHODS[alone].law(with_silent_judge(data), options).law)
-    mine, theirs = (float(each.high(tail) - each.low(tail)) for each in laws)
-    return mine / theirs if theirs > 0 else np.nan
+    law = METHODS[alone].law(with_silent_judge(data), options).law
+    theirs = float(law.high(tail) - law.low(tail))
+    return (ends.high - ends.low) / theirs if theirs > 0 else np.nan

@@ -12,9 +12,10 @@ from calib.analysis.means.gold import Gold
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
 from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
+from calib.analysis.means.unseen import bounded
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.laws import Law, Numeric, Score, Student
+from calib.core.laws import Law, Numeric, Student
 from calib.core.result import Result
 
 CUT = 0.5  # a judge's probability from which on it says yes
@@ -25,7 +26,6 @@ class Options:
     """What was asked for, checked, and what it means for these data."""
 
     bounds: tuple[float, float] | None
-    step: float
     same_scale: bool
     binary: bool
     conservative: bool
@@ -94,22 +94,24 @@ def _by_kind(data: Gold, options: Options) -> Found:
 
 def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: bool = True) -> str:
     """What "auto" becomes."""
-    kind = "wilson-ppi" if bounded else "t-ppi"
+    kind = "t-ppi"
     if binary:
         kind = "mover-clopper-pearson" if conservative else "mover-jeffreys"
+    elif bounded:
+        kind = "gaffke-ppi-conservative" if conservative else "gaffke-ppi"
     return kind if judged else METHODS[kind].alone
 
 
 def _by_slope(data: Gold, options: Options) -> Found:
     """The judge's mean over all items, less its error on the labelled ones."""
-    rule = Rule.on(options.bounds, options.step, same_scale=options.same_scale)
+    rule = Rule.on(options.bounds, same_scale=options.same_scale)
     if data.drawn == "strata":
         parts = stratified(data, rule, finite=options.finite)
     elif data.drawn == "items":
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
         parts = clustered(_sample(data), rule, finite=options.finite)
-    return _from_parts(parts, options.bounds)
+    return _from_parts(parts, options.bounds, full=options.conservative)
 
 
 def _by_rates(data: Gold, options: Options) -> Found:
@@ -155,7 +157,11 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     spread = np.sum(share**4 * (each.residual**2 / each.df + each.judge**2 / (each.n + each.rest - 1)))
     df = (residual + judge) ** 2 / float(spread) if spread > 0 else float(len(data.y) - sets)
     slope, lam = (float(share @ part) for part in (each.slope, each.lam))
-    return Parts.of_one(point, residual, judge, df, slope, lam, len(data.y), data.n_rest)
+    seen, n = each.seen, len(data.y)
+    low, high, part = (np.array([float(share @ values)]) for values in (seen.low, seen.high, seen.part))
+    count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
+    whole = replace(seen, count=count, code=one, low=low, high=high, part=part)
+    return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
 def _sample(data: Gold) -> Sample:
@@ -167,18 +173,19 @@ def _sample(data: Gold) -> Sample:
     return Sample(data.y, data.f, rest, group, group_rest, data.label_weight, np.concatenate([weight, weight_rest]))
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None) -> Found:
-    point, variance, df, n = (float(v[0]) for v in (parts.point, parts.variance, parts.satterthwaite, parts.n))
-    inside, law = law_on_scale(point, variance, df, n, bounds)
-    return Found(float(inside), float(np.sqrt(variance)), df, float(parts.lam[0]), law)
-
-
-def law_on_scale(point: Any, variance: Any, df: Any, n: Any, bounds: tuple[float, float] | None) -> tuple[Any, Law]:
-    """Student's or, where the scale has ends, Wilson's, with the point on the scale; of one set or of many."""
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False) -> Found:
+    point, law = law_on_scale(parts, bounds, full=full)
+    (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
-        return point, Student(point, np.sqrt(variance), df)
-    inside = np.clip(point, *bounds)
-    return inside, Score(inside, variance, df, n, bounds)
+        return Found(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
+    return Found(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
+
+
+def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False) -> tuple[Floats, Any]:
+    """Student's or, where the scale has ends, Gaffke's, with the point on the scale; of one set or of many."""
+    if bounds is None:
+        return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
+    return bounded(parts.point, parts.judge, parts.seen, bounds, full=full)
 
 
 # --- as published -----------------------------------------------------------------------------------------------
@@ -326,11 +333,15 @@ _CHOICES = {  # those that one can ask for
     "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
-    "wilson-ppi": Method(_by_slope, _FITTED, "people and judge", alone="wilson-t"),
+    "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", alone="gaffke"),
+    "gaffke-ppi-conservative": Method(
+        _by_slope, _FITTED, "people and judge, conservative", alone="gaffke-conservative"
+    ),
     "t-ppi": Method(_by_slope, _FITTED, "people and judge", alone="t"),
     "mover-jeffreys": Method(_by_rates, _FITTED, "people and judge", alone="jeffreys"),
     "mover-clopper-pearson": Method(_by_rates, _FITTED, "people and judge, conservative", alone="clopper-pearson"),
-    "wilson-t": Method(_by_slope, _FITTED, "people alone", alone="wilson-t"),
+    "gaffke": Method(_by_slope, _FITTED, "people alone", alone="gaffke"),
+    "gaffke-conservative": Method(_by_slope, _FITTED, "people alone, conservative", alone="gaffke-conservative"),
     "t": Method(_by_slope, _FITTED, "people alone", alone="t"),
     "jeffreys": Method(_by_rates, _FITTED, "people alone", alone="jeffreys"),
     "clopper-pearson": Method(_by_rates, _FITTED, "people alone, conservative", alone="clopper-pearson"),

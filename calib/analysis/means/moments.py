@@ -97,9 +97,14 @@ class Moments:
 
     @property
     def binary(self) -> bool:
-        """Whether all scores are 0 or 1: only then the spread is that of a share."""
-        inside = np.all((self.low >= 0) & (self.high <= 1) | (self.n == 0))
-        return bool(inside and np.allclose(self.squares, self.n * self.mean * (1 - self.mean), rtol=1e-9, atol=1e-9))
+        """Whether all scores are 0 or 1."""
+        return self.only(0.0, 1.0)
+
+    def only(self, low: float, high: float) -> bool:
+        """Whether all scores are one of these two: only then the spread is that of a share."""
+        inside = np.all((self.low >= low) & (self.high <= high) | (self.n == 0))
+        share = self.n * (self.mean - low) * (high - self.mean)
+        return bool(inside and np.allclose(self.squares, share, rtol=1e-9, atol=1e-9))
 
     def __repr__(self) -> str:
         if np.ndim(self.n):

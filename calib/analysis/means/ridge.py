@@ -9,41 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calib.analysis.means.moments import Moments
+from calib.analysis.means.unseen import Seen, misjudged
 from calib.core.check import Codes, Floats
 from calib.core.numeric import matrix_product
 
 _DUST = 1e-13  # of a number, what rounding may leave
+_MOST = 0.9  # leverage that is corrected for
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
 
 
 class Rule(NamedTuple):
-    """What is believed before the labels are seen.
-
-    `prior` items' worth of belief in the slope `slope`; and where the scale has `bounds`, one
-    label that was not seen, at least a `step` away from what was to be expected.
-    """
+    """What is believed of the slope before the labels are seen: `prior` items' worth of `slope`."""
 
     prior: float
     slope: float
-    bounds: tuple[float, float] | None = None
-    step: float = 0.0
 
     @classmethod
-    def on(cls, bounds: tuple[float, float] | None, step: float, *, same_scale: bool) -> Rule:
+    def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool) -> Rule:
         """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0."""
-        prior, slope = (4, 1) if bounds is not None and same_scale else (1, 0)
-        return cls(prior, slope, bounds, step)
-
-    def unseen(self, centre: Floats, shown: Floats) -> Floats:
-        """Squared distance of the label that was not seen, given how many labels have shown theirs.
-
-        After m labels none of which was as far off as can be, at the farther end of the scale, the
-        next one is so with a chance of 1 / (m + 2) (Laplace's rule of succession).
-        """
-        if self.bounds is None:
-            return np.zeros_like(shown)
-        reach = np.maximum(self.bounds[1] - centre, centre - self.bounds[0])
-        return np.asarray(np.maximum(self.step**2, reach**2 / (shown + 2)))
+        return cls(4, 1) if bounds is not None and same_scale else cls(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +46,14 @@ class Parts:
     lam: Floats
     n: Floats
     rest: Floats
+    seen: Seen
     whole_df: bool = False  # `df` is that of the sum of both already
 
     @classmethod
-    def of_one(cls, *numbers: float) -> Parts:
+    def of_one(cls, *numbers: float, seen: Seen) -> Parts:
         """The parts of a single set, in the order of the fields; `df` is that of the sum."""
         point, residual, judge, df, slope, lam, n, rest = (np.array([float(number)]) for number in numbers)
-        return cls(point, residual, judge, df, slope, lam, n, rest, whole_df=True)
+        return cls(point, residual, judge, df, slope, lam, n, rest, seen, whole_df=True)
 
     @property
     def variance(self) -> Floats:
@@ -100,8 +85,8 @@ def ridge(
               b = \frac{S_{fy} + b_0 k s_f^2}{D}, \quad D = S_{ff} + k s_f^2
 
     with the variance of a regression estimator under double sampling, the larger of its usual and
-    its heteroscedasticity-consistent (HC3) form. Sets that are `strata` of one sample share the
-    unseen label between them, and one slope where one of them has few labels.
+    its heteroscedasticity-consistent (HC3) form. Sets that are `strata` of one sample share one slope where one
+    of them has few labels.
     """
     sets = len(rest.n)
 
@@ -123,19 +108,27 @@ def ridge(
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
-    low, high = rule.bounds or (-np.inf, np.inf)
-    off = (total(np.where(y > low, 1.0, 0.0)), total(np.where(y < high, 1.0, 0.0)))
-    parts = (*off, total(np.abs(error)), total(error**2))
-    unseen = rule.unseen(fy, _shown(*(np.full(sets, part.sum()) if strata else part for part in parts)))
-    one = np.where(unseen > 0, n / n.sum() if strata else 1.0, 0.0)  # it counts as one more label
-    spread = (total(error**2) + one * unseen) / (n - p + one)
-    residual = spread * (1 / n + gap**2 * square * inverse**2)
+    residual = total(error**2) / (n - p) * (1 / n + gap**2 * square * inverse**2)
+    pull, own = 1 + (n * gap * inverse)[code] * df, df**2 * inverse[code]
     if robust:
-        pull = 1 / n[code] + gap[code] * df * inverse[code]
-        leverage = 1 / n[code] + df**2 * inverse[code]
-        residual = np.maximum(residual, (n - 1) / n * total((pull * error / (1 - leverage)) ** 2))
+        leverage = 1 / n[code] + own
+        residual = np.maximum(residual, (n - 1) / n**3 * total((pull * error / (1 - leverage)) ** 2))
+    left = N / (n + N) if finite else np.ones(sets)  # of the variance, for a target of which the labels are a part
     judge = np.zeros(sets) if finite else b**2 * pooled / (n + N)
-    return Parts(fy + b * gap, residual * N / (n + N) if finite else residual, judge, n - p, b, b * N / (n + N), n, N)
+    off = np.sqrt(left)[code] * error * np.abs(pull) / (1 - np.minimum(own, _MOST))
+    ends = misjudged(b, ff + gap, *_extremes(f, code, rest))
+    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
+    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
+
+
+def _extremes(f: Floats, code: Codes, rest: Moments) -> tuple[Floats, Floats]:
+    """The lowest and the highest score of the judge in each set."""
+    low, high = (np.atleast_1d(np.array(end, dtype=float)) for end in (rest.low, rest.high))
+    empty = rest.n == 0
+    low[empty], high[empty] = np.inf, -np.inf
+    np.fmin.at(low, code, f)
+    np.fmax.at(high, code, f)
+    return low, high
 
 
 # --- items that come in groups, or with weights -----------------------------------------------------------------------
@@ -158,29 +151,38 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     r"""A corrected mean whose error is summed over groups before it is squared.
 
     With a_g and d_g what group g adds to the errors of :math:`\bar y` and of :math:`\bar f - \bar f_{all}`, the slope
-    minimises :math:`\sum_g (a_g - b d_g)^2` with a prior worth of `rule.prior` groups. The unseen label has a group,
-    too, which errs as much alike as the others do. The variance is the larger of CR1 and of its form with leverages,
-    since CR1 alone is short below 20 groups. Groups and labels count by Kish's effective number.
+    minimises :math:`\sum_g (a_g - b d_g)^2` with a prior worth of `rule.prior` groups. The variance is the larger of
+    CR1 and of its form with leverages, since CR1 alone is short below 20 groups. Groups and labels count by Kish's
+    effective number.
     """
     sums, n = _sums(sample), kish(sample.weight)
-    g, k, seen = kish(sums.count), len(sums.others), sums.judged - sums.drift
-    square = float(matrix_product(seen, seen))
+    g, k, moved = kish(sums.count), len(sums.others), sums.judged - sums.drift
+    square = float(matrix_product(moved, moved))
     own = max(square / g, sums.spread / (n * g))  # of one group, at least
     others = float(matrix_product(sums.others, sums.others))
     base = square + others + rule.prior * own
     inverse = 1 / base if base > 0 else 0.0
     known = len(sample.rest) > 0 and bool(sums.each[1].any())
-    b = (float(matrix_product(sums.labels, seen)) + rule.slope * rule.prior * own) * inverse if known else 0.0
+    b = (float(matrix_product(sums.labels, moved)) + rule.slope * rule.prior * own) * inverse if known else 0.0
     plain = sums.labels - b * sums.judged
-    error = plain * (1 + sums.apart * seen * inverse) + (0.0 if finite else b * sums.drift)
-    more = _unseen(sample, sums, plain, rule) * _alike(plain, sums.each[0] - b * sums.each[1]) / (g * n)
-    p = 1 + square * inverse
-    usual = (float(matrix_product(error, error)) + more) * g / (g - p)
-    leverage = np.minimum(sums.count + seen**2 * inverse, 0.99)
-    robust = (g - 1) / g * float(np.sum((error / (1 - leverage)) ** 2))
-    residual = max(usual, robust) * (1 - float(sums.labelled.mean()) if finite else 1.0)
+    error = plain * (1 + sums.apart * moved * inverse) + (0.0 if finite else b * sums.drift)
+    p, leverage = 1 + square * inverse, moved**2 * inverse
+    usual = float(matrix_product(error, error)) * g / (g - p)
+    robust = (g - 1) / g * float(np.sum((error / (1 - np.minimum(sums.count + leverage, 0.99))) ** 2))
+    left = 1 - float(sums.labelled.mean()) if finite else 1.0
     judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * others
-    return Parts.of_one(sums.mean + b * sums.apart, residual, judge, g - p, b, b, g, k)
+    seen = _seen_groups(sample, sums, b, plain, np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST)), left)
+    return Parts.of_one(sums.mean + b * sums.apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
+
+
+def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floats, left: float) -> Seen:
+    """What groups show, each by the mean of its labels."""
+    count, sets = sums.count, np.zeros(len(sums.count), dtype=np.intp)
+    scores = np.concatenate([sample.f, sample.rest])
+    ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, scores.min(), scores.max()))
+    part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
+    means = (values / count for values in (sums.labels, plain, off))
+    return Seen(*means, count * len(count), sets, *misjudged(*ends), part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ class _Sums:
     count: Floats  # share of each group among groups
     each: tuple[Floats, Floats]  # weighted deviations of each label and of each judge score beside it
     mean: float
+    judge_mean: float  # over the labelled items
     apart: float  # the judge's mean over all items, less that over the labelled ones
     spread: float  # variance of the judge's scores
     labelled: NDArray[np.bool_]  # of all groups
@@ -224,6 +227,7 @@ def _sums(sample: Sample) -> _Sums:
         count=count,
         each=(off, said),
         mean=mean_y,
+        judge_mean=mean_f,
         apart=centre - mean_f,
         spread=float(matrix_product(v, moved**2)),
         labelled=gold,
@@ -233,29 +237,10 @@ def _sums(sample: Sample) -> _Sums:
 # --- what both share --------------------------------------------------------------------------------------------------
 
 
-def _unseen(sample: Sample, sums: _Sums, error: Floats, rule: Rule) -> float:
-    """The unseen label of `rule`, from the groups that have shown how far off theirs are."""
-    low, high = rule.bounds or (-np.inf, np.inf)
-    total = len(sums.labelled)
-    groups = (np.bincount(sample.group[side], minlength=total) > 0 for side in (sample.y > low, sample.y < high))
-    off = (kish(sums.count[group[sums.labelled]]) for group in groups)
-    parts = (*off, float(np.abs(error).sum()), float(matrix_product(error, error)))
-    return float(rule.unseen(np.array([sums.mean]), _shown(*(np.array([part]) for part in parts)))[0])
-
-
-def _shown(above: Floats, below: Floats, size: Floats, square: Floats) -> Floats:
-    """Labels that tell how far labels lie off: off the end that most are at, and off what was expected.
-
-    Of errors that are mostly 0 it counts the others (Kish's effective number).
-    """
-    errors = np.divide(size**2, square, out=np.zeros_like(square), where=square > 0)
-    return np.asarray(np.minimum(np.minimum(above, below), errors))
-
-
 def _alike(summed: Floats, each: Floats) -> float:
-    """How much more errors weigh for being summed over groups: 1 if independent, the group's size if all alike."""
+    """Share of a group's variance that its mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
     size, square = len(each) / len(summed), float(matrix_product(each, each))
-    return min(max(float(matrix_product(summed, summed)) / square, 1.0), size) if square > 0 else size
+    return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
 
 
 def kish(weights: Floats) -> float:

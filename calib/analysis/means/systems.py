@@ -31,7 +31,7 @@ class MeanEstimates(Columns, Estimated):
         Items with a label; items in all.
     confidence_level : float
     estimator : str
-        "wilson-ppi", "t-ppi" or "mover-jeffreys".
+        "gaffke-ppi", "t-ppi" or "mover-jeffreys".
     """
 
     _cells = "system estimate std_error low high lam n_gold n"
@@ -135,9 +135,9 @@ def ppi_means(
     else:
         lowest, highest = min(scores.min(), f_unlabeled.low.min()), max(scores.max(), f_unlabeled.high.max())
         inside = ends is not None and bool(ends[0] <= lowest and highest <= ends[1])
-        rule = Rule.on(ends, step or 0.0, same_scale=inside if same_scale is None else same_scale)
+        rule = Rule.on(ends, same_scale=inside if same_scale is None else same_scale)
         parts = ridge(labels, scores, code, f_unlabeled, rule)
-        point, law = law_on_scale(parts.point, parts.variance, parts.satterthwaite, parts.n, ends)
+        point, law = law_on_scale(parts, ends)
         low, high = (np.asarray(end((1 - confidence) / 2)) for end in (law.low, law.high))
         error = np.sqrt(parts.variance)
         columns = {"estimate": point, "std_error": error, "low": low, "high": high, "lam": parts.lam}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from calib.core.text import PrintableError
 from calib.judge import offline
 from calib.judge.replies.reply import to_json
 
@@ -59,7 +60,7 @@ _NO_URL = "`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'."
 _WITHHELD_REPLY = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
 
-class JudgeError(RuntimeError):
+class JudgeError(PrintableError, RuntimeError):
     """A call to the judge failed. The message holds no key; replies that arrived are kept."""
 
 

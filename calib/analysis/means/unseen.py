@@ -1,0 +1,80 @@
+"""What labels have not shown: the one observation that was not seen, how much it counts and how far off it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib.core.check import Codes, Floats
+from calib.core.gaffke import Gaffke
+
+_LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
+_MOST_BY_ERRORS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the labels show of how far off a label, or the mean of a group's labels, can lie.
+
+    `labels` are deviations of the labels themselves and `errors` of what the judge leaves unexplained, `off` the same
+    as they move the mean, each with its `count` and its set `code`; `low` and `high` say how much further than
+    the ends of the scale an error can reach where the judge's score is as wrong as can be. An unseen group's
+    mean goes `part` of the way, as not all of its labels need to be alike.
+    """
+
+    labels: Floats
+    errors: Floats
+    off: Floats
+    count: Floats
+    code: Codes
+    low: Floats
+    high: Floats
+    part: Floats
+
+    def total(self, values: Floats) -> Floats:
+        return np.bincount(self.code, values, len(self.part)).astype(float)
+
+    def square(self, values: Floats) -> Floats:
+        return self.total((self.count * values) ** 2)
+
+
+def bounded(
+    point: Any, judge: Floats, seen: Seen, bounds: tuple[float, float], *, full: bool = False
+) -> tuple[Any, Gaffke]:
+    """The point within the scale and the law of its interval; `full` gives the unseen label all that it can have."""
+    inside = np.clip(point, *bounds)
+    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen)
+    low = inside + seen.part * (bounds[0] - place * seen.low - inside)
+    high = inside + seen.part * (bounds[1] + place * seen.high - inside)
+    return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
+
+
+def _unseen(seen: Seen) -> tuple[Floats, Floats]:
+    r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
+
+    Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
+    normal, near 0 if all but a few are the same. Where labels crowd at a value, rare others may be missing from
+    the sample; where the judge's errors are 0 but for a few, or small against the spread of the labels,
+    rare gross errors may be.
+    """
+    n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
+    least = _LEAST + _MORE_BY / n
+    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
+        weight = np.maximum(np.minimum(least / labels, 1.0), np.minimum(least / errors, _MOST_BY_ERRORS))
+    return np.maximum(weight, least), 1 - errors * np.nan_to_num(left, nan=1.0)
+
+
+def _evenness(seen: Seen, values: Floats, n: Floats) -> Floats:
+    size, square = seen.total(seen.count * np.abs(values)), seen.square(values)
+    even = np.divide(np.pi / 2 * size**2, n * square, out=np.zeros_like(n), where=square > 0)
+    return np.minimum(even, 1.0)
+
+
+def misjudged(slope: Floats, mean: Floats, lowest: Floats, highest: Floats) -> tuple[Floats, Floats]:
+    """How much further down and up than the scale goes an error can be: with the judge at its other end."""
+    under, over = slope * (lowest - mean), slope * (highest - mean)
+    return np.maximum(under, over), -np.minimum(under, over)
