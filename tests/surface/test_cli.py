@@ -209,12 +209,25 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     path = table.write(gaps, tmp_path / "gaps.csv")
     said = {}
     for rule in ("drop", "zero"):
-        code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
-        assert (code, err) == (0, "")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
+        assert code == 0
+        assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
     assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
     assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
     assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
+
+
+@pytest.mark.parametrize("systems", ["fixed", "random"])
+def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
+    out = tmp_path / "out.csv"
+    code, _, err = run("agree", files["second"], files["pooled"], "--systems", systems, "--out", out)
+    assert (code, err) == (0, "")
+    expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
+    assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
+    assert {result.systems_are for result in expected} == {systems}
 
 
 def folded(out):
@@ -306,7 +319,7 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     one, two, people = (tmp_path / f"{name}.csv" for name in ("one", "two", "people"))
     frame.to_csv(one, index=False)
-    frame.assign(rating=(frame["rating"] * 7) % 5).to_csv(two, index=False)
+    frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
     options = ("--item", "id", "--score", "rating", "--human-item", "key", "--human-score", "label")
     code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")

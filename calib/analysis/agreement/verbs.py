@@ -28,6 +28,7 @@ def agreement(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     interval: str = "auto",
     constant: str = "skip",
     missing: str = "drop",
@@ -45,6 +46,9 @@ def agreement(
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself.
     level : {"item", "group", "system"}
+    systems : {"auto", "fixed", "random"}
+        ``"fixed"``: the question is about these systems, and the interval speaks about new
+        groups; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
     method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
@@ -87,7 +91,7 @@ def agreement(
     rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         for rule in _of_convention(convention, rules):
@@ -97,6 +101,7 @@ def agreement(
     return Results.of(answers)
 
 
+_IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
 _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 
 
@@ -120,7 +125,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
     known = _one_scale(pair, rules["coefficient"] or rules["method"])
-    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human"):
+    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
         found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     found = with_warnings(found, pair.warnings)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
@@ -164,6 +169,7 @@ def compare(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     test: str = "auto",
     constant: str = "skip",
     confidence_level: float = 0.95,
@@ -180,8 +186,8 @@ def compare(
         compared one with one.
     human : DataFrame
         Human scores of the same items.
-    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.compare`.
+    level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`, where `systems` is `systems_are`.
 
     Returns
     -------
@@ -206,13 +212,13 @@ def compare(
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
     tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
     for judges, name, against, frame, known in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
+        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         answers.append((who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}, result))
     return Results.of(answers)
@@ -224,6 +230,7 @@ def rank_judges(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     test: str = "auto",
     correction: str = "holm",
     constant: str = "skip",
@@ -240,8 +247,8 @@ def rank_judges(
         Scores (or ratings) of two judges or more.
     human : DataFrame
         Human scores of the same items.
-    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.rank_judges`.
+    level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
 
     Returns
     -------
@@ -267,7 +274,7 @@ def rank_judges(
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
-    options |= {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
+    options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
@@ -279,7 +286,7 @@ def rank_judges(
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         known = [_one_scale(pair, coefficient or method) for pair in pairs]
-        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human"):
+        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
             answers.append((label, stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)))
     return Results.of(answers)
 

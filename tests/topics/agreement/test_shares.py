@@ -74,7 +74,8 @@ def test_the_interval_holds_the_share_and_stays_within_0_and_1(share, variance, 
 def test_0_and_100_percent_have_an_interval(hits):
     yes, groups, systems = np.full(60, hits == "all"), np.repeat(np.arange(12), 5), np.tile(np.arange(5), 12)
     x, y = scores(yes, np.random.default_rng(2), gap=3)
-    for options, units in (({}, 60), ({"groups": groups}, 12), ({"groups": groups, "systems": systems}, 5)):
+    both = {"groups": groups, "systems": systems, "systems_are": "random"}
+    for options, units in (({}, 60), ({"groups": groups}, 12), (both, 5)):
         for level in ("item", "group") if options else ("item",):
             low, high = agreement(x, y, method="exact", level=level, **options).interval
             t2 = (stats.norm.ppf(0.975) if not options else stats.t.ppf(0.975, units - 1)) ** 2
