@@ -165,10 +165,10 @@ def confidence_sequence(
     -----
     Looking after every tenth label up to 1,000, with bounds .3 to 4.3 % of the sequences ever missed the mean in 16
     populations (ordinary, crowded at an end, spikes, zero-inflated, yes or no, judges who copy people but pass 1 to
-    10 % of failures; 3,000 runs each), and 34 to 73 % of the intervals for a fixed number of labels. The price is a width of
-    1.5 to 1.9 times that of a fixed interval at `target_n` labels on ordinary ones (2.1 to 2.7 where most labels are
-    alike), and more below it. Without bounds 2.6 % missed it on ordinary 1-to-5 scores and 9 % where three of four
-    labels are at the end.
+    10 % of failures; 3,000 runs each), and 34 to 73 % of the intervals for a fixed number of labels. The price is a
+    width of 1.5 to 1.9 times that of a fixed interval at `target_n` labels on ordinary ones (2.1 to 2.7 where most
+    labels are alike), and more below it. Without bounds 2.6 % missed it on ordinary 1-to-5 scores and 9 % where three
+    of four labels are at the end.
 
     References
     ----------

@@ -193,27 +193,32 @@ def difference(
     adjust: str = "holm",
     confidence_level: float = 0.95,
     method: str | None = None,
-) -> Results[stats.MeanEstimate]:
-    """Mean human score of system `a` less that of system `b`, paired by group; or of `a` against many.
+) -> Results[stats.DifferenceEstimate]:
+    """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
+
+    Labels may be of whole groups, of items drawn whatever their system, or both: what both systems answered is paired,
+    labels of one system alone count for it, and the result says how many there are of each.
 
     Parameters
     ----------
     scores, gold : DataFrame
-        As for `interval`, with columns `group` and `system`; both systems answer the same groups.
+        As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
+        nothing is paired.
     a : str
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
     target, estimator, alternative, min_gold, confidence_level, method
-        As for `interval`.
+        As for `interval`; `min_gold` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
 
     Returns
     -------
     Results
-        With `p_value` for "no difference"; against several systems each label has `p_adjusted`
-        (within criterion and rater). Intervals are not adjusted.
+        With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
+        and of one alone. Labelled `n_unmatched`, groups that only one of them answered; against several systems also
+        `p_adjusted` (within criterion and rater). Intervals are not adjusted.
 
     Raises
     ------
@@ -265,33 +270,42 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
 
 
 def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    said = list(pair.warnings)
     sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
-    both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
-    labelled, least = int(both[["y_a", "y_b"]].notna().all(axis="columns").sum()), options["min_gold"]
-    if METHODS[options["estimator"]].needs.min_gold and labelled < least:
-        rule = f"must label {least} groups at least for both ({{0}} lowers that)"
-        given = f"labels {labelled}: let people label whole groups (`choose_items`, design 'groups')"
-        raise ArgumentError("gold", rule, given, mentions=("min_gold",), about=words(label))
+    if "group" not in pair.frame:
+        said.append(f"nothing_paired: no column `group` says what both answered, so labels of {a} and {b} stand alone")
+    inputs = sides[0].join(sides[1], how="outer")
+    labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
+    one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one}
+    least = options["min_gold"]
+    if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
+        short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
+        rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
+        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
-        y_a, y_b, x_a, x_b = (both[name] for name in ("y_a", "y_b", "x_a", "x_b"))
+        y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)
-    return label, with_warnings(result, pair.warnings)
+    return label, with_warnings(result, said)
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    for column, told in (("group", "what both answered"), ("system", "who answered")):
-        if column not in frame:
-            raise TableError(
-                f"a difference of systems needs a column `{column}`, {told}: give the items to `summarize`, "
-                f"or name the column (`scores_from(..., {column}=...)`, --{column})."
-            )
+    """What a system was scored, by what was answered where that is known, else by item."""
+    if "system" not in frame:
+        raise TableError(
+            "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
+            "or name the column (`scores_from(..., system=...)`, --system)."
+        )
     rows = frame[frame["system"] == name]
     if not len(rows):
         there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
         raise TableError(f"no scores of system {name!r}; there are {there}.")
-    if rows["group"].duplicated().any():
+    inputs = "group" if "group" in rows else "item"
+    if rows[inputs].isna().any():
+        raise TableError(f"system {name!r} must have a `group` for each item, but has none for some.")
+    if rows[inputs].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
     if "design" in rows and rows["design"].isin(["strata", "active"]).any():
         raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
-    return rows.set_index("group")[["x", "y"]]
+    read = rows[rows["x"].notna()]
+    return read.set_index(inputs)[["x", "y"]]
