@@ -17,6 +17,7 @@ from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
 from calib.tables.pairs import DESIGN, Pair
+from calib.tables.pooled import lacking_raters, mean_of_raters
 from calib.tables.results import Results, words
 
 
@@ -35,6 +36,7 @@ def interval(
     null: float | None = None,
     min_gold: int = 10,
     tuned_on_gold: bool = False,
+    pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
 ) -> Results[stats.MeanEstimate]:
@@ -63,6 +65,9 @@ def interval(
         As for `calib.stats.ppi_mean`.
     tuned_on_gold : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
+    pool : {"rater"}, optional
+        One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
+        They must be on one scale.
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
@@ -99,8 +104,10 @@ def interval(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights, groups)):
+    judges, people = _judges(scores, gold, pool)
+    for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
+        said = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
         _need_gold(judged, estimator, by, pair.label, min_gold)
@@ -110,8 +117,19 @@ def interval(
             read = part[part["x"].notna()]
             result = _mean_of(read, (groups, strata, weights), whole, options)
             counts = {"n_unmatched": strangers, "n_unread": len(part) - len(read)}
-            answers.append((whole | counts, with_warnings(result, pair.warnings)))
+            answers.append((whole | counts, with_warnings(result, said)))
     return Results.of(answers)
+
+
+def _judges(scores: pd.DataFrame, gold: pd.DataFrame, pool: str | None) -> tuple[Checked, Checked]:
+    """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
+    judges, people = scores_in(scores, "scores"), scores_in(gold, "gold")
+    if pool is None:
+        return judges, people
+    check.choice(pool, "pool", ("rater",))
+    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
+    return mean_of_raters(judges.only(own)), people
 
 
 def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
@@ -191,6 +209,7 @@ def difference(
     alternative: str = "two-sided",
     min_gold: int = 10,
     adjust: str = "holm",
+    pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
 ) -> Results[stats.DifferenceEstimate]:
@@ -212,6 +231,8 @@ def difference(
         As for `interval`; `min_gold` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
+    pool : {"rater"}, optional
+        As for `interval`: the mean of all raters in `scores` is the judge.
 
     Returns
     -------
@@ -242,13 +263,13 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0, 0.1]
     """
-    judged = scores_in(scores, "scores")
+    judged, people = _judges(scores, gold, pool)
     others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     options |= {"confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(judged, scores_in(gold, "gold")):
+    for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
         found = [_difference(pair, a, other, options) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
