@@ -21,7 +21,7 @@ def mean_of_raters(scores: Checked) -> Checked:
     """
     if scores.frame.empty:
         raise TableArgumentError(scores.argument, "must have scores of a judge to be pooled", "has none but people's")
-    parts = [_pooled(str(criterion), rows, scores) for criterion, rows in _by_criterion(scores.frame)]
+    parts = [_mean_by_item(str(criterion), rows, scores) for criterion, rows in _by_criterion(scores.frame)]
     return Checked(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
 
 
@@ -36,10 +36,10 @@ def _by_criterion(frame: pd.DataFrame) -> Any:
     return frame.groupby("criterion", observed=True, sort=False)
 
 
-def _pooled(criterion: str, rows: pd.DataFrame, scores: Checked) -> pd.DataFrame:
+def _mean_by_item(criterion: str, rows: pd.DataFrame, scores: Checked) -> pd.DataFrame:
     plain = rows.astype(dict.fromkeys(["item", "rater", *_texts(rows)], object))
     raters = plain["rater"].unique()
-    scale = _one_scale(criterion, plain, scores.argument)
+    scale = _scale_of_all(criterion, plain, scores.argument)
     # each rater's own mean first, then that of the raters
     each = plain.groupby(["item", "rater"], sort=False)[list(_MEANS)].mean()
     found = each.groupby("item", sort=False).agg("mean")
@@ -63,7 +63,7 @@ def _in_common(rows: pd.DataFrame, name: str) -> str:
     return str(values[0]) if len(values) == 1 else {"method": "sample"}.get(name, "")
 
 
-def _one_scale(criterion: str, rows: pd.DataFrame, argument: str) -> str:
+def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str) -> str:
     """The scale that all raters are on; scores of different scales have no mean."""
     texts = rows["scale"].fillna("").astype(str)
     known = {(scale.low, scale.high): text for text in sorted(texts.unique()) if (scale := parse_scale(text))}

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from calib.analysis.means.gold import Design, Gold, gold_of
 from calib.analysis.means.guards import cautions_on, options_of
 from calib.analysis.means.methods import CUT, METHODS, Found, Options, centred, with_silent_judge
 from calib.analysis.means.moments import refuse_where
 from calib.core.check import Floats
-from calib.core.laws import Law, Numeric
+from calib.core.laws import Law
 from calib.core.numeric import matrix_product
 
+_LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
 
@@ -71,9 +73,14 @@ def difference_of(first: Side, second: Side) -> Difference:
     alone, judged = None, first.data.n_rest + second.data.n_rest > 0
     if METHODS[first.name].alone not in ("", first.name) and judged:
         silent = [_silent(side) for side in (first, second)]
-        alone = _law(silent[0].found, silent[1].found, _correlation(*silent), first.options)
+        alone = Apart(silent[0].found, silent[1].found, _correlation(*silent), _length(first.options))
     told = dict.fromkeys(_told(first, "first") + _told(second, "second"))
-    return Difference(a.point - b.point, error, (a.lam + b.lam) / 2, _law(a, b, r, first.options), alone, tuple(told))
+    law = Apart(a, b, r, _length(first.options))
+    return Difference(a.point - b.point, error, (a.lam + b.lam) / 2, law, alone, tuple(told))
+
+
+def _length(options: Options) -> float:
+    return np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
 
 
 def _silent(side: Side) -> Side:
@@ -91,24 +98,52 @@ def _told(side: Side, which: str) -> tuple[str, ...]:
 # --- variance estimates recovery --------------------------------------------------------------------------------------
 
 
-def _law(a: Found, b: Found, r: float, options: Options) -> Law:
-    width = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
-    return Numeric(partial(_ends, a, b, r, width), (-width, width))
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The law of a - b from those of each, whose distances add as standard errors do (Zou and Donner)."""
+
+    a: Found
+    b: Found
+    r: float
+    length: float  # of the scale
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -self.length, self.length
+
+    def low(self, tail: float) -> float:
+        reach = self._distance(_down(self.a, tail), _up(self.b, tail))
+        return max(self.a.point - self.b.point - reach, -self.length)
+
+    def high(self, tail: float) -> float:
+        reach = self._distance(_up(self.a, tail), _down(self.b, tail))
+        return min(self.a.point - self.b.point + reach, self.length)
+
+    def tails(self, null: float) -> tuple[float, float]:
+        return _tail(lambda tail: self.low(tail) - null), _tail(lambda tail: null - self.high(tail))
+
+    def _distance(self, one: float, other: float) -> float:
+        return float(np.sqrt(max(one**2 + other**2 - 2 * self.r * one * other, 0.0)))
 
 
-def _ends(a: Found, b: Found, r: float, width: float, tail: float) -> tuple[float, float]:
-    """Ends of a - b from the ends of each, whose distances add as standard errors do (Zou and Donner)."""
-    down, up = (
-        (found.point - float(found.law.low(tail)), float(found.law.high(tail)) - found.point) for found in (a, b)
-    )
-    less, more = (_distance(*pair, r) for pair in ((down[0], up[1]), (down[1], up[0])))
-    point = a.point - b.point
-    return max(point - less, -width), min(point + more, width)
+def _down(found: Found, tail: float) -> float:
+    return max(found.point - float(found.law.low(tail)), 0.0)  # near a half both ends may be on one side of the point
 
 
-def _distance(one: float, other: float, r: float) -> float:
-    one, other = max(one, 0.0), max(other, 0.0)  # at levels near 0 both ends may be on one side of the point
-    return float(np.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0)))
+def _up(found: Found, tail: float) -> float:
+    return max(float(found.law.high(tail)) - found.point, 0.0)
+
+
+def _tail(beyond: Callable[[float], float]) -> float:
+    """The tail (up to a half) whose end is the value, which it is not `beyond`; on the log scale."""
+    if beyond(0.5) <= 0:
+        return 0.5
+    near, far = float(np.log(0.5)), -4.0
+    while beyond(float(np.exp(far))) > 0:
+        if far < _LEAST:
+            return float(np.exp(far))
+        near, far = far, 2 * far
+    return float(np.exp(optimize.brentq(lambda log: beyond(float(np.exp(log))), far, near, xtol=1e-10)))
 
 
 # --- what both means have in common -----------------------------------------------------------------------------------
