@@ -14,7 +14,14 @@ _MEANS = Shown(
 TOPIC = Topic(
     home=__name__,
     results={"MeanEstimate": _MEANS, "DifferenceEstimate": _MEANS},
-    heads={"lam": "judge's weight", "width_ratio": "width against labels alone", "effective_n": "worth labels"},
+    heads={
+        "lam": "judge's weight",
+        "width_ratio": "width against labels alone",
+        "effective_n": "worth labels",
+        "n_paired": "pairs",
+        "n_a_only": "of the first alone",
+        "n_b_only": "of the second alone",
+    },
     frame="estimators_in_words",
     commands=("interval", "difference"),
 )
