@@ -219,7 +219,7 @@ def _unpaired(arrays: Mapping[str, Floats], scale: Scale, options: Asked) -> Dif
     _refuse_few_of_one(arrays, asked)
     pair = sides_of((y_a, y_b), (f_a, f_b), asked)
     found, asked_of = difference_of(*pair), pair[0].options
-    known = all(side.found.error > 0 or (side.options.finite and not side.data.n_rest) for side in pair)
+    known = all(side.known for side in pair)
     tail = (1 - asked_of.confidence) / 2
     alone = found.law if found.alone is None else found.alone
     theirs = float(alone.high(tail) - alone.low(tail))

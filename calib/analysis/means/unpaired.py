@@ -36,6 +36,12 @@ class Side(NamedTuple):
         """The estimator that was used."""
         return self.found.estimator or self.options.estimator
 
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval: without a scale, labels that do not vary say nothing of their spread."""
+        whole = self.options.finite and not self.data.n_rest
+        return bool(self.found.error > 0 or whole or np.isfinite(self.found.law.support).all())
+
 
 def sides_of(y: tuple[Floats, Floats], f: tuple[Floats, Floats], asked: Mapping[str, Any]) -> tuple[Side, Side]:
     """Both systems; as yes or no only if both are."""
