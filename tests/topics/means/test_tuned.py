@@ -8,7 +8,7 @@ from calib.stats import Design, ppi_mean
 
 SHARES = (0.05, 0.10, 0.20, 0.40, 0.25)
 TRUTH = float(np.dot(SHARES, np.arange(1, 6)))
-SCALE = {"bounds": (1, 5), "step": 1}
+SCALE: dict = {}  # no ends: the law of t, which has nothing to spare
 
 
 def judged(rng, prompts, size, r=0.6):
@@ -41,7 +41,7 @@ def test_the_best_of_a_hundred_prompts_flatters_itself_and_folds_do_not():
     rng, sets = np.random.default_rng(41), 1500
     tuned, folded = np.sum([held(rng, 20, 100) for _ in range(sets)], axis=0)
     assert stats.binomtest(int(tuned), sets, 0.92, alternative="less").pvalue < 0.01
-    assert stats.binomtest(int(folded), sets, 0.945).pvalue > 1e-3  # 94.2 to 94.6 % over 3,000 sets at 20 labels
+    assert stats.binomtest(int(folded), sets, 0.945).pvalue > 1e-3  
 
 
 def test_it_can_be_said():
