@@ -20,7 +20,7 @@ from calib.core.result import Columns, Interval, bracket, short
 _START = 10  # labels before the first look
 _SHRINK = 4.0  # labels' worth of "the judge says nothing" in lambda
 _STAKES = np.array([0.4, 0.8, 1.6, 3.2])  # of several players, each in units of what is best at `target_n` labels
-_MOST = 0.9  # of the fortune that one label may cost
+_AT_STAKE = 0.9  # of the fortune that one label may cost
 _CELLS = 512  # of the scale, in which ends are sought; between them by straight lines
 _LONGER = 4  # times `target_n` labels is where the pool's error is paid for at the best rate: it does not shrink
 _ERRORS = 0.99 * np.linspace(0, 1, 16)  # of the pool's mean, as shares of the largest that counts
@@ -323,7 +323,7 @@ def reached(moving: Moving, judge: Judge, bounds: tuple[float, float]) -> tuple[
 def fortune(z: Floats, lowest: Floats, stake: Floats, m: Any) -> Floats:
     """Log of what the players have after each label, on the mean, who bet that the mean is above m; falls with m."""
     room = np.maximum(m - lowest, np.finfo(float).tiny)
-    won = (np.cumsum(np.log1p(np.minimum(k * stake, _MOST / room) * (z - m)), axis=-1) for k in _STAKES)
+    won = (np.cumsum(np.log1p(np.minimum(k * stake, _AT_STAKE / room) * (z - m)), axis=-1) for k in _STAKES)
     return np.asarray(reduce(np.logaddexp, won) - math.log(len(_STAKES)))
 
 
