@@ -41,7 +41,7 @@ def test_the_best_of_a_hundred_prompts_flatters_itself_and_folds_do_not():
     rng, sets = np.random.default_rng(41), 1500
     tuned, folded = np.sum([held(rng, 20, 100) for _ in range(sets)], axis=0)
     assert stats.binomtest(int(tuned), sets, 0.92, alternative="less").pvalue < 0.01
-    assert stats.binomtest(int(folded), sets, 0.945).pvalue > 1e-3  
+    assert stats.binomtest(int(folded), sets, 0.945).pvalue > 1e-3
 
 
 def test_it_can_be_said():
