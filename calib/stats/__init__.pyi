@@ -52,7 +52,11 @@ from calib.analysis.draws.spearman_brown import (
     spearman_brown as spearman_brown,
 )
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
-from calib.analysis.means.contrast import ppi_difference as ppi_difference, ppi_ratio as ppi_ratio
+from calib.analysis.means.contrast import (
+    DifferenceEstimate as DifferenceEstimate,
+    ppi_difference as ppi_difference,
+    ppi_ratio as ppi_ratio,
+)
 from calib.analysis.means.gold import Design as Design
 from calib.analysis.means.logistic import ppi_logistic as ppi_logistic
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean

@@ -21,6 +21,8 @@ _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
     "groups": "Groups are independent; the labelled items, or whole groups of them, are a random sample.",
     "strata": "Within each stratum the labelled items are a simple random sample.",
+    "systems": "Of each system the labelled items are a random sample, whatever was labelled of the other; inputs are "
+    "independent.",
     "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
 }
 
@@ -64,7 +66,8 @@ class MeanEstimate(Estimated):
     n_groups : int
         Independent groups among the labelled items (= n_gold without groups).
     design : str
-        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted".
+        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
+        difference rests on labels that are not all pairs.
     warnings : tuple of str
         What a reader should know first, each as "name: text".
     """
