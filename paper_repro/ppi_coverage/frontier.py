@@ -160,9 +160,11 @@ RULES = ("labels alone, t", "calib 0.1", *FIXED, "calib", "calib, conservative")
 LIMITS = ("labels alone, t", "calib 0.1", "calib", "calib, conservative")  # whose one-sided limits are measured, too
 
 
-def laws_of(parts: Parts, bounds: Bounds) -> dict[str, Gaffke]:
+def laws_of(parts: Parts, bounds: Bounds, *, two: bool) -> dict[str, Gaffke]:
     """The same residuals with one unseen label of a given weight and place, as calib does it, and its full weight."""
-    calib, full = (bounded(parts.point, parts.judge, parts.seen, bounds, full=full)[1] for full in (False, True))
+    calib, full = (
+        bounded(parts.point, parts.judge, parts.seen, bounds, full=full, two=two)[1] for full in (False, True)
+    )
     plain = tuple(np.full_like(end, value) for end, value in zip(full.reach, bounds, strict=True))
     laws = {"calib": calib, "calib, conservative": full}
     for name, (w, place) in FIXED.items():
@@ -185,7 +187,8 @@ def ends_of(y: Floats, f: Floats, rest: Moments, population: Population) -> dict
     """Ends of each rule by what is left in each tail."""
     bounds = population.bounds
     assert bounds is not None
-    laws = laws_of(parts_of(y, f, rest, population), bounds)
+    two = population.step == bounds[1] - bounds[0]
+    laws = laws_of(parts_of(y, f, rest, population), bounds, two=two)
     found: dict[str, dict[float, Ends]] = {}
     for rule in RULES:
         for tail in (TWO_SIDED, ONE_SIDED) if rule in LIMITS else (TWO_SIDED,):

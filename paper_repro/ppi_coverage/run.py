@@ -238,9 +238,9 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     }
 
 
-def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False) -> Ends:
+def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, two: bool = False) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once; by the saddlepoint unless `exact`."""
-    law = law_on_scale(parts, bounds)[1]
+    law = law_on_scale(parts, bounds, two=two)[1]
     if bounds is None or exact:
         return law.low(TAIL), law.high(TAIL)
     low, high = law.near(TAIL)
@@ -343,7 +343,8 @@ def of_probabilities(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     said = rng.binomial(cell.rest, np.mean(population.f >= 0.5), sets)
     rest = population.judged(rng, cell.rest, sets)
     cut = of_counts((*cross_counts(y, f >= 0.5), said, cell.rest - said))  # whom it says yes to is drawn apart
-    found = {"calib": ours(parts_of(y, f, rest, population), population.bounds), "calib 0.1": cut["calib"]}
+    mine = ours(parts_of(y, f, rest, population), population.bounds, two=True)
+    found = {"calib": mine, "calib 0.1": cut["calib"]}
     return population.truth, found | {"Jeffreys": cut["Jeffreys"]} | peers(labelled(y, f), rest)
 
 
