@@ -1,14 +1,16 @@
 """The command line: one command per verb, each one call of the function of that name.
 
 Exit codes: 0 done, 1 the run failed (no API key, a call failed, data not available), 2 the
-usage or the input is wrong, 130 interrupted.
+usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +19,7 @@ import typer
 from calib.analysis import TOPICS
 from calib.console.command import built
 from calib.console.show import say
+from calib.core.stop import Stop, stoppable
 
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -34,9 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             said.add(str(message))
             say(str(message))
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), stoppable() as stop:
         warnings.showwarning = tell
-        sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
+        status = _run(sys.argv[1:] if arguments is None else arguments, stop)
+        if stop.heard and arguments is None:
+            _leave(status)
+    sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    """End the process here and now: everything is closed, and a further Ctrl-C would only hit Python's own farewell."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def commands() -> dict[str, Callable[..., Any]]:
@@ -57,19 +71,27 @@ def app(arguments: Sequence[str]) -> int:
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], stop: Stop) -> int:
     try:
-        status = app(arguments)
-    except (KeyboardInterrupt, typer.Abort):
-        status = 130
-    except Exception as error:
-        if (found := _failure(error)) is None:
+        status = int(app(arguments))
+    except BaseException as error:
+        if stop.heard or isinstance(error, KeyboardInterrupt | typer.Abort):
+            return _stopped(error, stop)
+        if not isinstance(error, Exception) or (found := _failure(error)) is None:
             raise
         status, message = found
         say(message)
-    if status == 130:
-        say("interrupted. Replies that were stored are kept: the same command goes on from there.")
-    return int(status)
+        return status
+    # the parser's own code for an interrupt that came to it
+    return _stopped(KeyboardInterrupt(), stop) if status == Stop().code else status
+
+
+def _stopped(error: BaseException, stop: Stop) -> int:
+    """Say what is kept."""
+    notes = [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
+    with suppress(OSError):  # the terminal may be gone
+        say(" ".join(("interrupted.", *notes)))
+    return stop.code
 
 
 def _failure(error: Exception) -> tuple[int, str] | None:

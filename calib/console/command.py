@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,6 +18,7 @@ from calib.console.files import Files, Items
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
+_WRITTEN = ("out", "store", "to_batch")  # options that name what a command writes
 _SIMPLE = (Path, float, int, bool, str)
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -47,6 +50,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(**given: Any) -> None:
         from calib.core.check import ArgumentError
 
+        _refuse_overwriting(given, shown)
         taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
             said = {name: value for name in files if (value := given.pop(name)) is not None}
@@ -55,12 +59,33 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             function(**given, **taken)
         except ArgumentError as error:
             raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
+        except KeyboardInterrupt as error:  # of which the parser would leave a number
+            raise typer.Abort from error
 
     parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(shown.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
     return command
+
+
+def _refuse_overwriting(given: Mapping[str, Any], shown: Parameters) -> None:
+    """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
+    values = [(name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])]
+    paths = [(name, path) for name, path in values if isinstance(path, Path)]
+    for (name, path), (other, there) in product(paths, repeat=2):
+        if name in _WRITTEN and other != name and _is_same_file(path, there):
+            same = f"{str(path)!r} is {str(there)!r}"
+            raise typer.BadParameter(
+                f"{_told(name, shown)} must be another file than {_told(other, shown)}, but {same}."
+            )
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)  # through links of both kinds
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameters:

@@ -40,7 +40,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     gold = _sixty(human)
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in tables.items():
-        calib.table.write(frame, out / f"{name}.csv")
+        calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
     first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))

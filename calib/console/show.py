@@ -108,4 +108,4 @@ def _column(name: object, values: pd.Series) -> tuple[str, Any]:
 def write(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
     if out is not None:
-        typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out))}")
+        typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out, for_spreadsheets=True))}")

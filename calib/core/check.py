@@ -12,13 +12,15 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.core.text import PrintableError, printable
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 T = TypeVar("T")
 Labels = Sequence[Any] | NDArray[Any]
 
 
-class ArgumentError(ValueError):
+class ArgumentError(PrintableError, ValueError):
     """An argument breaks a rule.
 
     Attributes
@@ -61,7 +63,7 @@ class ArgumentError(ValueError):
         # by hand: `format` would stumble over braces in values
         for place, mention in enumerate(self.mentions):
             text = text.replace(f"{{{place}}}", name(mention))
-        return f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}."
+        return printable(f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}.")
 
     def renamed(self, names: Mapping[str, str], *, about: str = "") -> Self:
         """The same in the names that a caller used."""
@@ -218,4 +220,4 @@ def warn(message: str, category: type[Warning] = CalibWarning) -> None:
     level, frame = 1, sys._getframe()  # noqa: SLF001 - `warnings` has no other way before Python 3.12
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calib."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(printable(message), category, stacklevel=level)

@@ -71,6 +71,12 @@ class Gaffke:
     def high(self, tail: float) -> Any:
         return self._shaped(np.clip(-_root(self._mirrored._form(), tail), *self.support))
 
+    def near(self, tail: float) -> tuple[Any, Any]:
+        """Both ends by the saddlepoint alone, for simulations: a hundredth of a width off, in a sixth of the time."""
+        goal = float(special.ndtri(tail))
+        low, high = (_crossing(law._form(), goal)[0] for law in (self, self._mirrored))
+        return tuple(self._shaped(np.clip(end, *self.support)) for end in (low, -high))
+
     def tails(self, null: float) -> tuple[Any, Any]:
         ends = ((self._form(), null), (self._mirrored._form(), -null))
         below, above = (form.at(np.full(len(form.unseen), value)) for form, value in ends)

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from calib import table
+from calib.core.text import PrintableError
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 Record = dict[str, Any]
@@ -24,7 +25,7 @@ Record = dict[str, Any]
 HOST = "https://raw.githubusercontent.com"
 
 
-class DatasetError(RuntimeError):
+class DatasetError(PrintableError, RuntimeError):
     """A file of a set cannot be had, or is not the one that the registry names."""
 
 
@@ -110,10 +111,11 @@ def read_file(name: str, path: str) -> bytes:
     if own is None:
         return _downloaded(name, file)
     content = own.read_bytes()
-    if "sha256" in file and (found := hashlib.sha256(content).hexdigest()) != file["sha256"]:
+    found, known = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
+    if found != known and git_blob(content) != file.get("git_blob"):
         raise DatasetError(
             f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
-            f"be {file['sha256']}, but is {found}. Replace it, or take it away to have it downloaded."
+            f"be {known}, but is {found}. Replace it, or take it away to have it downloaded."
         )
     return content
 

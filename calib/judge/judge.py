@@ -12,7 +12,8 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.judge.calls.transport import public_url
+from calib.judge.calls.body import MOST_BYTES
+from calib.judge.calls.endpoint import public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
@@ -67,6 +68,8 @@ class Judge:
         The most calls under way at once; fewer while the server asks for fewer.
     timeout, deadline : float, default 120, 900
         Seconds for one attempt, and after the first of a call for it to be made again.
+    max_reply_bytes : int, default 16,000,000
+        The longest reply, unpacked: a longer one is not read to its end, and its item fails.
     requests_per_minute, tokens_per_minute : float, optional
         Limits of the provider. Tokens are counted as an estimate of the prompt's and
         `max_tokens`.
@@ -96,6 +99,7 @@ class Judge:
     concurrency: int = 16
     timeout: float = 120.0
     deadline: float = 900.0
+    max_reply_bytes: int = MOST_BYTES
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     price: tuple[float, float] | None = None
@@ -109,7 +113,7 @@ class Judge:
         check.choice(self.method, "method", ("auto", "logprob", "sample"))
         if self.temperature < 0:
             raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
-        for name in ("draws", "top_logprobs", "max_tokens", "concurrency"):
+        for name in ("draws", "top_logprobs", "max_tokens", "concurrency", "max_reply_bytes"):
             value = getattr(self, name)
             if value is not None:
                 check.whole(value, name, least=1)

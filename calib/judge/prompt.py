@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from calib.core import check
@@ -125,7 +126,7 @@ class Prompt:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that the template shows."""
-        return tuple(dict.fromkeys(name for name in _SLOT.findall(self.template) if name != "steps"))
+        return tuple(dict.fromkeys(name for name in _pieces(self.template)[1::2] if name != "steps"))
 
     @property
     def answer(self) -> str:
@@ -206,7 +207,8 @@ class Prompt:
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in shown.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
-        user = _SLOT.sub(lambda slot: texts[slot[1]], self.template)
+        pieces = _pieces(self.template)
+        user = "".join([texts[piece] if place % 2 else piece for place, piece in enumerate(pieces)])
         return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
 
     def render_steps_request(self) -> list[dict[str, str]]:
@@ -218,7 +220,18 @@ class Prompt:
 
     def __repr__(self) -> str:
         changed = "".join(f"; {facet}: {choice}" for facet, choice in self.changes)
-        return f"<Prompt {self.id}: {', '.join(self.inputs)} on {self.scale!r}{changed}>"
+        return f"<Prompt {_shown(self.id)}: {_shown(', '.join(self.inputs))} on {self.scale!r}{changed}>"
+
+
+def _shown(text: str) -> str:
+    """A text of the user's with what a terminal would act on escaped."""
+    return repr(text)[1:-1]
+
+
+@lru_cache(maxsize=1024)
+def _pieces(template: str) -> list[str]:
+    """What stands between the slots of a template, and every second one the name in a slot."""
+    return _SLOT.split(template)
 
 
 def parts_of(prompt: Prompt, verb: str) -> Parts:
@@ -226,7 +239,7 @@ def parts_of(prompt: Prompt, verb: str) -> Parts:
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
         what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
-        raise ArgumentError(verb, rule, f"{prompt.id} {what}")
+        raise ArgumentError(verb, rule, f"{_shown(prompt.id)} {what}")
     return prompt.parts
 
 

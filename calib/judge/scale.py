@@ -75,9 +75,13 @@ class Scale:
         return "|".join(map(_number_text, self.values))
 
     def __repr__(self) -> str:
-        pairs = zip(self.labels, self.values, strict=True)
-        inside = [label if self.numeric else f"{label}={_number_text(value)}" for label, value in pairs]
-        return f"Scale.of({', '.join(inside)})"
+        """What makes it again, without a character that a terminal would act on."""
+        if self.numeric:
+            return f"Scale.of({', '.join(self.labels)})"
+        pairs = [f"{label}={_number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
+        if all(map(str.isidentifier, self.labels)):
+            return f"Scale.of({', '.join(pairs)})"
+        return f"Scale.parse({'|'.join(pairs)!r})"
 
 
 def _number_text(value: float) -> str:

@@ -5,23 +5,15 @@ from calib.analysis.agreement.agreement import (
     Agreement as Agreement,
     agreement as agreement,
 )
-from calib.analysis.agreement.alpha import (
-    ICC as ICC,
-    Alpha as Alpha,
-    icc as icc,
-    krippendorff_alpha as krippendorff_alpha,
-)
+from calib.analysis.agreement.alpha import Alpha as Alpha, krippendorff_alpha as krippendorff_alpha
 from calib.analysis.agreement.annotator import (
     AltTest as AltTest,
     alternative_annotator_test as alternative_annotator_test,
 )
-from calib.analysis.agreement.ceiling import (
-    Ceiling as Ceiling,
-    Disattenuated as Disattenuated,
-    disattenuated as disattenuated,
-    human_ceiling as human_ceiling,
-)
+from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
+from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
+from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
@@ -60,7 +52,11 @@ from calib.analysis.draws.spearman_brown import (
     spearman_brown as spearman_brown,
 )
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
-from calib.analysis.means.contrast import ppi_difference as ppi_difference, ppi_ratio as ppi_ratio
+from calib.analysis.means.contrast import (
+    DifferenceEstimate as DifferenceEstimate,
+    ppi_difference as ppi_difference,
+    ppi_ratio as ppi_ratio,
+)
 from calib.analysis.means.gold import Design as Design
 from calib.analysis.means.logistic import ppi_logistic as ppi_logistic
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean

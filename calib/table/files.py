@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,12 @@ import pandas as pd
 
 from calib.table.checks import CHECKS
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
+
+_DEEPEST = 100  # lists within lists
+# what makes a formula of a cell, or steers what shows it; a number is neither
+_STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
+_STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def read(path: str | Path, table: str) -> pd.DataFrame:
@@ -50,7 +58,9 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     """Read any .csv, .jsonl or .parquet file, unchecked.
 
     A csv column becomes numbers only if it is not one of `texts` and each of its cells
-    is written as Python writes that number, so that ids such as 007 keep their zeros.
+    is written as Python writes that number, so that ids such as 007 keep their zeros. Of
+    the quotes before a sign that would make a formula of a cell one is taken away: it was
+    put there by `write`.
 
     Examples
     --------
@@ -63,24 +73,33 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     1    8      9
     """
     path = Path(path)
-    if _ending(path) == ".parquet":
-        return pd.read_parquet(path)
-    try:
+    if (ending := _ending(path)) == ".parquet":
+        with _of_form(path, "Parquet"):
+            return pd.read_parquet(path)
+    with _of_form(path, "UTF-8"):
         # a byte order mark is how spreadsheets sign their csv files
         text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
-        if _ending(path) == ".jsonl":
+        if ending == ".jsonl":
             return _frame([_object(line) for line in text.split("\n") if line.strip()])
-    except ValueError as error:
-        raise TableError(f"{path}: not a table in UTF-8: {error}.") from None
-    names, *rows = _csv_rows(io.StringIO(text, newline=""), path)
+    names, *rows = ([_unquoted(cell) for cell in row] for row in _csv_rows(io.StringIO(text, newline=""), path))
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
 
 
-def write(frame: pd.DataFrame, path: str | Path) -> Path:
+def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
     """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
 
     The path comes back.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    path : str or Path
+    for_spreadsheets : bool, default False
+        In csv, put a quote before texts that a spreadsheet would take for a formula: those
+        that begin with ``=``, ``+``, ``-`` or ``@`` and are no numbers, with a tab, a line
+        break or an escape. `read` and `read_frame` take it away again. The command line
+        writes in this way.
 
     Raises
     ------
@@ -109,9 +128,22 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
         else:
             writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
-            writer.writerow(frame.columns)
-            writer.writerows([_cell(value) for value in row.values()] for row in _plain_rows(frame))
+            writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
+            rows = (row.values() for row in _plain_rows(frame))
+            writer.writerows([_quoted(_cell(value), for_spreadsheets) for value in row] for row in rows)
     return path
+
+
+def _quoted(cell: str, for_spreadsheets: bool) -> str:
+    """A cell as it is written; one that has such a quote by itself gets another, to have it when it is read."""
+    if cell[:1].isalnum():
+        return cell
+    steers = for_spreadsheets and _STEERS.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if steers or _QUOTED.match(cell) else cell
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" and _QUOTED.match(cell) else cell
 
 
 def _ending(path: Path) -> str:
@@ -120,11 +152,41 @@ def _ending(path: Path) -> str:
     return path.suffix
 
 
+@contextmanager
+def _of_form(path: Path, form: str) -> Iterator[None]:
+    """Name the file that is something else."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
+            raise  # it cannot be read at all
+        raise TableError(f"{path}: not a table in {form}: {error}.") from None
+
+
 def _object(line: str) -> dict[str, Any]:
-    value = json.loads(line)
+    value = _from_json(line)
     if not isinstance(value, dict):
         raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
     return value
+
+
+def _from_json(text: str) -> Any:
+    """A value whose parts can be walked through, as all that looks at a table does."""
+    trouble = f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(trouble) from None
+    if text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST:
+        raise ValueError(trouble)
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, list | dict)]:
+        depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
@@ -154,13 +216,13 @@ def _frame(values: Any) -> pd.DataFrame:
 
 
 def _guess(cells: list[str]) -> list[Any]:
-    for kind in (int, float, json.loads):
+    for kind in (int, float, _from_json):
         try:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
-        if lists if kind is json.loads else [_cell(value) for value in values] == cells:
+        if lists if kind is _from_json else [_cell(value) for value in values] == cells:
             return values
     return cells
 

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.text import PrintableError
 
 METHODS = ("human", "sample", "logprob", "chain")
 STATUSES = (
-    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "constrained",
-    "failed",
+    "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
+    "constrained", "failed",
 )  # fmt: skip
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 
 
-class TableError(ValueError):
+class TableError(PrintableError, ValueError):
     """A table breaks a rule of its schema; the message names table, column, row and rule."""
 
 

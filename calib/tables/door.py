@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.core.text import printable
 from calib.table import CHECKS, TableArgumentError, TableError, has_replies
 from calib.table.checks import known
 from calib.tables.results import words
@@ -157,4 +158,4 @@ def in_the_names_of(label: Mapping[str, Any], **names: str) -> Iterator[None]:
     except TableError:
         raise  # it says what of itself
     except ValueError as error:
-        raise ValueError(f"{words(dict(label))}: {error}") from None
+        raise ValueError(printable(f"{words(dict(label))}: {error}")) from None

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from calib.table import TableError
+from calib.table import TableError, parse_scale
 from calib.tables.door import Checked, Who, little_mass, slices
+from calib.tables.results import words
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 
@@ -26,6 +27,12 @@ class Pair:
     def both(self) -> pd.DataFrame:
         """The items that both have."""
         return self.frame[self.frame["_merge"] == "both"]
+
+    def on_one_scale(self, purpose: str) -> bool:
+        """Whether both sides say their scale, which must be one."""
+        sides = {"scores": ["x", "scale"], "human": ["y", "scale_y"]}
+        both = {name: self.both[columns].set_axis(["score", "scale"], axis=1) for name, columns in sides.items()}
+        return one_scale(self.label, purpose, **both)
 
 
 def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> Iterator[Pair]:
@@ -65,5 +72,40 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     return both
 
 
+def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> bool:
+    """Whether all sides say their scale, which must be one; a side that does not must have its scores on it.
+
+    Examples
+    --------
+    >>> judge, people = (pd.DataFrame({"score": [3.0], "scale": [scale]}) for scale in ("0..100", "1|2|3|4|5"))
+    >>> one_scale({"criterion": "fluency"}, "'exact'", scores=judge, human=people)
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: fluency: scores and human must be on one scale for 'exact', but scores are on \
+'0..100' and human on '1|2|3|4|5'.
+    """
+    said = {name: sorted({str(text) for text in side["scale"].dropna()} - {""}) for name, side in sides.items()}
+    ends = {(scale.low, scale.high): text for texts in said.values() for text in texts if (scale := parse_scale(text))}
+    asked = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"
+    if len(ends) > 1:
+        known = [f"{name} on {' and '.join(map(repr, texts))}" for name, texts in said.items() if texts]
+        known[0] = known[0].replace(" on ", " are on ", 1)
+        raise TableError(f"{asked}, but {' and '.join(known)}.")
+    for name, side in sides.items() if ends else ():
+        (low, high), text = next(iter(ends.items()))
+        off = side["score"].dropna().astype(float)
+        off = off[~off.between(low, high)]
+        if len(off) and not said[name]:
+            raise TableError(f"{asked}, {text!r}, but {name} have {off.iloc[0]:g}.")
+    return all(said.values())
+
+
 def labels_in(frame: pd.DataFrame, name: str) -> Any:
     return frame[name].to_numpy() if name in frame and frame[name].notna().all() and len(frame) else None
+
+
+def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+    """Group and system of the items, from whichever row has them."""
+    names = [name for name in ("group", "system") if name in rows]
+    plain = rows[["item", *names]].astype(object)
+    return plain.groupby("item", sort=False).first().reindex(items)

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 import pandas as pd
 
 from calib.core.result import Result, short
+from calib.core.text import printable
 from calib.core.topic import words_of
 from calib.tables.text import each_once
 
@@ -87,7 +88,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         """
         if len(self) == 1:
             return self.results[0]
-        there = "; ".join(words(label) for label in self.labels[:12]) or "none"
+        there = printable("; ".join(words(label) for label in self.labels[:12])) or "none"
         raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
 
     @property

@@ -171,13 +171,17 @@ def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
 def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
     """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
 
-    The least mean takes in the pieces in the order of their ends, as long as they lower it.
+    The least mean takes in the pieces in the order of their ends, as long as they lower it. A score with ends of
+    its own is such a piece, too: it was taken for that value.
     """
     ok = (table["status"] == "ok").to_numpy()
     weight, score = table["weight"].to_numpy(), table["score"].fillna(0.0).to_numpy()
-    known, sums = np.bincount(reply, np.where(ok, weight, 0.0)), np.bincount(reply, np.where(ok, weight * score, 0.0))
-    mean = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0)
-    unclear = table["status"].isin(["ambiguous", "unseen"]).to_numpy() & (known > 0)[reply]
+    read, total = np.bincount(reply, np.where(ok, weight, 0.0)), np.bincount(reply, np.where(ok, weight * score, 0.0))
+    mean = np.divide(total, read, out=np.full(len(read), np.nan), where=read > 0)
+    loose = ok & table["low"].notna().to_numpy() & table["high"].notna().to_numpy()
+    sure = np.where(ok & ~loose, weight, 0.0)
+    known, sums = np.bincount(reply, sure), np.bincount(reply, sure * score)
+    unclear = (loose | table["status"].isin(["ambiguous", "unseen"]).to_numpy()) & (read > 0)[reply]
     owners, pieces = reply[unclear], weight[unclear]
     ends = []
     for name, sign in (("low", 1.0), ("high", -1.0)):
@@ -187,7 +191,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
         reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
         best = sign * mean
         np.minimum.at(best, whose, sign * reached)
-        ends.append(_mean_by(owner, sign * best, known > 0))
+        ends.append(_mean_by(owner, sign * best, read > 0))
     return ends[0], ends[1]
 
 

@@ -1,4 +1,4 @@
-"""Coverage of the 95 % intervals of an agreement when systems and documents are both a sample.
+"""Coverage of the 95 % intervals of an agreement: both systems and documents a sample, documents alone, or pairs.
 
 Each row of results.csv is one design, one level, one coefficient and one interval: how many of
 the simulated data sets have an interval that holds the truth, and how wide it is. Rows that are
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from populations import FIXED, PAIRS
 from scipy import stats
 
-from calib.stats import Agreement, agreement
+from calib.core.result import Interval
+from calib.stats import agreement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,6 +115,7 @@ DESIGNS = {
     "ties 6 x 40": Design(systems=6, documents=40, **_TIES),
     "ties, 30 % missing 8 x 40": Design(systems=8, documents=40, missing=0.3, **_TIES),
 }
+POPULATIONS = DESIGNS | PAIRS | FIXED
 LEVELS = ("group", "item", "system")
 COEFFICIENTS = ("kendall", "spearman", "pearson")
 BOOTSTRAPPED = {"group": "kendall", "item": "pearson", "system": "spearman"}  # one coefficient each: they are dear
@@ -127,20 +130,35 @@ KEY = ["design", "level", "coefficient", "interval"]
 def data_sets(name: str, n: int) -> Iterator[tuple[Floats, Floats]]:
     """The first n data sets of a design. Seeds come from its name and the number of the set alone."""
     for i in range(n):
-        yield DESIGNS[name].scores(np.random.default_rng([*name.encode(), i]))
+        yield POPULATIONS[name].scores(np.random.default_rng([*name.encode(), i]))
 
 
-def measured(pair: tuple[Floats, Floats], level: str, coefficient: str, interval: str, seed: int) -> Agreement:
-    """The agreement with one of the intervals; "naive" forgets that systems and documents repeat."""
+def measured(
+    pair: tuple[Floats, Floats], level: str, coefficient: str, interval: str, seed: int
+) -> tuple[float, float, float]:
+    """Estimate and ends of one of the intervals; "naive" forgets that systems and documents repeat."""
     judge, human = pair
     options = {"level": level, "method": coefficient}
+    if interval == "fisher":
+        return fisher(judge[0], human[0])
     if interval == "naive":
-        return agreement(judge.ravel(), human.ravel(), **options)
+        found = agreement(judge.ravel(), human.ravel(), **options)
+        return found.estimate, *found.interval
     system, document = np.indices(judge.shape)
-    options |= {"systems": system.ravel(), "groups": document.ravel()}
-    if interval == "jackknife":
-        return agreement(judge.ravel(), human.ravel(), **options)
-    return agreement(judge.ravel(), human.ravel(), interval=interval, n_resamples=RESAMPLES, rng=seed, **options)
+    are = "fixed" if interval == "fixed" else "auto" if interval in BOOTSTRAPS else "random"
+    options |= {"systems": system.ravel(), "groups": document.ravel(), "systems_are": are}
+    options |= {"interval": interval, "n_resamples": RESAMPLES, "rng": seed} if interval in BOOTSTRAPS else {}
+    found = agreement(judge.ravel(), human.ravel(), **options)
+    return found.estimate, *found.interval
+
+
+def fisher(judge: Floats, human: Floats) -> tuple[float, float, float]:
+    """Pearson's r with Fisher's interval, which takes scores as normal: scipy's."""
+    if not np.ptp(judge) > 0 or not np.ptp(human) > 0:
+        return np.nan, np.nan, np.nan
+    found = stats.pearsonr(judge, human)
+    ends = found.confidence_interval() if abs(found.statistic) < 1 else Interval(np.nan, np.nan)
+    return float(found.statistic), float(ends.low), float(ends.high)
 
 
 def is_large(name: str, level: str) -> bool:
@@ -150,7 +168,11 @@ def is_large(name: str, level: str) -> bool:
 
 
 def intervals_of(name: str, level: str, coefficient: str) -> tuple[str, ...]:
-    """The ones that are tried in a cell."""
+    """The ones that are tried in a cell; the first is the default there."""
+    if name in PAIRS:
+        return ("naive", "fisher") if coefficient == "pearson" else ("naive",)
+    if name in FIXED:
+        return ("fixed",)
     naive = ("naive",) if (level, coefficient) == ("item", "pearson") else ()
     bootstraps = BOOTSTRAPS if BOOTSTRAPPED[level] == coefficient and not is_large(name, level) else ()
     return ("jackknife", *naive, *bootstraps)
@@ -160,7 +182,7 @@ def simulated(key: tuple[str, str, str, str], n: int) -> pd.DataFrame:
     """Estimate and ends of the interval of each of n data sets."""
     name, *options = key
     results = (measured(pair, *options, seed=i) for i, pair in enumerate(data_sets(name, n)))
-    return pd.DataFrame([(r.estimate, *r.interval) for r in results], columns=["estimate", "low", "high"])
+    return pd.DataFrame(results, columns=["estimate", "low", "high"])
 
 
 def summary(found: pd.DataFrame, truth: float) -> dict[str, float]:
@@ -179,13 +201,14 @@ def summary(found: pd.DataFrame, truth: float) -> dict[str, float]:
 
 
 def cell(name: str, level: str, coefficient: str, sets: int, boot_sets: int) -> Iterator[dict[str, object]]:
-    """All intervals of a design at a level. The truth is the mean estimate of the data sets of the jackknife."""
+    """All intervals of a design at a level. Where both factors are drawn, the truth is the mean estimate."""
     truth, spread = np.nan, np.nan
-    for interval in intervals_of(name, level, coefficient):
+    for place, interval in enumerate(intervals_of(name, level, coefficient)):
         key = name, level, coefficient, interval
         found = simulated(key, boot_sets if interval in BOOTSTRAPS else sets)
-        if interval == "jackknife":
-            truth, spread = float(found["estimate"].mean()), float(found["estimate"].std())
+        if not place:
+            mean, spread = float(found["estimate"].mean()), float(found["estimate"].std())
+            truth = mean if name in DESIGNS else POPULATIONS[name].truth(level, coefficient)
         row = dict(zip(KEY, key, strict=True)) | {"truth": truth, "spread": 4 * spread}
         yield row | summary(found, truth)
 
@@ -200,6 +223,12 @@ def cells() -> Iterator[tuple[str, str, str]]:
             for coefficient in COEFFICIENTS:
                 if coefficient == "pearson" or not is_large(name, level):
                     yield name, level, coefficient
+    yield from ((name, "item", coefficient) for name in PAIRS for coefficient in COEFFICIENTS)
+    for name, population in FIXED.items():
+        if population.systems < 6:
+            yield from ((name, level, coefficient) for level in ("group", "item") for coefficient in COEFFICIENTS)
+        else:  # fewer have no interval over systems, nor has their order
+            yield name, "system", "pearson"
 
 
 def study(path: Path, sets: int, boot_sets: int) -> pd.DataFrame:
@@ -244,6 +273,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
+    results = results[results["design"].isin(DESIGNS)]
     names = list(dict.fromkeys(results["design"]))
     figure, axes = plt.subplots(1, len(LEVELS), figsize=(13, 0.38 * len(names) + 1.6), sharey=True)
     for ax, level in zip(axes, LEVELS, strict=True):
@@ -292,7 +322,8 @@ def _legend() -> list[Line2D]:
 
 def outside(results: pd.DataFrame) -> pd.DataFrame:
     """Rows of the default interval outside 93 to 97 % by more than two Monte Carlo standard errors."""
-    rows = results[results["interval"] == "jackknife"]
+    default = results["interval"].isin(("jackknife", "fixed")) | results["design"].isin(PAIRS)
+    rows = results[default & (results["interval"] != "fisher")]
     margin = 2 * rows["coverage_se"]
     return rows[(rows["coverage"] + margin < 93) | (rows["coverage"] - margin > 97)]
 
@@ -306,6 +337,11 @@ CHECKED = (
     ("homogeneous 6 x 40", "item", "pearson", "naive"),
     ("homogeneous 12 x 40", "system", "spearman", "jackknife"),
     ("homogeneous 6 x 40", "group", "kendall", "boot-groups"),
+    ("gross failures: 150", "item", "pearson", "naive"),
+    ("gross failures: 150", "item", "pearson", "fisher"),
+    ("ceiling: 150", "item", "kendall", "naive"),
+    ("these systems, ties 2 x 100", "group", "kendall", "fixed"),
+    ("these strong systems 3 x 100", "item", "spearman", "fixed"),
 )
 
 

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from calib.analysis.means.gold import Gold
-from calib.analysis.means.methods import stratified
+from calib.analysis.means.methods import law_on_scale, stratified
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import jeffreys, post_stratified
 from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
-from calib.core.laws import Score, Student
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from former import former
 from oracles import Labelled, labelled, normal_ends
 
 if TYPE_CHECKING:
@@ -84,7 +85,14 @@ class Population:
         second, third, fourth = (float(np.mean(away**k)) for k in (2, 3, 4))
         spread = np.array([[second, third], [third, fourth - second**2]]) / n
         mean, variance = rng.multivariate_normal([self.f.mean(), second * (1 - 1 / n)], spread, sets, method="eigh").T
-        return _moments(np.full(sets, float(n)), mean, n * np.maximum(variance, 0))
+        low, high = self.extremes(rng, n, sets)
+        return Moments(np.full(sets, float(n)), mean, n * np.maximum(variance, 0), low, high)
+
+    def extremes(self, rng: np.random.Generator, n: int, sets: int) -> tuple[Floats, Floats]:
+        """The lowest and the highest of n judge scores."""
+        ordered = np.sort(self.f)
+        low, high = (SIZE * (1 - rng.random(sets) ** (1 / n)), SIZE * rng.random(sets) ** (1 / n))
+        return ordered[low.astype(int)], ordered[np.minimum(high, SIZE - 1).astype(int)]
 
 
 def _moments(n: Floats, mean: Floats, squares: Floats) -> Moments:
@@ -107,47 +115,46 @@ _MANNERS = {"rounded judge", "heteroscedastic judge", "non-linear judge", "unbia
 
 
 @lru_cache(maxsize=1)
-def _latent() -> Floats:
+def latent() -> Floats:
     """Four independent standard normals, each with exactly normal quantiles; the first is in order."""
     grid = special.ndtri((np.arange(SIZE) + 0.5) / SIZE)
     rng = np.random.default_rng(20)
     return np.stack([grid, *(rng.permutation(grid) for _ in range(3))])
 
 
-def _cut(latent: Floats, shape: str) -> Floats:
+def _cut(z: Floats, shape: str) -> Floats:
     """Scores 1 to 5 with these shares."""
     cuts = special.ndtri(np.clip(np.cumsum(SHAPES[shape])[:-1], 0, 1))
-    return 1.0 + np.searchsorted(cuts, latent)
+    return 1.0 + np.searchsorted(cuts, z)
 
 
 @lru_cache(maxsize=4)
 def scored(design: str, rho: float) -> Population:
     """Human scores of a shape, and a judge whose Pearson correlation with them is rho (or as near as can be)."""
     shape, _, manner = design.partition(", ")
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     if shape == "0 to 100":
         y, bounds, step = 100 * special.betaincinv(2.5, 1.3, special.ndtr(z)), (0.0, 100.0), 25.0
     else:
         y, bounds, step = _cut(z, shape), (1.0, 5.0), 1.0
     if manner == "heteroscedastic judge":
         noise = noise * (0.3 + np.abs(z))
-    judge = _judge_of(manner, float(y.mean()), float(y.std()), step if shape != "0 to 100" else 10.0, bounds)
-    latent = _weighted(y, z, noise, judge, rho)
-    return Population(y, judge(latent), bounds, step)
+    judge = judge_of(manner, float(y.mean()), float(y.std()), step if shape != "0 to 100" else 10.0, bounds)
+    return Population(y, judge(weighted(y, z, noise, judge, rho)), bounds, step)
 
 
-def _judge_of(manner: str, mean: float, sd: float, point: float, bounds: Bounds) -> Callable[[Floats], Floats]:
+def judge_of(manner: str, mean: float, sd: float, point: float, bounds: Bounds) -> Callable[[Floats], Floats]:
     """From what the judge thinks, on a standard scale, to what it says: .4 points too much, cut at the bounds."""
 
-    def said(latent: Floats) -> Floats:
-        bent = np.exp(0.8 * latent) - np.exp(0.32) if manner == "non-linear judge" else latent
+    def said(seen: Floats) -> Floats:
+        bent = np.exp(0.8 * seen) - np.exp(0.32) if manner == "non-linear judge" else seen
         score = mean + (0 if manner == "unbiased judge" else 0.4 * point) + sd * bent
         return np.clip(np.round(score) if manner == "rounded judge" else score, *bounds)
 
     return said
 
 
-def _weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Floats], rho: float) -> Floats:
+def weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Floats], rho: float) -> Floats:
     """The judge's latent score: as much of the human's as gives the correlation rho."""
 
     def mixed(angle: float) -> Floats:
@@ -166,7 +173,7 @@ def _weighted(y: Floats, z: Floats, noise: Floats, judge: Callable[[Floats], Flo
 @lru_cache(maxsize=4)
 def copied(design: str, share: float) -> Population:
     """A rounded judge that says what people say on this share of the items, and one point less elsewhere."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     y = _cut(z, design)
     return Population(y, np.where(special.ndtr(noise) < share, y, np.maximum(y - 1, 1)), (1.0, 5.0), 1.0)
 
@@ -174,16 +181,16 @@ def copied(design: str, share: float) -> Population:
 @lru_cache(maxsize=4)
 def unbounded(design: str, rho: float) -> Population:
     """Scores without a scale: normal, or skewed as an exponential."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     y = z if design == "normal" else -np.log(special.ndtr(-z))
-    judge: Callable[[Floats], Floats] = lambda latent: 0.4 + latent  # noqa: E731
-    return Population(y, judge(_weighted(y, z, noise, judge, rho)))
+    judge: Callable[[Floats], Floats] = lambda seen: 0.4 + seen  # noqa: E731
+    return Population(y, judge(weighted(y, z, noise, judge, rho)))
 
 
 @lru_cache(maxsize=4)
 def compared(design: str, rho: float) -> Population:
     """Differences of two systems' scores on the same documents, which share half of what they are."""
-    z, noise, other_z, other_noise = _latent()
+    z, noise, other_z, other_noise = latent()
     shapes = design.split(" against ")
     first = scored(shapes[0], rho)
     if shapes[1] == "its next version":  # most answers are the same
@@ -193,8 +200,8 @@ def compared(design: str, rho: float) -> Population:
         return Population(y, f, (-4.0, 4.0), 1.0)
     z, noise = (np.sqrt(0.5) * (a + b) for a, b in ((z, other_z), (noise, other_noise)))
     y = _cut(z, shapes[1])
-    judge = _judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
-    f = judge(_weighted(y, z, noise, judge, rho))
+    judge = judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
+    f = judge(weighted(y, z, noise, judge, rho))
     return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0)
 
 
@@ -204,18 +211,19 @@ JUDGES = {"poor": (0.7, 0.2), "good": (0.9, 0.05), "excellent": (0.98, 0.01)}  #
 @lru_cache(maxsize=4)
 def probable(p: float, rho: float) -> Population:
     """Human yes or no, and a judge that gives the probability of a yes, .4 too much of it on the probit scale."""
-    z, noise = _latent()[:2]
+    z, noise = latent()[:2]
     cut = special.ndtri(1 - p)
     seen = rho * z + np.sqrt(1 - rho**2) * noise
-    return Population((z > cut).astype(float), special.ndtr((rho * seen - cut) / np.sqrt(1 - rho**2) + 0.4))
+    judge = special.ndtr((rho * seen - cut) / np.sqrt(1 - rho**2) + 0.4)
+    return Population((z > cut).astype(float), judge, (0.0, 1.0), 1.0)
 
 
 # --- intervals --------------------------------------------------------------------------------------------------
 
 
-def classical(gold: Labelled) -> Ends:
+def classical(gold: Labelled, tail: float = TAIL) -> Ends:
     """Labels alone, t."""
-    return _ends(gold.mean_y, gold.yy / (gold.n - 1) / gold.n, special.stdtrit(gold.n - 1, 1 - TAIL))
+    return _ends(gold.mean_y, gold.yy / (gold.n - 1) / gold.n, special.stdtrit(gold.n - 1, 1 - tail))
 
 
 def _ends(point: Floats, variance: Floats, quantile: float) -> Ends:
@@ -231,27 +239,33 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     }
 
 
-def ours(parts: Parts, bounds: Bounds | None) -> Ends:
-    """As `ppi_mean` goes from the parts to an interval, for many sets at once."""
-    df = parts.satterthwaite
-    if bounds is None:
-        law: Student | Score = Student(parts.point, np.sqrt(parts.variance), df)
-    else:
-        law = Score(np.clip(parts.point, *bounds), parts.variance, df, parts.n, bounds)
-    return law.low(TAIL), law.high(TAIL)
+def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, two: bool = False) -> Ends:
+    """As `ppi_mean` goes from the parts to an interval, for many sets at once; by the saddlepoint unless `exact`."""
+    law = law_on_scale(parts, bounds, two=two)[1]
+    if bounds is None or exact:
+        return law.low(TAIL), law.high(TAIL)
+    low, high = law.near(TAIL)
+    return low, high
 
 
-def rule_of(bounds: Bounds | None, step: float) -> Rule:
+def rule_of(bounds: Bounds | None) -> Rule:
     """The one that `ppi_mean` takes for a judge on people's scale, or without a scale."""
-    return Rule.on(bounds, step, same_scale=True)
+    return Rule.on(bounds, same_scale=True)
 
 
-def with_judge(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> Ends:
-    """`ppi_mean` of labels and judge scores of shape (sets, n)."""
+def parts_of(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> Parts:
+    """Corrected means of labels and judge scores of shape (sets, n)."""
     sets, n = y.shape
     code = np.repeat(np.arange(sets), n)
-    rule = rule_of(population.bounds, population.step)
-    return ours(ridge(y.ravel(), f.ravel(), code, rest, rule, finite=finite), population.bounds)
+    return ridge(y.ravel(), f.ravel(), code, rest, rule_of(population.bounds), finite=finite)
+
+
+def with_judge(y: Floats, f: Floats, rest: Moments, population: Population) -> dict[str, Ends]:
+    """`ppi_mean`, and on a scale with ends what it was in calib 0.1."""
+    found = {"calib": ours(parts_of(y, f, rest, population), population.bounds)}
+    if population.bounds is not None:
+        found["calib 0.1"] = former(y, f, rest, population.bounds, population.step, TAIL)
+    return found
 
 
 def cross_counts(y: Floats, said: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -291,7 +305,7 @@ def of_scores(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     population = POPULATIONS[cell.family](cell.design, _rho(cell))
     y, f = population.draw(rng, sets, cell.gold)
     rest = population.judged(rng, cell.rest, sets)
-    return population.truth, {"calib": with_judge(y, f, rest, population)} | peers(labelled(y, f), rest)
+    return population.truth, with_judge(y, f, rest, population) | peers(labelled(y, f), rest)
 
 
 def of_benchmark(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
@@ -300,9 +314,11 @@ def of_benchmark(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     y, f = population.draw(rng, sets, cell.gold)
     other_y, other_f = population.draw(rng, sets, cell.rest)
     mean = other_f.mean(axis=1)
-    rest = _moments(np.full(sets, float(cell.rest)), mean, np.sum((other_f - mean[:, None]) ** 2, axis=1))
+    ends = other_f.min(axis=1), other_f.max(axis=1)
+    rest = Moments(np.full(sets, float(cell.rest)), mean, np.sum((other_f - mean[:, None]) ** 2, axis=1), *ends)
     truth = (y.sum(axis=1) + other_y.sum(axis=1)) / (cell.gold + cell.rest)
-    return truth, {"calib": with_judge(y, f, rest, population, finite=True)} | peers(labelled(y, f), rest)
+    mine = ours(parts_of(y, f, rest, population, finite=True), population.bounds)
+    return truth, {"calib": mine} | peers(labelled(y, f), rest)
 
 
 def of_binary(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
@@ -326,14 +342,15 @@ def of_probabilities(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     population = probable(float(cell.design.removeprefix("p ")), _rho(cell))
     y, f = population.draw(rng, sets, cell.gold)
     said = rng.binomial(cell.rest, np.mean(population.f >= 0.5), sets)
-    rest = population.judged(rng, cell.rest, sets)  # the peers' own; whom it says yes to is drawn apart from it
-    found = of_counts((*cross_counts(y, f >= 0.5), said, cell.rest - said))
-    return population.truth, found | peers(labelled(y, f), rest)
+    rest = population.judged(rng, cell.rest, sets)
+    cut = of_counts((*cross_counts(y, f >= 0.5), said, cell.rest - said))  # whom it says yes to is drawn apart
+    mine = ours(parts_of(y, f, rest, population), population.bounds, two=True)
+    found = {"calib": mine, "calib 0.1": cut["calib"]}
+    return population.truth, found | {"Jeffreys": cut["Jeffreys"]} | peers(labelled(y, f), rest)
 
 
 ITEMS, ICC = 5, 0.4  # in a group; how much of the variance the group is
-_ONE_TO_FIVE, _SHARE = ((1.0, 5.0), 1.0), ((0.0, 1.0), 1.0)
-_SCALES = {"normal": (None, 0.0), "1 to 5": _ONE_TO_FIVE, "ceiling": _ONE_TO_FIVE, "yes or no": _SHARE}
+_SCALES = {"normal": None, "1 to 5": (1.0, 5.0), "ceiling": (1.0, 5.0), "yes or no": (0.0, 1.0)}
 
 
 def grouped_scores(design: str, rng: np.random.Generator, *shape: int) -> tuple[Floats, Floats, float]:
@@ -363,8 +380,8 @@ def of_groups(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     else:
         mask[:, : cell.gold, : 2 if cell.judge == "two labels a group" else ITEMS] = True
     finite = cell.family == "grouped benchmark"
-    bounds, step = _SCALES[cell.design]
-    rule = rule_of(bounds, step)
+    bounds = _SCALES[cell.design]
+    rule = rule_of(bounds)
     loops = (ours(clustered(_sample(*one), rule, finite=finite), bounds) for one in zip(y, f, mask, strict=True))
     low, high = np.array([(a[0], b[0]) for a, b in loops]).T
     aim = y.mean(axis=(1, 2)) if finite else truth
@@ -433,8 +450,8 @@ def strata_truth(design: str) -> float:
 
 def of_strata(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     """Four strata; labels drawn in equal numbers, sizes by chance."""
-    bounds, step = _SCALES[cell.design]
-    rule = rule_of(bounds, step)
+    bounds = _SCALES[cell.design]
+    rule = rule_of(bounds)
     each, truth = cell.gold // 4, strata_truth(cell.design)
     finite = cell.judge == "benchmark"
     rows, golds, rests, aims = [], [], [], []
@@ -473,7 +490,8 @@ _SIMULATE: dict[str, Callable[[Cell, np.random.Generator, int], Found]] = {
     "grouped benchmark": of_groups,
     "strata": of_strata,
 }
-LOOPED = ("groups", "grouped benchmark", "strata")  # one data set at a time, so there are fewer
+LOOPED = ("groups", "grouped benchmark", "strata")  # one data set at a time
+SLOW = (*LOOPED, "edge", "extreme", "copied", "difference", "probability", "benchmark")  # fewer data sets
 
 
 def cells() -> Iterator[Cell]:
@@ -555,10 +573,12 @@ def rows_of(cell: Cell, sets: int) -> Iterator[dict[str, object]]:
 def study(path: Path, sets: int, loop_sets: int, asked: str) -> pd.DataFrame:
     """Simulate the cells that are not yet in the file, saving as it goes."""
     rows = pd.read_csv(path).to_dict("records") if path.exists() else []
-    have = {tuple(str(row[k]) for k in KEY) for row in rows}
-    todo = [cell for cell in cells() if asked in " / ".join(map(str, cell)) and tuple(map(str, cell)) not in have]
+    have = {(*(str(row[k]) for k in KEY), row["interval"]) for row in rows}
+    todo = [c for c in cells() if asked in " / ".join(map(str, c)) and (*map(str, c), "calib") not in have]
     for i, cell in enumerate(todo, start=1):
-        rows += rows_of(cell, loop_sets if cell.family in LOOPED else sets)
+        many = cell.family == "ordinary" and cell.gold > 50
+        found = rows_of(cell, loop_sets if many or cell.family in SLOW else sets)
+        rows += [row for row in found if (*(str(row[k]) for k in KEY), row["interval"]) not in have]
         if i % 50 == 0 or i == len(todo):
             save(rows, path)
             print(f"{i}/{len(todo)}  {', '.join(map(str, cell))}: {time.process_time():.0f} s of CPU", flush=True)
@@ -649,6 +669,7 @@ _LOOKS = {
     "glide": ("#56B4E9", "v", "glide's formula"),
     "ARES": ("#009E73", "^", "ARES"),
     "ppi_py": ("#D55E00", "X", "ppi_py"),
+    "calib 0.1": ("#CC79A7", "P", "calib 0.1"),
     "calib": ("#0072B2", "o", "calib"),
 }
 _PANELS = {
@@ -768,7 +789,7 @@ def main() -> int:
     """Run the study or the check; the exit code."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--reps", type=int, default=20_000, help="data sets a cell")
-    arguments.add_argument("--loop-reps", type=int, default=4_000, help="data sets a cell of groups or strata")
+    arguments.add_argument("--loop-reps", type=int, default=4_000, help="data sets of the slower cells")
     arguments.add_argument("--cells", default="", help="only cells whose name has this text, such as 'binary / p 0.9'")
     arguments.add_argument("--fresh", action="store_true", help="forget the rows that are there")
     arguments.add_argument("--check", action="store_true", help="compare a few cells with results.csv; 1 on a miss")

@@ -32,7 +32,7 @@ from calib.stats import CalibWarning, mean_interval, ppi_mean
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import oracles
 from oracles import Labelled, labelled, normal_ends
-from ppi_coverage.run import TAIL, classical, of_counts, ours, rule_of, with_judge
+from ppi_coverage.run import TAIL, classical, of_counts, ours, parts_of, rule_of
 
 FOLDER = Path(__file__).parent
 Floats = NDArray[np.float64]
@@ -183,8 +183,9 @@ def drawn_moments(f: Floats, n: int, rng: np.random.Generator, sets: int) -> Mom
     """Exactly those of n judge scores drawn with replacement: how often each different value comes."""
     values, counts = np.unique(f, return_counts=True)
     often = rng.multinomial(n, counts / counts.sum(), sets)
-    mean = often @ values / n
-    return _set_of(np.full(sets, float(n)), mean, np.sum(often * (values - mean[:, None]) ** 2, axis=1))
+    mean, seen = often @ values / n, often > 0
+    ends = values[seen.argmax(axis=1)], values[::-1][seen[:, ::-1].argmax(axis=1)]
+    return Moments(np.full(sets, float(n)), mean, np.sum(often * (values - mean[:, None]) ** 2, axis=1), *ends)
 
 
 def judge_alone(gold: Labelled, rest: Moments) -> Ends:
@@ -210,13 +211,16 @@ def drawn_items(
     return population.y[chosen], population.f[chosen], drawn_moments(population.f, cell.rest, rng, sets)
 
 
-def of_items(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:
+def of_items(
+    population: Population, cell: Cell, rng: np.random.Generator, sets: int, *, exact: bool = False
+) -> dict[str, Ends]:
     """Independent items."""
     y, f, rest = drawn_items(population, cell, rng, sets)
     nothing = _set_of(*np.zeros((3, sets)))
-    code, rule = np.repeat(np.arange(sets), cell.gold), rule_of(population.bounds, population.step)
-    alone = ours(ridge(y.ravel(), np.zeros(y.size), code, nothing, rule), population.bounds)
-    return {"calib": with_judge(y, f, rest, population), "labels, calib": alone} | _others(labelled(y, f), rest)
+    code, rule = np.repeat(np.arange(sets), cell.gold), rule_of(population.bounds)
+    alone = ours(ridge(y.ravel(), np.zeros(y.size), code, nothing, rule), population.bounds, exact=exact)
+    both = ours(parts_of(y, f, rest, population), population.bounds, exact=exact)
+    return {"calib": both, "labels, calib": alone} | _others(labelled(y, f), rest)
 
 
 def of_answers(population: Population, cell: Cell, rng: np.random.Generator, sets: int) -> dict[str, Ends]:
@@ -245,14 +249,16 @@ def drawn_documents(population: Population, cell: Cell, rng: np.random.Generator
     return population.y[chosen[: cell.gold]], population.f[chosen]
 
 
-def _of_documents(population: Population, y: Floats, f: Floats) -> dict[str, tuple[float, float]]:
+def _of_documents(
+    population: Population, y: Floats, f: Floats, *, exact: bool = False
+) -> dict[str, tuple[float, float]]:
     group = np.repeat(np.arange(len(f)), f.shape[1])
-    n, rule = y.size, rule_of(population.bounds, population.step)
+    n, rule = y.size, rule_of(population.bounds)
     scores = f.ravel()
     both = Sample(y.ravel(), scores[:n], scores[n:], group[:n], group[n:], np.ones(n), np.ones(len(scores)))
     alone = Sample(y.ravel(), np.zeros(n), np.empty(0), group[:n], group[:0], np.ones(n), np.ones(n))
     samples = {"calib": both, "labels, calib": alone}
-    ends = {name: ours(clustered(sample, rule), population.bounds) for name, sample in samples.items()}
+    ends = {name: ours(clustered(each, rule), population.bounds, exact=exact) for name, each in samples.items()}
     # documents are equally large: sums over groups are the means of documents
     labels, judged = (labelled(v.mean(axis=1)[None], v.mean(axis=1)[None]) for v in (y, f))
     loose = scores[None, n:]
@@ -521,16 +527,15 @@ def _as_package(cell: Cell) -> bool:
     rng, groups, alone = np.random.default_rng(1), {}, {}
     if population.y.ndim == 2:
         y, f = drawn_documents(population, cell, rng)
-        found, group = _of_documents(population, y, f), np.repeat(np.arange(len(f)), f.shape[1])
+        found, group = _of_documents(population, y, f, exact=True), np.repeat(np.arange(len(f)), f.shape[1])
         groups, alone = {"groups": group[: y.size], "groups_unlabeled": group[y.size :]}, {"groups": group[: y.size]}
         data = y.ravel(), f.ravel()[: y.size], f.ravel()[y.size :]
     elif _is_binary(population):
         return True
     else:
-        found = {k: (low[0], high[0]) for k, (low, high) in of_items(population, cell, rng, 1).items()}
+        found = {k: (low[0], high[0]) for k, (low, high) in of_items(population, cell, rng, 1, exact=True).items()}
         y, f, rest = drawn_items(population, cell, np.random.default_rng(1), 1)
-        ends = (np.float64(end) for end in population.bounds)
-        data = y[0], f[0], Moments(rest.n[0], rest.mean[0], rest.squares[0], *ends)
+        data = y[0], f[0], Moments(*(getattr(rest, name)[0] for name in Moments.__slots__))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         wanted = {

@@ -1,4 +1,4 @@
-"""CPU, speed and memory of a whole `rate()`, beside other clients of the same local judge: a benchmark, not a test.
+"""CPU, speed and memory of a whole `rate()`, beside the least that a client can do: a benchmark, not a test.
 
 Run: python tests/bench/judge_speed.py [--bench BENCH.PY --python PYTHON ...] [--profile]. README.md says more.
 """
@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import gc
 import json
+import math
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -27,7 +29,8 @@ import mock_server
 TEXT = "The council met on Tuesday to discuss the proposed changes to the harbour wall. " * 30  # 2.4 kB
 SCALE = "0|1|2|3|4|5|6|7|8|9|10"
 REASONING = {"json": "json", "digit": "form"}  # of the prompt, by what the server replies
-# what a client is imported from; the raw ones, aiohttp alone, are the least that any client can do
+RAW_CLIENT = "aiohttp, msgspec"  # the least that any client can do: send, decode, read the expectation, keep nothing
+# what a client is imported from; one of these keeps three numbers of each reply
 RAW = {"aiohttp-msgspec": "orjson", "aiohttp-sqlite": "orjson"}
 HEAVY = {"litellm": "litellm", "deepeval-openai": "deepeval", "deepeval-litellm": "deepeval", "opik": "opik"}
 WARM = 20  # items rated before the clock starts, so that what is imported late is there
@@ -43,7 +46,7 @@ class Cell(NamedTuple):
 
 CELLS = {
     "reasoning": Cell("reasoning and top-20 logprobs", "json", 0, 32, (*RAW, *HEAVY)),
-    "latency": Cell("the same, from a server that takes 200 ms", "json", 200, 256, ("aiohttp-msgspec", *HEAVY)),
+    "latency": Cell("the same, from a server that takes 200 ms", "json", 200, 256, (*RAW, *HEAVY)),
     "score": Cell("the score alone", "digit", 0, 32, ("aiohttp-msgspec", "litellm")),
 }
 
@@ -99,6 +102,60 @@ def measure(url: str, mode: str, n: int, concurrency: int, *, profiled: bool) ->
     }
 
 
+def measure_raw(url: str, mode: str, n: int, concurrency: int) -> dict:
+    """The same items asked in the same words by a loop around aiohttp, msgspec and nothing else."""
+    import asyncio
+
+    asked = iter(range(-WARM, n))
+    bare = memory("VmRSS")
+    begun = [0.0, 0.0]
+
+    async def work() -> None:
+        import aiohttp
+
+        connector = aiohttp.TCPConnector(limit=concurrency)
+        async with aiohttp.ClientSession(connector=connector, headers={"content-type": "application/json"}) as session:
+            for _ in range(WARM):
+                await raw_call(session, url, next(asked))
+            begun[:] = time.perf_counter(), time.process_time()
+            await asyncio.gather(*(worker(session) for _ in range(concurrency)))
+
+    async def worker(session) -> None:
+        for item in asked:
+            await raw_call(session, url, item)
+
+    asyncio.run(work())
+    wall, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
+    speed = {"n": n, "items_s": n / wall, "cpu_ms_item": 1000 * cpu / n, "errors": 0}
+    return speed | {"rss_before_mb": bare, "rss_peak_mb": memory("VmHWM")}
+
+
+async def raw_call(session, url: str, item: int) -> float:
+    """The expectation of one reply, at its last token that is a number."""
+    import msgspec
+
+    asked = f"Rate the text from 0 to 10.\n\nItem {item}. {TEXT}"
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": asked}], "temperature": 1.0, "top_p": 1}
+    body |= {"logprobs": True, "top_logprobs": 20, "max_tokens": 1024}
+    async with session.post(f"{url}/chat/completions", data=msgspec.json.encode(body)) as response:
+        reply = raw_decoder().decode(await response.read())
+    place = next(one for one in reversed(reply.choices[0].logprobs.content) if one.token.isdecimal())
+    shares = {int(one.token): math.exp(one.logprob) for one in place.top_logprobs if one.token.isdecimal()}
+    on_scale = {label: p for label, p in shares.items() if label <= 10}
+    return sum(label * p for label, p in on_scale.items()) / sum(on_scale.values())
+
+
+@cache
+def raw_decoder():
+    import msgspec
+
+    candidate = msgspec.defstruct("Candidate", [("token", str), ("logprob", float)])
+    place = msgspec.defstruct("Place", [("token", str), ("top_logprobs", list[candidate])])
+    logprobs = msgspec.defstruct("Logprobs", [("content", list[place])])
+    choice = msgspec.defstruct("Choice", [("logprobs", logprobs)])
+    return msgspec.json.Decoder(msgspec.defstruct("Reply", [("choices", list[choice])]))
+
+
 def texts(n: int):
     import pandas as pd
 
@@ -144,8 +201,9 @@ def run(command: list[str], folder: str) -> dict:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def calib_cell(cell: Cell, port: int, n: int, folder: str, *, profiled: bool = False) -> dict:
-    given = [f"http://127.0.0.1:{port}/v1", cell.mode, n, cell.concurrency, int(profiled)]
+def calib_cell(cell: Cell, port: int, n: int, folder: str, how: str = "calib") -> dict:
+    """The measurement of calib ("profiled": with its parts), or of the "raw" client."""
+    given = [f"http://127.0.0.1:{port}/v1", cell.mode, n, cell.concurrency, how]
     return run([sys.executable, __file__, "--one", *map(str, given)], folder)
 
 
@@ -187,21 +245,24 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
     with judge_server(cell, options.bench) as port:
         for _ in range(options.repeats):
             found.setdefault("calib", []).append(calib_cell(cell, port, options.items, folder))
+            found.setdefault(RAW_CLIENT, []).append(calib_cell(cell, port, options.items, folder, "raw"))
             for client in cell.peers if options.bench else ():
                 n = options.peer_items if client in HEAVY else options.items
                 if (one := peer_cell(client, cell, port, n, folder, options)) is not None:
                     found.setdefault(client, []).append(one)
     print(f"\n### {cell.title}: concurrency {cell.concurrency}, latency {cell.latency_ms} ms\n")
     print(f"runs of each, in turn: {options.repeats}; load average {load:.1f} before, {os.getloadavg()[0]:.1f} after\n")
-    heads = ("client", "items", "CPU ms/item, median", "least", "CPU over calib", "items/s, median", "best", "peak MB")
-    rows = []
+    heads = ("client", "items", "CPU ms/item, median", "least", f"times {RAW_CLIENT}")
+    heads += ("items/s, median", "best", f"share of {RAW_CLIENT}", "peak MB")
+    rows, raw = [], {name: median(one[name] for one in found[RAW_CLIENT]) for name in ("cpu_ms_item", "items_s")}
     for client, runs in found.items():
         cpu, speed = ([one[name] for one in runs] for name in ("cpu_ms_item", "items_s"))
-        ratio = median(cpu) / median(one["cpu_ms_item"] for one in found["calib"])
+        ratio, share = median(cpu) / raw["cpu_ms_item"], median(speed) / raw["items_s"]
         peak = median(one["rss_peak_mb"] - one["rss_before_mb"] for one in runs)
         errors = sum(one["errors"] for one in runs)
         name = client + (f" ({errors} errors)" if errors else "")
-        numbers = f"{median(cpu):.3f}", f"{min(cpu):.3f}", f"{ratio:.2f}", f"{median(speed):.0f}", f"{max(speed):.0f}"
+        numbers = f"{median(cpu):.3f}", f"{min(cpu):.3f}", f"{ratio:.2f}"
+        numbers += f"{median(speed):.0f}", f"{max(speed):.0f}", f"{share:.2f}"
         rows.append((name, runs[0]["n"], *numbers, f"{peak:.0f}"))
     show(heads, rows)
     if options.bench and (absent := [client for client in cell.peers if client not in found]):
@@ -227,7 +288,7 @@ def profile(options: argparse.Namespace, folder: str) -> None:
     columns = {}
     for cell in (CELLS["reasoning"], CELLS["score"]):
         with judge_server(cell, options.bench) as port:
-            one = calib_cell(cell, port, 10 * options.items, folder, profiled=True)
+            one = calib_cell(cell, port, 10 * options.items, folder, "profiled")
         each = one["cpu_ms_item"] / sum(one["parts"].values())
         columns[cell.title] = {part: each * count for part, count in one["parts"].items()} | {"all": one["cpu_ms_item"]}
     print(f"\n### where calib's CPU goes, ms/item ({10 * options.items} items)\n")
@@ -247,15 +308,16 @@ def main() -> None:
     parser.add_argument("--bench", default=named, help="script that measures one peer (default: $CALIB_PEERS_BENCH)")
     parser.add_argument("--python", action="append", help="interpreter that has peers; may be given several times")
     parser.add_argument("--only", nargs="+", choices=[*CELLS, "memory"], default=[*CELLS, "memory"])
-    parser.add_argument("--items", type=int, default=2000, help="that calib and the raw client rate; memory also x 10")
+    parser.add_argument("--items", type=int, default=2000, help="that calib and the raw clients rate; memory also x 10")
     parser.add_argument("--peer-items", type=int, default=300, help="that the slow peers rate")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--profile", action="store_true", help="print where calib's CPU goes as well")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        url, mode, n, concurrency, profiled = options.one
-        print(json.dumps(measure(url, mode, int(n), int(concurrency), profiled=profiled == "1")))
+        url, mode, n, concurrency, how = options.one
+        asked = url, mode, int(n), int(concurrency)
+        print(json.dumps(measure_raw(*asked) if how == "raw" else measure(*asked, profiled=how == "profiled")))
         return
     if find_spec("calib") is None:
         raise SystemExit("calib is not installed for this Python")

@@ -77,8 +77,10 @@ def test_text_of_means():
 
 def test_text_of_convergence():
     text = str(results()["convergence"])
-    assert text.startswith("the mean of 3 draws is 0 points (RMSE) from the mean of all 3, of 1 draw ")
-    assert ", agreement with people 0.8 (reference 0.8); r = " in text
+    assert text.startswith(
+        "the mean of 1 draw is 0.5774 points (RMSE) from the mean of all 3; the mean of all 3 is itself"
+    )
+    assert " from that of endless draws (extrapolated); agreement with people 0.8595 of 1, 0.8 of all 3; r = " in text
     assert "from the exact expectation" in str(convergence(DRAWS, exact=[3, 2, 5, 2], rng=0))
     assert "people" not in str(convergence(DRAWS, rng=0))
 
@@ -172,12 +174,14 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
     frame = result.to_frame()
     if name == "convergence":
         names = [
-            *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted"),
-            *("human", "human_low", "human_high", "human_predicted", "entropy"),
+            *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "rmse_limit"),
+            *("correlation", "correlation_predicted", "human", "human_low", "human_high", "human_predicted", "entropy"),
         ]
         assert list(frame.columns) == names
         assert len(frame) == len(result.sizes) == 3
-        assert tuple(frame["rmse"]) == result.rmse
+        assert tuple(frame["rmse"][:-1]) == result.rmse[:-1]
+        assert np.isnan(frame["rmse"].iloc[-1])  # all draws beside themselves
+        assert tuple(frame["rmse_limit"]) == result.rmse_limit
         assert tuple(frame["draws"]) == result.sizes
     else:
         assert len(frame) == 1

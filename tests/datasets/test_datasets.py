@@ -1,7 +1,6 @@
 """The loaders: where files come from, what is refused, and what the sets are known to hold."""
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -26,12 +25,14 @@ needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs 
 
 PLAIN, BLOB = b'{"a": 1}', b'[{"b": 2}]'
 SHA256, GIT_BLOB = hashlib.sha256(PLAIN).hexdigest(), hashlib.sha1(b"blob 10\0" + BLOB).hexdigest()
+OWN = b"put together by hand"
+OWN_SHA256 = hashlib.sha256(OWN).hexdigest()
 COMMIT = "c" * 40
 
 
 def registry(sha256=SHA256, git_blob=GIT_BLOB):
     plain = {"path": "data/plain.json", "sha256": sha256}
-    blob = {"path": "data/blob.json", "place": "blob.json", "git_blob": git_blob}
+    blob = {"path": "data/blob.json", "place": "blob.json", "git_blob": git_blob, "own_sha256": OWN_SHA256}
     return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]}}
 
 
@@ -100,24 +101,30 @@ def test_a_file_in_the_folder_of_calib_data_comes_first(remote, tmp_path, monkey
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
     (tmp_path / "toy" / "data").mkdir(parents=True)
     (tmp_path / "toy" / "data" / "plain.json").write_bytes(PLAIN)
-    (tmp_path / "toy" / "blob.json").write_bytes(b"put together by hand")
+    (tmp_path / "toy" / "blob.json").write_bytes(OWN)
     assert files.read_file("toy", "data/plain.json") == PLAIN
-    assert files.read_file("toy", "data/blob.json") == b"put together by hand"
+    assert files.read_file("toy", "data/blob.json") == OWN
+    (tmp_path / "toy" / "blob.json").write_bytes(BLOB)  # that of the repository is as good
+    assert files.read_file("toy", "data/blob.json") == BLOB
     assert not remote.requests
 
 
-def test_a_file_that_differs_from_the_registry_is_refused(remote, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("path", "place", "known"),
+    [("data/plain.json", "data/plain.json", SHA256), ("data/blob.json", "blob.json", OWN_SHA256)],
+)
+@pytest.mark.parametrize("content", [b"{}", OWN + b"\n", PLAIN[:-1], b""])
+def test_a_file_that_differs_from_the_registry_is_refused(remote, tmp_path, monkeypatch, path, place, known, content):
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
-    file = tmp_path / "toy" / "data" / "plain.json"
+    file = tmp_path / "toy" / place
     file.parent.mkdir(parents=True)
-    file.write_bytes(b"{}")
-    known, found = hashlib.sha256(PLAIN).hexdigest(), hashlib.sha256(b"{}").hexdigest()
+    file.write_bytes(content)
     message = (
-        f"{file}: is not data/plain.json of someone/toy as the registry knows it: its sha256 must be {known}, "
-        f"but is {found}. Replace it, or take it away to have it downloaded."
+        f"{file}: is not {path} of someone/toy as the registry knows it: its sha256 must be {known}, "
+        f"but is {hashlib.sha256(content).hexdigest()}. Replace it, or take it away to have it downloaded."
     )
     with pytest.raises(DatasetError, match=f"^{re.escape(message)}$"):
-        files.read_file("toy", "data/plain.json")
+        files.read_file("toy", path)
 
 
 def test_calib_data_must_name_a_folder(monkeypatch):
@@ -156,9 +163,18 @@ def test_the_registry_names_each_file_by_commit_and_hash():
         assert entry["title"] and entry["licence"] and hasattr(datasets, entry["loader"])
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) if entry["files"] else not entry["commit"]
         for file in entry["files"]:
-            assert re.fullmatch("[0-9a-f]{64}", file.get("sha256", "")) or re.fullmatch(
-                "[0-9a-f]{40}", file["git_blob"]
-            )
+            own, downloaded = ("own_sha256", "git_blob") if "git_blob" in file else ("sha256", "sha256")
+            assert re.fullmatch("[0-9a-f]{64}", file[own])
+            assert re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", file[downloaded])
+
+
+@needs_data
+def test_every_file_of_the_folder_has_the_bytes_and_the_hash_of_the_registry():
+    for name, entry in files.registered_sets().items():
+        for file in entry["files"]:
+            content = files.read_file(name, file["path"])
+            assert len(content) == file.get("bytes", file.get("own_bytes"))
+            assert hashlib.sha256(content).hexdigest() == file.get("sha256", file.get("own_sha256"))
 
 
 def test_each_set_has_a_card():
@@ -248,11 +264,9 @@ def test_replies_to_the_five_formats(reply, prompt, ours, theirs):
         assert (status == "ok") == (wanted is not None)
 
 
-def test_a_file_with_other_counts_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_other_counts_is_refused(monkeypatch):
     record = {"doc_id": "d1", "system_id": "M1", "source": "long", "system_output": "short", "reference": "brief"}
-    (tmp_path / "summeval").mkdir()
-    (tmp_path / "summeval" / "summeval.json").write_text(json.dumps([{**record, "scores": {"coherence": 2.5}}]))
-    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
+    monkeypatch.setattr(records, "read_json", lambda *_: [{**record, "scores": {"coherence": 2.5}}])
     with pytest.raises(DatasetError, match=r"^summeval: must have 1600 items, but the files have 1\.$"):
         datasets.load_summeval()
 

@@ -111,7 +111,8 @@ def test_a_single_choice_is_a_reply_too(tmp_path):
     line = {"item": "i0", "finish_reason": "length", "message": {"content": "M"}, "logprobs": {"content": [entry]}}
     prompt = Prompt("win", "{{output}}", Scale(("m", "M"), (1.0, 2.0)))
     ratings = calib.from_jsonl(write(tmp_path / "r.jsonl", [line]), ITEMS.head(1), prompt, judge(method="auto"))
-    assert ratings["score"].tolist() == [1.0, 2.0]
+    assert ratings["score"].dropna().tolist() == [1.0, 2.0]
+    assert ratings["status"].tolist() == ["ok", "ok", "unseen"]  # the two hold 99.5 %
     assert set(ratings["method"]) == {"logprob"}
 
 

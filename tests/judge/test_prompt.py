@@ -30,7 +30,7 @@ def user_text(prompt: Prompt, **columns: object) -> str:
         (Scale.of(0, 0.5, 1), "0|0.5|1", "Scale.of(0, 0.5, 1)"),
         (Scale.of(-1, 0, 1), "-1|0|1", "Scale.of(-1, 0, 1)"),
         (Scale.of(yes=1, no=0), "0|1", "Scale.of(no=0, yes=1)"),
-        (Scale.of(**{"very good": 3, "bad": 1}), "1|3", "Scale.of(bad=1, very good=3)"),
+        (Scale.of(**{"very good": 3, "bad": 1}), "1|3", "Scale.parse('bad=1|very good=3')"),
     ],
 )
 def test_a_scale_is_sorted_and_writes_itself(scale, text, shown):
@@ -336,3 +336,43 @@ def test_a_scale_from_text():
         Scale.parse("no|yes")
     with pytest.raises(TypeError, match=r"`scale` must be a calib\.Scale"):
         Prompt.from_criteria("q", "Good.", inputs=("answer",), steps=(), scale=[0, 1])
+
+
+# --- hostile names ----------------------------------------------------------------------------------------------
+
+HOSTILE = "\x1b[2J\u202e\x85\x07"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: Scale((HOSTILE,), (1.0,)),
+        lambda: Scale([HOSTILE], (1.0,)),
+        lambda: Scale.parse(HOSTILE),
+        lambda: Prompt(HOSTILE, "{{output}}").variants(2),
+        lambda: Prompt.from_criteria("a", "x", inputs=(HOSTILE,), steps=()).render({"item": HOSTILE}),
+        lambda: Prompt.from_criteria("a", "x", inputs=("o",), steps=()).render({"item": HOSTILE, "o": None}),
+        lambda: Prompt.from_criteria("a", "x", scale=HOSTILE),
+        lambda: Prompt.from_criteria("a", "x", scale=[HOSTILE]),
+        lambda: Prompt.from_criteria("a", "x", reasoning=HOSTILE),
+        lambda: geval_prompt(HOSTILE),
+    ],
+)
+def test_what_is_refused_is_named_without_what_a_terminal_acts_on(refused):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        refused()
+    assert str(caught.value).isprintable()
+
+
+def test_what_is_shown_of_prompts_and_scales_is_printable():
+    scale = Scale.of(**{HOSTILE: 1, "b": 2})
+    assert repr(scale).isprintable()
+    assert repr(Prompt.from_criteria(HOSTILE, "x", inputs=(HOSTILE,), scale=scale, steps=())).isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["1|2|3", "no=0|yes=1", "strongly agree=5|disagree=1", "\U0001f44e=0|\U0001f44d=1", "1.5|2"]
+)
+def test_a_scale_is_made_again_from_what_is_shown(text):
+    scale = Scale.parse(text)
+    assert eval(repr(scale), {"Scale": Scale}) == scale

@@ -109,7 +109,10 @@ def test_the_blanks_of_tokenizers_are_blanks(mark):
         ("0", 1.0),
         ("-0.5", math.exp(-0.5)),
         ("1e-7", 1.0),
-        ("3", 1.0),
+        ("3", math.exp(3)),  # none, and seen as such when it is read
+        ("1e999", math.inf),
+        ("Infinity", math.inf),
+        ("1e300", math.inf),
         ("-100", math.exp(-100)),
         ("null", 0.0),
         ("-9999", 0.0),

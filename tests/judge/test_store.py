@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from threading import Barrier, Thread
 import pytest
 from hypothesis import given, strategies as st
 
+from calib.core.check import ArgumentError
+from calib.judge.calls import store as store_module
 from calib.judge.calls.store import Store
 from calib.judge.replies.reply import decode
 
@@ -239,6 +242,119 @@ def test_what_was_committed_outlives_a_killed_process(tmp_path):
     with Store(path) as store:
         assert [key in store for key in "01234"] == [True] * 5
         assert "late" not in store
+
+
+# --- who asks for what ------------------------------------------------------------------------------------------
+
+
+def test_what_one_run_claims_no_other_asks_for_until_it_lets_go(tmp_path):
+    with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
+        for store in (one, two):
+            store.beat()
+        assert one.claim(["a", "b"])
+        assert one.claim(["b"])  # its own, again
+        one.commit()
+        assert not two.claim(["a"])
+        assert not two.claim(["c", "b"])
+        two.commit()
+        assert one.claim(["c"])  # all or none
+        one.release(["b", "c"])
+        one.put(["a"], REQUEST, reply("4"))
+        one.commit()
+        assert two.claim(["b", "c"])
+        assert not two.claim(["a"])  # it is there
+        two.commit()
+        one.release(["b"])  # no longer its own
+        one.commit()
+        assert not one.claim(["b"])
+
+
+def test_while_a_claim_is_not_written_nobody_else_can_claim(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_PATIENCE", 0.05)
+    with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
+        assert one.claim(["a"])
+        with pytest.raises(sqlite3.OperationalError, match="must not be locked"):
+            two.claim(["a"])
+
+
+def test_a_run_that_ends_lets_go(tmp_path):
+    with Store(tmp_path / "s.sqlite") as two:
+        two.beat()
+        with Store(tmp_path / "s.sqlite") as one:
+            one.beat()
+            assert one.claim(["a"])
+            one.commit()
+            assert not two.claim(["a"])
+            two.commit()
+        assert two.claim(["a"])
+        two.commit()
+    for table in ("claims", "runs"):
+        assert rows(tmp_path / "s.sqlite", f"SELECT * FROM {table}") == []
+
+
+def test_a_run_that_died_holds_its_claims_for_a_while(tmp_path, monkeypatch):
+    path = tmp_path / "s.sqlite"
+    code = (
+        "import os, sys; from calib.judge.calls.store import Store; store = Store(sys.argv[1])\n"
+        "store.beat(); assert store.claim(['a', 'b']); store.commit(); os._exit(9)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=60)
+    with Store(path) as store:
+        store.beat()
+        assert not store.claim(["a"])
+        monkeypatch.setattr(store_module, "_LAPSE", 0.0)
+        assert store.claim(["a"])
+        store.commit()
+    assert rows(path, "SELECT * FROM claims") == []  # that of `b` too
+
+
+def test_in_memory_there_is_nobody_to_claim_from():
+    with Store(None) as store:
+        assert store.claim(["a"])
+        store.release(["a"])
+        assert not store._db.in_transaction
+
+
+def test_a_store_of_an_earlier_version_is_a_store(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.put(["k"], REQUEST, reply("4"))
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TABLE claims; DROP TABLE runs;")
+    with Store(path) as store:
+        store.beat()
+        assert store.claim(["l"])
+        assert texts(store, ["k"]) == {"k": "4"}
+
+
+# --- locked, closed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_locked_store_says_which_and_what_to_do(tmp_path, monkeypatch, lock):
+    path = tmp_path / "s.sqlite"
+    Store(path).__exit__()
+    monkeypatch.setattr(store_module, "_PATIENCE", 0.05)
+    rule = f"{path} must not be locked by another program, but was for 0.05 s (a database browser, "
+    with Store(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(f"BEGIN {lock}")
+        for work in (lambda: store.put(["k"], REQUEST, reply("4")), lambda: store.claim(["k"]), store.beat):
+            with pytest.raises(sqlite3.OperationalError, match=re.escape(rule)):
+                work()
+        said = f"`store` must not be locked by another program, but {path} was for 0.05 s ("
+        with pytest.raises(ArgumentError, match=re.escape(said)):
+            Store(path)
+        other.execute("COMMIT")
+        assert store.put(["k"], REQUEST, reply("4"))
+
+
+def test_a_closed_store_says_so(tmp_path):
+    for path in (None, tmp_path / "s\x1b[2J.sqlite"):
+        with Store(path) as store:
+            store.put(["k"], REQUEST, reply("4"))
+        name = "in memory" if path is None else str(tmp_path / r"s\x1b[2J.sqlite")
+        assert repr(store) == f"<Store {name}: closed>"
 
 
 # --- what is no store -------------------------------------------------------------------------------------------

@@ -13,15 +13,18 @@ from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from time import tzset
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
 from calib.judge.calls import pace
+from calib.judge.calls.endpoint import public_url, redact
 from calib.judge.calls.transport import (
     OPENAI,
     JudgeError,
@@ -31,8 +34,6 @@ from calib.judge.calls.transport import (
     _quiet_litellm,
     _seconds_to_wait,
     connect,
-    public_url,
-    redact,
     wrap,
 )
 from calib.judge.prompt import Prompt
@@ -43,6 +44,15 @@ ITEMS = pd.DataFrame({"item": ["a", "b", "c"], "output": ["One.", "Zwei, drei \u
 CANARY = "canary-77d0b1c2e9"
 WAYS = {"direct": "openai/local", "litellm": "litellm/openai/local"}
 both = pytest.mark.parametrize("way", WAYS)
+# of headers that say how long to wait
+ABSURD = (
+    "", "soon", "nan", "NaN", "inf", "-inf", "-3", "1e9", "1e999", "0x10", "1_000", "\u0663", "9" * 400, "1" * 18,
+    "1e-999", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 -2359",
+    "Fri, 31 Dec 9999 23:59:59 +9999",
+    "Fri, 31 Dec 9999 23:59:59 -9999", "Wed, 21 Oct 2015 07:28:00 +99:99", "Wed, 21 Oct 2015 07:28:00 +999999999999",
+    "Sat, 01 Jan 0001 00:00:00 +2359", "Fri, 32 Dec 2026 00:00:00 GMT", "Fri, 31 Dec 99999 23:59:59 GMT",
+    "Fri, 31 Dec 2026 99:99:99 GMT", "2026-11-22T00:00:00Z", "Mon, 01 Jan 2035 00:00:00 GMT", ", , ,", "1, 2",
+)  # fmt: skip
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -54,8 +64,6 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.seen.append((self.path, request, self.headers.get("authorization")))
         mood = self.server.mood
-        if mood == "redirects":
-            return self.answer(self.server.status, {}, location=self.server.elsewhere)
         self.server.times -= mood == "fails"
         if mood == "fails" and self.server.times >= 0:
             return self.answer(self.server.status, self.server.says, **self.server.headers)
@@ -385,18 +393,7 @@ def test_what_is_no_endpoint(url):
         rated(None, base_url=url)
 
 
-# --- keys, redirects, proxies -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(start, monkeypatch, status):
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    server, thief = start(), start()
-    server.mood, server.status, server.elsewhere = "redirects", status, thief.url + "/chat/completions"
-    with pytest.raises(JudgeError, match=r"redirects are not followed: give the final address as `base_url`"):
-        rated(server, concurrency=1)
-    assert len(server.seen) == 1
-    assert not thief.seen
+# --- keys, proxies -----------------------------------------------------------------------------------
 
 
 def test_a_proxy_of_the_environment_is_used(server, monkeypatch):
@@ -601,12 +598,56 @@ def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
         ({"retry-after-ms": "12.5"}, 0.0125),
         ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -2359"}, 0),
+        ({"retry-after": "86400"}, 86400),
+        ({"retry-after-ms": "86400000"}, 86400),
         ({}, None),
-        *[({"retry-after": junk}, None) for junk in ("", "soon", "nan", "inf", "-3", "1e9", "\u0663", "9" * 400)],
+        ({"retry-after": str(32 * 86400)}, 32 * 86400),
+        ({"retry-after": str(32 * 86400 + 1)}, None),
     ],
 )
 def test_how_long_the_server_asks_to_wait(headers, seconds):
     assert _seconds_to_wait(headers) == seconds
+
+
+@pytest.mark.parametrize("junk", ABSURD)
+def test_an_absurd_word_on_how_long_to_wait_counts_for_none(junk):
+    for name in ("retry-after", "retry-after-ms"):
+        assert not _seconds_to_wait({name: junk})
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(
+    st.text()
+    | st.from_regex(r"[MTWF]..,? [0-9]{1,3} [JFMAN].. [0-9]{1,5} [0-9]{1,3}(:[0-9]{1,3}){1,2} [-+]?[0-9:]{0,9}")
+)
+def test_any_words_on_how_long_to_wait_are_seconds_or_nothing(words):
+    for name in ("retry-after", "retry-after-ms"):
+        seconds = _seconds_to_wait({name: words})
+        assert seconds is None or 0 <= seconds <= 32 * 86400
+
+
+@pytest.mark.slow
+@both
+@pytest.mark.parametrize("junk", [one for one in ABSURD if one.isascii()])
+def test_an_absurd_word_on_it_does_not_stop_a_run(server, way, junk):
+    server.mood, server.status, server.says, server.times = "fails", 429, {"error": {"message": "busy"}}, 2
+    server.headers = {"retry-after": junk}
+    assert rated(server, way=way)["item"].nunique() == 3
+    assert len(server.seen) == 5
+
+
+@pytest.mark.parametrize("zone", ["", " -0000"])
+def test_a_date_without_a_zone_is_of_greenwich(zone, monkeypatch):
+    date = (datetime.now(UTC) + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S") + zone
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    tzset()
+    try:
+        assert 87 < _seconds_to_wait({"retry-after": date}) <= 90
+    finally:
+        monkeypatch.undo()
+        tzset()
 
 
 @pytest.mark.parametrize("zone", ["GMT", "+0000"])

@@ -1,5 +1,6 @@
 """The command line: each command once on small real input, and every kind of error."""
 
+import csv
 import json
 import os
 import re
@@ -10,8 +11,10 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import wraps
+from itertools import product
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -21,6 +24,7 @@ import typer
 import calib
 from calib import cli, table
 from calib.console.command import built
+from calib.judge.calls.store import Store
 
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
 
@@ -205,12 +209,25 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     path = table.write(gaps, tmp_path / "gaps.csv")
     said = {}
     for rule in ("drop", "zero"):
-        code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
-        assert (code, err) == (0, "")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
+        assert code == 0
+        assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
     assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
     assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
     assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
+
+
+@pytest.mark.parametrize("systems", ["fixed", "random"])
+def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
+    out = tmp_path / "out.csv"
+    code, _, err = run("agree", files["second"], files["pooled"], "--systems", systems, "--out", out)
+    assert (code, err) == (0, "")
+    expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
+    assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
+    assert {result.systems_are for result in expected} == {systems}
 
 
 def folded(out):
@@ -302,7 +319,7 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     one, two, people = (tmp_path / f"{name}.csv" for name in ("one", "two", "people"))
     frame.to_csv(one, index=False)
-    frame.assign(rating=(frame["rating"] * 7) % 5).to_csv(two, index=False)
+    frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
     options = ("--item", "id", "--score", "rating", "--human-item", "key", "--human-score", "label")
     code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
@@ -871,6 +888,19 @@ def test_data_that_cannot_be_had_ends_with_1(run, tmp_path, monkeypatch):
     one_line(err, "`CALIB_DATA` must name a folder")
 
 
+def test_a_locked_store_says_which_file_and_what_to_do(run, files, tmp_path, monkeypatch):
+    path = tmp_path / "s.sqlite"
+    Store(path).__exit__()
+    monkeypatch.setattr("calib.judge.calls.store._PATIENCE", 0.1)
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--store", path]
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        code, _, err = run(*command, "--out", tmp_path / "r.csv")
+    assert code == 2
+    one_line(err, f"--store must not be locked by another program, but {path} was for 0.1 s (")
+    assert "end it and run again" in err
+
+
 def test_a_store_that_is_none_ends_with_2(run, files, tmp_path):
     (tmp_path / "s.sqlite").write_text("a letter, not a database " * 50)
     options = (
@@ -898,7 +928,9 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
+@pytest.mark.parametrize("further", [[], ["SIGINT"], ["SIGINT", "SIGINT", "SIGTERM"]], ids=len)
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupted_run_says_what_is_kept_and_goes_on(files, tmp_path, name, further):
     store = tmp_path / "s.sqlite"
     command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
     command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
@@ -906,13 +938,60 @@ def test_an_interrupted_run_ends_with_130_and_goes_on(files, tmp_path):
     deadline = time.monotonic() + 60
     while not replies(store) and time.monotonic() < deadline:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(getattr(signal, name))
+    for another in further:
+        time.sleep(0.01)
+        running.send_signal(getattr(signal, another))
     _, err = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert "calib: interrupted. Replies that were stored are kept" in err
+    assert running.returncode == 128 + getattr(signal, name)
+    kept = replies(store)
+    assert kept > 0
+    assert f"calib: interrupted. {kept} replies are kept in {str(store)!r}: run again to go on.\n" in err
     assert "Traceback" not in err
-    assert replies(store) > 0
     assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_command_without_calls_ends_by_signals_too(files, name):
+    code = (
+        "import functools, time, calib, calib.cli\n"
+        "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
+        "calib.cli.main()"
+    )
+    command = [sys.executable, "-c", code, "agree", str(files["scores"]), str(files["human"])]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "1\n"
+    running.send_signal(getattr(signal, name))
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (128 + getattr(signal, name), "", "calib: interrupted.\n")
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_ends_a_run_in_order(files, tmp_path):
+    """Its signal is SIGHUP, and nothing can be written to it any more."""
+    store = tmp_path / "s.sqlite"
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--method", "sample"]
+    command += ["--draws", "600", "--store", store, "--out", tmp_path / "r.csv"]
+    code = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from calib.cli import main; main()"
+    ours, its = os.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, command)], stdin=its, stdout=its, stderr=its, start_new_session=True
+    )
+    os.close(its)
+    Thread(target=read_all, args=(ours,), daemon=True).start()
+    deadline = time.monotonic() + 60
+    while not replies(store) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.close(ours)
+    assert running.wait(60) == 128 + signal.SIGHUP
+    assert replies(store) > 0
+
+
+def read_all(terminal):
+    with suppress(OSError):
+        while os.read(terminal, 1 << 16):
+            pass
 
 
 def replies(store):
@@ -944,6 +1023,107 @@ def test_an_interrupt_that_the_parser_lets_through_ends_with_130(run, monkeypatc
     code, _, err = run("data")
     assert code == 130
     assert "calib: interrupted." in err
+
+
+# --- what it writes ---------------------------------------------------------------------------------------------
+
+
+def linked(path, folder, how):
+    """Another name of a file."""
+    if how == "relative":
+        return os.path.relpath(path)
+    if how == "through a folder":
+        return folder / "sub" / ".." / path.name
+    other = folder / f"other{path.suffix}"
+    if how == "symbolic link":
+        other.symlink_to(path)
+    elif how == "link of a link":
+        (folder / "between.csv").symlink_to(path)
+        other.symlink_to("between.csv")
+    elif how == "hard link":
+        os.link(path, other)
+    return path if how == "the same" else other
+
+
+# a command's arguments with its inputs in braces, and how the input that must not be written over is called
+OUT_IS_AN_INPUT = [
+    (["agree", "{scores}", "{human}"], "scores", "SCORES"),
+    (["agree", "{scores}", "{human}"], "human", "HUMAN"),
+    (["agree", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
+    (["compare", "{first}", "{second}", "{pooled}"], "second", "SCORES"),
+    (["reliability", "{people}"], "people", "HUMAN"),
+    (["converge", "{sampled}", "{scores}", "--human", "{human}"], "human", "--human"),
+    (["interval", "{scores}", "{gold}"], "gold", "GOLD"),
+    (["difference", "{scores}", "{gold}", "a", "b"], "scores", "SCORES"),
+    (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
+    (["choose", "{scores}", "10"], "scores", "SCORES"),
+    (["summarize", "{ratings}"], "ratings", "RATINGS"),
+    (["rate", "{items}", "--criterion", "fluency", "--model", "offline"], "items", "ITEMS"),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "called"), OUT_IS_AN_INPUT)
+def test_out_is_no_file_that_is_read(run, files, tmp_path, command, name, called):
+    own = {one: tmp_path / path.name for one, path in files.items()}
+    for one, path in files.items():
+        own[one].write_bytes(path.read_bytes())
+    code, out, err = run(*(part.format(**own) for part in command), "--out", own[name])
+    assert (code, out) == (2, "")
+    path = str(own[name])
+    one_line(err, f"--out must be another file than {called}, but {path!r} is {path!r}.")
+    assert all(own[one].read_bytes() == path.read_bytes() for one, path in files.items())
+
+
+@pytest.mark.parametrize(
+    "how", ["the same", "relative", "through a folder", "symbolic link", "link of a link", "hard link"]
+)
+def test_out_is_no_file_that_is_read_by_any_name(run, files, tmp_path, how):
+    (tmp_path / "sub").mkdir()
+    path = tmp_path / "scores.csv"
+    path.write_bytes(before := files["scores"].read_bytes())
+    code, _, err = run("agree", path, files["human"], "--out", linked(path, tmp_path, how))
+    assert code == 2
+    one_line(err, "--out must be another file than SCORES, but ")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("output", ["--to-batch", "--store", "--from-jsonl"])
+def test_the_other_files_of_rate_are_none_that_is_read_or_written_besides(run, files, tmp_path, output):
+    path = tmp_path / "one.csv"
+    path.write_bytes(files["items"].read_bytes())
+    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--out", path]
+    if output == "--to-batch":
+        command = ["rate", path, *command[2:-2]]
+    code, _, err = run(*command, output, path)
+    assert code == 2
+    one_line(err, " must be another file than ")
+    assert path.read_bytes() == files["items"].read_bytes()
+
+
+def test_a_file_that_is_neither_may_be_written_over(run, files, tmp_path):
+    out = tmp_path / "a.csv"
+    out.write_text("of yesterday")
+    assert run("agree", files["scores"], files["human"], "--out", out)[0] == 0
+    assert "estimate" in table.read_frame(out)
+
+
+IDS = ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\x1b[31mx", "'=x", "-0.5", "plain"]
+
+
+def test_ids_that_look_like_formulas_match_after_they_were_written(run, tmp_path):
+    rows = {"item": IDS, "criterion": "c", "draw": 0, "scale": "1..5"}
+    for name, scores in (("judge", [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]), ("people", [1, 2, 3, 4, 5, 2, 2, 3, 5, 5])):
+        frame = pd.DataFrame(rows | {"rater": name, "score": scores})
+        table.write(frame, tmp_path / f"{name}.csv")
+        run("summarize", tmp_path / f"{name}.csv", "--out", tmp_path / f"{name}-scores.csv")
+        with (tmp_path / f"{name}-scores.csv").open(newline="") as file:
+            written = [row[0] for row in csv.reader(file)][1:]
+        assert sorted(written) == sorted(one if one in {"+1", "-0.5", "plain"} else f"'{one}" for one in IDS)
+        assert sorted(table.read(tmp_path / f"{name}-scores.csv", "scores")["item"]) == sorted(IDS)
+    for judge, people in product(("judge", "judge-scores"), ("people", "people-scores")):
+        code, out, _ = run("agree", tmp_path / f"{judge}.csv", tmp_path / f"{people}.csv")
+        assert code == 0
+        assert "n 10" in " ".join(out.split())
 
 
 # --- what it prints ---------------------------------------------------------------------------------------------

@@ -220,9 +220,9 @@ def test_scatter_is_coloured_by_what_there_is_little_of(shape, unit, kinds):
     assert len({to_hex(line.get_color()) for line in drawn.lines}) == len(kinds)
 
 
-@pytest.mark.parametrize("shape", [(12, 9), (1, 9)])
-def test_scatter_has_one_colour_where_more_could_not_be_told_apart(shape):
-    drawn = plot.scatter(designed(*shape))
+@pytest.mark.parametrize(("shape", "level"), [((12, 9), "group"), ((1, 9), "item")])
+def test_scatter_has_one_colour_where_more_could_not_be_told_apart(shape, level):
+    drawn = plot.scatter(designed(*shape, level=level))
     assert drawn.get_legend() is None
     assert len(drawn.lines) == 1
 
@@ -274,13 +274,12 @@ def test_forest_of_many_groups_has_no_names_and_stays_on_a_page():
     assert plot.forest(designed(40, 4)).get_ylabel() == ""
 
 
-def test_forest_of_one_group(ax):
-    plot.forest(agreement([1, 2, 3], [1, 3, 2], groups=[7, 7, 7], level="group"), ax=ax)
+def test_forest_of_one_group_with_a_coefficient(ax):
+    plot.forest(agreement([1, 2, 3, 5, 5], [1, 3, 2, 1, 2], groups=[7, 7, 7, 8, 8], level="group"), ax=ax)
     assert dots(ax).tolist() == [[0.5, 0.5]]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["7"]
     assert words(ax)[0] == "mean"
-    gone = plot.forest(agreement([1, 1, 1], [1, 3, 2], groups=[7, 7, 7], level="group"))
-    assert "1 of 1 group has none" in gone.get_xlabel()
+    assert "1 of 2 groups has none" in ax.get_xlabel()
 
 
 def test_forest_is_of_groups_only():

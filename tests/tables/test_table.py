@@ -1,5 +1,7 @@
 """The three tables: every rule with its message, the defaults, and files that bring back what was written."""
 
+import csv
+import json
 import math
 import re
 
@@ -41,7 +43,9 @@ def shown_in(error: str) -> str:
 # --- rules and their messages -----------------------------------------------------------------------------------
 
 OPTIONS = "human, sample, logprob, chain"
-STATUSES = "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, constrained, failed"
+STATUSES = (
+    "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, bad_logprobs, constrained, failed"
+)
 RULES = {
     "items": [
         (pd.DataFrame({"id": ["a"], "text": ["x"]}), "column `item` is missing; there are 'id', 'text'."),
@@ -291,7 +295,8 @@ HOSTILE = st.one_of(
         [
             "", " ", ",", '"', '""', "'", "\n", "\r", "\r\n", "a\rb", "a\nb", "\t", "\0", "\x1a", "\u2028", "\ufeff",
             "007", "7", "1.0", "1e5", "NA", "nan", "NaN", "None", "null", "inf", "True", "=1+1", "-1", "[1]", "{}",
-            "\\N", "#", ";", "\u202eabc", "\U0001f600", "e\u0301", "\u00e9",
+            "\\N", "'=1+1", "''-x", "'-1", " @a", "\x1b[31m", "\t=1", "\uff1d1",
+            "#", ";", "\u202eabc", "\U0001f600", "e\u0301", "\u00e9",
         ]
     ),
 )  # fmt: skip
@@ -299,9 +304,9 @@ SURROGATES = st.text(alphabet=st.sampled_from('a\ud800\udfff\r\n,"'), max_size=8
 FILES = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-def back(frame: pd.DataFrame, folder, ending: str, kind: str) -> pd.DataFrame:
+def back(frame: pd.DataFrame, folder, ending: str, kind: str, **options: bool) -> pd.DataFrame:
     path = folder / "made" / f"t{ending}"
-    assert write(frame, path) == path
+    assert write(frame, path, **options) == path
     return read(path, kind)
 
 
@@ -438,6 +443,71 @@ def test_a_csv_with_two_columns_of_one_name_is_refused(tmp_path):
         read(path, "items")
 
 
+# --- spreadsheets -----------------------------------------------------------------------------------------------
+
+# as the OWASP lists them for CSV injection, with what may stand before them unseen, and the escape of a terminal
+STEERING = [sign + "x" for sign in "=+-@\t\r\n\x1b\uff1d\uff0b\uff0d\uff20"] + [" =x", "\n@x", "\ufeff=x", "\0+x"]
+FORMULA = re.compile(r"[\s\x00\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n\x1b]")
+
+
+def cells(path) -> list[list[str]]:
+    with path.open(encoding="utf-8", errors="surrogatepass", newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.mark.parametrize(
+    "text", [*STEERING, "=cmd|' /C calc'!A0", "+1+1", "-2+3", "--1", "-", "-0.3.1", "-1 day", "+inf"]
+)
+def test_for_spreadsheets_no_text_is_a_formula_and_every_text_comes_back(tmp_path, text):
+    frame = pd.DataFrame({"item": texts("a", "b"), text: texts(text, "'" + text)})
+    path = write(frame, tmp_path / "t.csv", for_spreadsheets=True)
+    assert cells(path) == [["item", "'" + text], ["a", "'" + text], ["b", "''" + text]]
+    assert_frame_equal(table.read_frame(path, texts=[text]), frame)
+    raw = write(frame, tmp_path / "raw.csv")
+    assert cells(raw)[1] == ["a", text]
+    assert_frame_equal(table.read_frame(raw, texts=[text]), frame)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("for_spreadsheets", [True, False])
+@FILES
+@given(ids=st.lists(HOSTILE | st.text("'=+-@\t\x1b0. ", max_size=5), min_size=2, max_size=2, unique=True).filter(all))
+def test_ids_written_for_spreadsheets_are_the_same_ids(tmp_path, ids, for_spreadsheets):
+    frame = check_items(items(item=texts(*ids), output=texts(*ids[::-1])))
+    assert_frame_equal(back(frame, tmp_path, ".csv", "items", for_spreadsheets=for_spreadsheets), frame)
+    if for_spreadsheets:
+        rows = cells(tmp_path / "made" / "t.csv")[1:]
+        assert all(is_number(cell) or not FORMULA.match(cell) for row in rows for cell in row)
+
+
+def is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("number", [-0.3, -1.0, -1e-05, -1.5e300, -7])
+def test_for_spreadsheets_a_number_stays_one(tmp_path, number):
+    frame = pd.DataFrame({"item": texts("a", str(number)), "difference": [number, 1 + abs(number)]})
+    path = write(frame, tmp_path / "t.csv", for_spreadsheets=True)
+    assert cells(path)[1:] == [["a", repr(number)], [repr(number), repr(1 + abs(number))]]
+    assert_frame_equal(table.read_frame(path, texts=["item"]), frame)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_other_forms_have_no_formulas(tmp_path, ending):
+    frame = check_items(items(output=texts("=1+1", "'@x")))
+    write(frame, tmp_path / f"a{ending}", for_spreadsheets=True)
+    assert (tmp_path / f"a{ending}").read_bytes() == write(frame, tmp_path / f"b{ending}").read_bytes()
+
+
+def test_a_quote_that_protects_nothing_is_left_alone(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("item,output\n'a',''tis\n=b,-c\n", encoding="utf-8")
+    assert read(path, "items").to_numpy().tolist() == [["'a'", "''tis"], ["=b", "-c"]]
+
+
 # --- what cannot be read ----------------------------------------------------------------------------------------
 
 
@@ -459,13 +529,46 @@ def test_a_file_that_is_no_csv_table(tmp_path, text, rule):
 
 
 @pytest.mark.parametrize(
-    ("ending", "data"), [(".jsonl", b'{"item": "a"}\n{"item":\n'), (".jsonl", b"[1]\n"), (".csv", b"item\n\xe9\n")]
+    ("ending", "data"),
+    [
+        (".jsonl", b'{"item": "a"}\n{"item":\n'),
+        (".jsonl", b"[1]\n"),
+        (".csv", b"item\n\xe9\n"),
+        (".parquet", b"PAR1 and no more"),
+        (".parquet", b""),
+    ],
 )
 def test_a_file_that_is_something_else_is_named(tmp_path, ending, data):
     path = tmp_path / f"t{ending}"
     path.write_bytes(data)
     with pytest.raises(TableError, match=re.escape(str(path))):
         read(path, "items")
+
+
+@pytest.mark.parametrize("depth", [101, 400, 600, 990, 100_000])
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_a_line_nested_too_deep_is_refused(tmp_path, depth, opened, closed):
+    path = tmp_path / "t.jsonl"
+    line = '{"item": "a", "deep": ' + opened * depth + "1" + closed * depth + "}"
+    path.write_text(line + "\n", encoding="utf-8")
+    rule = f"not a table in UTF-8: values must be nested at most 100 levels deep, but one is {line[:40]!r}."
+    with pytest.raises(TableError, match=shown_in(f"{path}: {rule}")):
+        read(path, "items")
+
+
+@pytest.mark.parametrize("depth", [99, 101, 600, 100_000])
+def test_a_cell_nested_deep_is_a_text(tmp_path, depth):
+    cell = "[" * depth + "1" + "]" * depth
+    path = tmp_path / "t.csv"
+    path.write_text(f"item,deep\na,{cell}\n", encoding="utf-8")
+    (value,) = read(path, "items")["deep"]
+    assert (json.dumps(value) == cell) if depth < 100 else (value == cell)
+
+
+def test_as_deep_as_allowed_a_line_is_read_and_written(tmp_path):
+    frame = items(deep=[json.loads("[" * 99 + "]" * 99), [1]])  # in a row, which is a level itself
+    for ending in (".jsonl", ".csv"):
+        assert_frame_equal(back(check_items(frame), tmp_path, ending, "items"), check_items(frame))
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz", "t.txt"])

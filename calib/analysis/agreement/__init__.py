@@ -23,6 +23,8 @@ TOPIC = Topic(
         "ties_y": "human ties", "ties_first": "ties of first", "ties_second": "ties of second",
         "levels_x": "judge's levels", "levels_y": "human levels", "agreement_first": "agreement of first",
         "agreement_second": "agreement of second", "n_raters": "people", "winning_rate": "winning rate",
+        "n_missing_first": "missing of first", "n_missing_second": "missing of second",
+        "n_missing_alone": "missing of this judge", "unweighted_kappa": "unweighted kappa",
         "not_distinguishable": "not told apart from",
     },
     frame="told_once",

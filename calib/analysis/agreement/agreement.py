@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.coefficients import PAIR_SUMS, WithCoefficient, named_coefficient
+from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
 from calib.analysis.agreement.levels import (
     Design,
     average,
@@ -19,13 +20,24 @@ from calib.analysis.agreement.levels import (
     ties_of,
     within,
 )
-from calib.analysis.agreement.spread import BOOTSTRAPS, no_correlation_test, spread_of_estimate
+from calib.analysis.agreement.scales import comparable, scale_caution
+from calib.analysis.agreement.spread import (
+    BOOTSTRAPS,
+    no_correlation_test,
+    no_interval_reason,
+    refuse_new_systems,
+    rests_on_few,
+    spread_of_estimate,
+    unlike_commonest,
+)
 from calib.core import check
 from calib.core.check import Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
-_FEW_SYSTEMS = 10  # in simulations the interval of ranks covers 97 % and more below it
+_FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
+_REVERSED = -0.3  # from here down an agreement looks like one of scales that run in opposite directions
+MANY_LACK = 0.05  # share of the items that a judge left without a score, from which it is said
 
 
 def _convention(level: str, missing: str, *coefficients: str) -> tuple[dict[str, str], ...]:
@@ -67,7 +79,9 @@ class AgreementResult(WithCoefficient, Result):
     confidence_level : float
     level, coefficient, interval_method : str
     generalises_to : str
-        What the interval speaks about: new groups, new systems, both, new items.
+        What the interval speaks about: new groups and new systems, new groups and these systems, new items.
+    reason : str
+        Why there is no interval, in words; empty where there is one.
     df : float
         Degrees of freedom of the t quantile; infinite for a normal one, NaN without one.
     n, n_missing : int
@@ -76,13 +90,16 @@ class AgreementResult(WithCoefficient, Result):
         What was done with a judge's missing score: "drop" or "zero".
     n_groups, n_systems : int
         Used; 0 where none were given.
+    systems_are : str
+        "fixed" where the systems are the ones in question, "random" where they stand for others; empty without any.
     n_skipped : int
         Groups without a coefficient: a rater gives a single value there.
     constant : str
         What was done with them: "skip" or "zero".
     warnings : tuple of str
-        What to know before trusting the number: few groups with a coefficient, ranks of few
-        systems, resamples that are not what they seem, judges with unlike ties.
+        What to know before trusting the number: items without a score, few groups with a
+        coefficient, few items that differ, ranks of few systems, resamples that are not what they
+        seem, judges with unlike ties, a scale that may run the other way.
     """
 
     estimate: float
@@ -94,12 +111,14 @@ class AgreementResult(WithCoefficient, Result):
     coefficient: str
     interval_method: str
     generalises_to: str
+    reason: str
     df: float
     n: int
     n_missing: int
     missing: str
     n_groups: int
     n_systems: int
+    systems_are: str
     n_skipped: int
     constant: str
     warnings: tuple[str, ...]
@@ -112,7 +131,21 @@ class AgreementResult(WithCoefficient, Result):
     @property
     def _factors(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"groups": self.n_groups or None, "systems": self.n_systems or None}
+        terms |= {"systems-are": self.systems_are or None}
         return terms | ({"constant": self.constant, "skipped": self.n_skipped} if self.level == "group" else {})
+
+    @property
+    def _bracket(self) -> str:
+        """The interval, or why there is none."""
+        words = bracket(self.interval, self.confidence_level)
+        return f"{words}: {self.reason}" if self.reason else words
+
+    @property
+    def _these(self) -> str:
+        """Systems that the interval takes as they are, as a part of a list."""
+        if self.systems_are != "fixed" or np.isnan(self.interval.low):
+            return ""
+        return ", this system" if self.n_systems == 1 else f", these {self.n_systems} systems"
 
     @property
     def _rule(self) -> str | None:
@@ -155,14 +188,14 @@ class Agreement(AgreementResult):
     )
 
     def _terms(self) -> dict[str, Any]:
-        return {self.coefficient: True, "level": self.level, **self._counted, "rule": self._rule, **self._factors}
+        kind = {self.coefficient: True, "weights": self._weights, "level": self.level}
+        return {**kind, **self._counted, "rule": self._rule, **self._factors}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
         k = self.n_skipped if self.constant == "skip" else 0
         skipped = f", {k} group{'s' * (k != 1)} without a correlation left out" if k else ""
-        interval = bracket(self.interval, self.confidence_level)
-        return f"{self._measured} = {short(self.estimate)}, {interval} (n = {unit}{skipped})"
+        return f"{self._measured} = {short(self.estimate)}, {self._bracket} (n = {unit}{self._these}{skipped})"
 
 
 def agreement(
@@ -171,6 +204,7 @@ def agreement(
     *,
     groups: Labels | None = None,
     systems: Labels | None = None,
+    systems_are: str = "auto",
     level: str = "item",
     method: str = "spearman",
     interval: str = "auto",
@@ -200,21 +234,34 @@ def agreement(
     level "system" it is at least the first, because system means are exchangeable given
     the groups. Spearman, Pearson and kappa, which are skewed where systems are few, have
     their interval made on Fisher's z scale, with the half-width over 1 - r^2.
-    With one of the two factors it is the one-way jackknife over its units; with neither,
-    Fisher's z for Pearson and the delete-one jackknife for the others.
+    With one of the two factors it is the one-way jackknife over its units; with neither, the
+    jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
+    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
+    fewer than twenty another, the interval of independent items is at least Fisher's, and warns. A share has
+    Wilson's interval: of n answers where items are independent, else of as many as the jackknife's
+    variance leaves of them; it holds at 100 %, too.
+
+    Systems may be all that there are, or a sample of others. With fewer than six the interval
+    takes them as they are: it speaks about new groups and these systems. `systems_are` says so
+    for any number, or says that they stand for others.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
-        Scores of the two raters; a pair with a NaN is left out and counted.
+        Scores of the two raters; a pair with a NaN is left out and counted. Names, as
+        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
+    systems_are : {"auto", "fixed", "random"}, default "auto"
+        ``"fixed"``: the question is about these systems, and only groups (or items) are a
+        sample; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str, default "spearman"
         ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
         ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
-        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights), and
+        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights),
+        ``"kappa_nominal"`` (Cohen's, without weights, also for names), and
         ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
         most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
         level "system" with `groups`. `coefficient` is the same under its own name, and wins.
@@ -244,7 +291,9 @@ def agreement(
     Raises
     ------
     ValueError
-        If lengths differ, an option is unknown, or `level` needs labels that were not given.
+        If lengths differ, an option is unknown, `level` needs labels that were not given, there is
+        one group only at level "group", names meet a coefficient of order, or scores that are
+        compared for the same value (kappa, exact, adjacent) cannot be on one scale.
 
     References
     ----------
@@ -266,9 +315,11 @@ def agreement(
     """
     named = named_coefficient(method, coefficient)
     check.choice(interval, "interval", ("auto", "none", *BOOTSTRAPS))
+    refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    given = rules | {"groups": groups, "systems": systems}
+    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    x, y = comparable(named, x=x, y=y)
     whole, keep = design_of(x, y, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
@@ -277,7 +328,11 @@ def agreement(
     used = informative(design, correlations)
     spread, warned = spread_of_estimate(used, found, interval, n_resamples, rng)
     ends = spread.interval(found, confidence)
-    warned += _cautions(design, correlations, jackknifed=spread.resamples is None and bool(np.isfinite(ends.low)))
+    jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
+    warned += _cautions(design, found, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
+    judge, human = check.array(x, "x"), check.array(y, "y")
+    warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
+    reason = no_interval_reason(used, found, interval) if interval != "none" and np.isnan(ends.low) else ""
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
     return Agreement(
         estimate=found,
@@ -286,7 +341,9 @@ def agreement(
         p_value=no_correlation_test(used, found, spread),
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
-        n_missing=int(np.isnan(check.array(x, "x") + check.array(y, "y")).sum()),
+        reason=reason,
+        systems_are=systems_taken_as(design, interval),
+        n_missing=int(np.isnan(judge + human).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
         estimate_other_missing=_under_other_missing(x, y, given, found),
@@ -306,18 +363,49 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def _cautions(design: Design, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+def systems_taken_as(design: Design, interval: str) -> str:
+    """As the interval has it: a bootstrap says which factors it draws."""
+    if design.system is None or interval not in BOOTSTRAPS:
+        return design.systems_are
+    return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
+
+
+def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, ...]:
+    """How many of the items that people scored each judge left without a score, if these are many."""
+    scored = np.isfinite(human)
+    n, lacks = int(scored.sum()), {name: int(np.isnan(x[scored]).sum()) for name, x in judges.items()}
+    some = ", ".join(f"{name} has no score for {k} of {n}" for name, k in lacks.items() if k > MANY_LACK * n)
+    return (f"items are left out: {some} that people scored",) if some else ()
+
+
+def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tuple[str, ...]:
+    """Where the higher score of one may be the lower of the other."""
+    if coefficient in (*SHARES, "kappa_nominal"):
+        return ()
+    low = ", ".join(f"{name} {short(value)}" for name, value in agreements.items() if value <= _REVERSED)
+    return (f"negative agreement: {low}; does one of the two scales run the other way?",) if low else ()
+
+
+def _cautions(design: Design, found: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
     """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
+    said = reversed_cautions({"the judge": found}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
         distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
         judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
-        return (f"{text}the human in {human}",)
+        return (*said, f"{text}the human in {human}")
+    return said + (_cautions_of_jackknife(design) if jackknifed else ())
+
+
+def _cautions_of_jackknife(design: Design) -> tuple[str, ...]:
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
-    if jackknifed and design.level == "system" and ranks and design.n_systems < _FEW_SYSTEMS:
+    if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
         return (f"{text}see that of Pearson, or boot-systems",)
+    if rests_on_few(design):
+        text = f"few items that differ: all but {unlike_commonest(design)} have the commonest score"
+        return (f"{text}; the interval rests on these and is often too short",)
     return ()
 
 

@@ -1,4 +1,4 @@
-"""How far several raters agree among themselves: Krippendorff's alpha and intraclass correlations."""
+"""How far several raters agree among themselves: Krippendorff's alpha, and what every such number has."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, stats
+from scipy import sparse
 
 from calib.analysis.agreement.coefficients import cuts
 from calib.analysis.agreement.levels import multiplicities, resamples_at_once
-from calib.analysis.agreement.spread import NO_INTERVAL, Spread
+from calib.analysis.agreement.scales import coded, refuse_scales_of_raters
+from calib.analysis.agreement.spread import Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, matrix_product, recoded
 from calib.core.result import Interval, Result, bracket, short
 
+_TOGETHER = 3  # items that raters must share for one to be told from another
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]
 
@@ -49,12 +51,41 @@ class RatersResult(Result):
         return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
 
 
-def rating_table(ratings: ArrayLike, **others: Any) -> Floats:
-    table = check.array(ratings, "ratings", ndim=2)
+def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:
+    """Ratings as items x raters; `for_names` says what there is for names, which are refused."""
+    try:
+        table = check.array(ratings, "ratings", ndim=2)
+    except ArgumentError as error:
+        if not for_names or not coded({"ratings": ratings})[1]:
+            raise
+        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.given) from None
     if table.shape[1] < 2:
         raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
     check.same_length(ratings=table, **others)
+    refuse_scales_of_raters(table)
     return table
+
+
+def interchangeable(table: Floats) -> bool:
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
+    True
+    """
+    rated = np.isfinite(table).astype(float)
+    shared = matrix_product(rated.T, rated)
+    np.fill_diagonal(shared, 0)
+    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
+
+
+def in_slots(table: Floats) -> Floats:
+    """Each item's ratings in the first columns, whoever gave them."""
+    rated = np.isfinite(table)
+    order = np.argsort(~rated, axis=1, kind="stable")
+    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
 
 
 # --- Krippendorff's alpha ---------------------------------------------------------------------------------------
@@ -129,7 +160,7 @@ def krippendorff_alpha(
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate. Names must be coded as numbers.
+        NaN where a rater did not rate. Names, as strings, for the nominal metric.
     metric : {"interval", "nominal", "ordinal", "ratio"}, default "interval"
     groups : sequence, shape (n_items,), optional
         Which items belong together, such as the outputs for one document.
@@ -167,8 +198,9 @@ def krippendorff_alpha(
     >>> round(result.estimate, 3), result.n, result.n_dropped
     (0.926, 4, 1)
     """
-    table = rating_table(ratings, groups=groups)
     check.choice(metric, "metric", METRICS)
+    numbers = coded({"ratings": ratings})[0]["ratings"] if metric == "nominal" else ratings
+    table = rating_table(numbers, groups=groups, for_names="metric 'nominal'")
     check.choice(interval, "interval", ("jackknife", "bootstrap"))
     confidence = check.probability(confidence_level, "confidence_level")
     if metric == "ratio" and (table < 0).any():
@@ -296,146 +328,3 @@ def _alpha_percentiles(resampled: Floats) -> Spread:
     defined = resampled[np.isfinite(resampled)]
     varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
     return Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
-
-
-# --- intraclass correlations ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ICC(RatersResult):
-    """Intraclass correlations of several raters.
-
-    Attributes
-    ----------
-    estimates : dict of str to float
-        By name: "ICC(1)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`.
-    intervals : dict of str to Interval
-    n, n_dropped, ...
-        Those of `RatersResult`: items that every rater rated, items with a rating missing.
-    """
-
-    estimates: dict[str, float]
-    intervals: dict[str, Interval]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        return [self._quantity_row(name, rho, self.intervals[name], "F") for name, rho in self.estimates.items()]
-
-    def _terms(self) -> dict[str, Any]:
-        return {"icc": True, **self._counted("F")}
-
-    def __str__(self) -> str:
-        one, mean = self.estimates["ICC(C,1)"], self.estimates["ICC(C,k)"]
-        return (
-            f"ICC(C,1) = {short(one)}, {bracket(self.intervals['ICC(C,1)'], self.confidence_level)}; "
-            f"ICC(C,{self.n_raters}) = {short(mean)} (n = {self.n} items that all {self.n_raters} raters rated)"
-        )
-
-
-def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
-    r"""Intraclass correlations: the share of variance that is the items', not the raters' or noise.
-
-    With the mean squares of items R, raters C, error E and within items W, and k raters,
-
-    .. math:: ICC(1) = \frac{R - W}{R + (k-1) W}, \quad
-              ICC(C,1) = \frac{R - E}{R + (k-1) E}, \quad
-              ICC(A,1) = \frac{R - E}{R + (k-1) E + \frac{k}{n}(C - E)}.
-
-    C is consistency (a rater may be strict throughout), A absolute agreement. The forms
-    with k are the reliability of the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
-
-    Parameters
-    ----------
-    ratings : array_like, shape (n_items, n_raters)
-        Items with a NaN are left out and counted.
-    confidence_level : float, default 0.95
-
-    Returns
-    -------
-    ICC
-        NaN with fewer than two complete items, or where no rating differs.
-
-    Raises
-    ------
-    ValueError
-        If there is one rater only, or `confidence_level` is not between 0 and 1.
-
-    Notes
-    -----
-    The F intervals take items as independent and effects as normal. Where items share a
-    document they are too short: there `krippendorff_alpha` with `groups`, which for
-    many items is close to ICC(1) with the interval metric, gives the honest width.
-
-    References
-    ----------
-    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the
-    correction on page 390; Shrout and Fleiss (1979), Psychological Bulletin 86:420-428.
-
-    Examples
-    --------
-    >>> four_judges = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
-    >>> {name: round(value, 2) for name, value in icc(four_judges).estimates.items()}
-    {'ICC(1)': 0.17, 'ICC(C,1)': 0.71, 'ICC(C,k)': 0.91, 'ICC(A,1)': 0.29, 'ICC(A,k)': 0.62}
-    """
-    table = rating_table(ratings)
-    confidence = check.probability(confidence_level, "confidence_level")
-    complete = table[np.isfinite(table).all(axis=1)]
-    n, k = complete.shape
-    squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
-    r, c, e, w = (float(value[0]) for value in squares)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rho_1, rho_c = _divided(r - w, r + (k - 1) * w), _divided(r - e, r + (k - 1) * e)
-        rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
-        limits_c = _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, confidence)
-        limits_a = _absolute_limits(r, c, e, rho_a, n, k, confidence)
-        estimates, intervals = {"ICC(1)": rho_1}, {"ICC(1)": _f_limits(r, w, n - 1, n * (k - 1), k, confidence)}
-    for kind, rho, limits in (("C", rho_c, limits_c), ("A", rho_a, limits_a)):
-        estimates |= {f"ICC({kind},1)": rho, f"ICC({kind},k)": _stepped_up(rho, k)}
-        intervals |= {f"ICC({kind},1)": limits, f"ICC({kind},k)": Interval(*(_stepped_up(end, k) for end in limits))}
-    counted = {"n": n, "n_dropped": len(table) - n, "n_raters": k}
-    return ICC(estimates=estimates, intervals=intervals, confidence_level=confidence, **counted)
-
-
-def rating_sums(complete: Floats) -> Floats:
-    """Sums of each item from which every mean square follows: 1, mean², sum of squares, one rating per rater."""
-    centred = complete - complete.mean() if len(complete) else complete
-    mean = centred.mean(axis=1)
-    return np.column_stack([np.ones(len(complete)), mean**2, (centred**2).sum(axis=1), centred])
-
-
-def mean_squares(totals: Floats, k: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean squares of items, raters, error, within items; `totals` of shape (B, 3 + k)."""
-    n, of_means, of_all, of_rater = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correction = of_rater.sum(axis=1) ** 2 / (n * k)
-        items, raters = k * of_means - correction, (of_rater**2).sum(axis=1) / n - correction
-        within = np.where(of_all - k * of_means > 1e-12 * of_all, of_all - k * of_means, 0.0)
-        error = np.where(within - raters > 1e-12 * of_all, within - raters, 0.0)
-        return items / (n - 1), raters / (k - 1), error / ((n - 1) * (k - 1)), within / (n * (k - 1))
-
-
-def _divided(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator > 0 else float("nan")
-
-
-def _stepped_up(rho: float, k: int) -> float:
-    """Spearman-Brown: the reliability of the mean of k raters."""
-    return _divided(k * rho, 1 + (k - 1) * rho)
-
-
-def _f_limits(above: float, below: float, df1: float, df2: float, k: int, confidence: float) -> Interval:
-    if not (below > 0 and df1 >= 1):
-        return NO_INTERVAL
-    tail, f = (1 + confidence) / 2, above / below
-    ends = (f / stats.f.ppf(tail, df1, df2), f * stats.f.ppf(tail, df2, df1))
-    return Interval(*(float((end - 1) / (end + k - 1)) for end in ends))
-
-
-def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, confidence: float) -> Interval:
-    if not (e > 0 and n > 1 and rho < 1):
-        return NO_INTERVAL
-    a = k * rho / (n * (1 - rho))
-    b = 1 + a * (n - 1)
-    df = (a * c + b * e) ** 2 / ((a * c) ** 2 / (k - 1) + (b * e) ** 2 / ((n - 1) * (k - 1)))
-    tail, rest = (1 + confidence) / 2, k * c + (k * n - k - n) * e
-    low, high = stats.f.ppf(tail, n - 1, df), stats.f.ppf(tail, df, n - 1)
-    return Interval(float(n * (r - low * e) / (low * rest + n * r)), float(n * (high * r - e) / (rest + n * high * r)))

@@ -10,8 +10,17 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from calib.analysis.agreement.agreement import agreement
+from calib.analysis.agreement.coefficients import sample_correlation
+from calib.analysis.agreement.scales import (
+    coded,
+    refuse_other_names,
+    refuse_other_scale,
+    refuse_scales_of_raters,
+    unlike_ranges,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import row_means
 from calib.core.result import Result, short
 
 _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
@@ -51,8 +60,11 @@ class AltTest(Result):
     constant_winning_rate, constant_advantage : float
         Of a judge that gives this label to all items.
     rank_agreement : float
-        Spearman rho of the judge with the mean of annotators; NaN for names, and for a
-        constant judge.
+        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and
+        under "accuracy", where labels are names, which have no order.
+    kappa : float
+        In its place under "accuracy": Cohen's kappa without weights of the judge with an
+        annotator, the mean over annotators; 0 is what labels given blindly have.
     verdict : str
         All of it in words.
     warnings : tuple of str
@@ -71,6 +83,7 @@ class AltTest(Result):
     constant_winning_rate: float
     constant_advantage: float
     rank_agreement: float
+    kappa: float
     verdict: str
     warnings: tuple[str, ...]
     annotators: tuple[ExcludedAnnotator, ...]
@@ -83,10 +96,11 @@ class AltTest(Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         judge = {"judge": "judge", "winning_rate": self.winning_rate, "advantage": self.advantage}
-        judge |= {"passes": self.passes, "spearman": self.rank_agreement, "n": self.n}
+        name, value = ("spearman", self.rank_agreement) if self.score == "rmse" else ("unweighted_kappa", self.kappa)
+        judge |= {"passes": self.passes, name: value, "n": self.n}
         constant = {"judge": f"always {_said(self.constant)}", "winning_rate": self.constant_winning_rate}
         constant |= {"advantage": self.constant_advantage, "passes": self.constant_winning_rate >= 0.5}
-        return [judge, constant | {"spearman": float("nan"), "n": self.n}]
+        return [judge, constant | {name: float("nan"), "n": self.n}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"alt-test": True, "score": self.score, "epsilon": self.epsilon, "by": self.q}
@@ -95,6 +109,7 @@ class AltTest(Result):
 
     def __str__(self) -> str:
         rank = "" if np.isnan(self.rank_agreement) else f"; Spearman with people {short(self.rank_agreement)}"
+        rank += "" if np.isnan(self.kappa) else f"; unweighted kappa with a person {short(self.kappa)}"
         return f"{self.verdict} (epsilon {short(self.epsilon)}, n = {self.n}{rank})"
 
 
@@ -119,7 +134,8 @@ def alternative_annotator_test(
 
     **Never read it alone.** Where most labels are the same, a judge that gives this one
     label to everything is as close to people as people are. So the best constant judge is
-    tested along, and the rank agreement shows whether the judge tells items apart at all.
+    tested along, and the rank agreement (for names an unweighted kappa) shows whether the judge
+    tells items apart at all.
     Both want one criterion at a time: pooled criteria with other scales or levels (as in some
     tables of the paper) make every constant bad and every rank agreement good.
 
@@ -134,7 +150,7 @@ def alternative_annotator_test(
         skilled annotators, .1 against a crowd.
     score : {"auto", "accuracy", "rmse"}, default "auto"
         ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for
-        names need ``"accuracy"``; their rank agreement means nothing.
+        names need ``"accuracy"``, under which nothing is said of an order.
     groups : sequence, shape (n_items,), optional
         Which items belong together. The paper's test takes items as independent; where
         they share a document or a system the p-values are too small. With `groups` the
@@ -150,7 +166,8 @@ def alternative_annotator_test(
     ValueError
         If there are fewer than three annotators, one of them shares fewer than two items
         (or groups) with judge and others, names are mixed with numbers or scored by rmse,
-        or a number is out of range.
+        judge and people cannot be on one scale or have no name in common, or a number is
+        out of range.
 
     References
     ----------
@@ -184,16 +201,18 @@ def alternative_annotator_test(
     found = _standing(scores[keep], benches, **how)
     label, constant = _best_constant(table, benches, how)
     said = names[int(label)] if names else label
-    rank = float("nan") if names else agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate
+    rank = agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate if kind == "rmse" else np.nan
+    doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     return AltTest(
         passes=found.winning_rate >= 0.5,
         constant=said,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
-        rank_agreement=rank,
+        rank_agreement=float(rank),
+        kappa=_kappa_with_each(scores[keep], table) if kind == "accuracy" else float("nan"),
         verdict=_verdict(found, constant, said),
-        warnings=tuple(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS),
+        warnings=(*doubt, *(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS)),
         **found._asdict(),
         epsilon=float(epsilon),
         q=float(q),
@@ -208,18 +227,21 @@ def alternative_annotator_test(
 
 
 def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[str]]:
-    """Judge and ratings as numbers, and the names that these stand for, if any."""
-    given: dict[str, Any] = {"judge": judge, "ratings": ratings}
-    objects = {what: np.asarray(values, dtype=object) for what, values in given.items()}
-    names = sorted({label for values in objects.values() for label in values.flat if isinstance(label, str)})
-    place = {name: float(code) for code, name in enumerate(names)}
-    for what, values in objects.items() if names else ():
-        number = next((v for v in values.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
-        if number is not None:
-            raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
-        codes = [place[label] if isinstance(label, str) else np.nan for label in values.flat]
-        given[what] = np.array(codes, dtype=float).reshape(values.shape)
-    return check.array(given["judge"], "judge", ndim=1), check.array(given["ratings"], "ratings", ndim=2), names
+    """Judge and ratings as numbers of one scale, and the names that these stand for, if any."""
+    given, names = coded({"judge": judge, "ratings": ratings})
+    scores, table = check.array(given["judge"], "judge", ndim=1), check.array(given["ratings"], "ratings", ndim=2)
+    if names:
+        refuse_other_names("judge", scores, "ratings", table, names)
+    else:
+        refuse_scales_of_raters(table)
+        refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
+    return scores, table, names
+
+
+def _kappa_with_each(judge: Floats, table: Floats) -> float:
+    rated = np.isfinite(table.T)
+    each = [sample_correlation(judge[i], column[i], "kappa_nominal") for i, column in zip(rated, table.T, strict=True)]
+    return float(row_means(np.array(each)))
 
 
 def _said(label: float | str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from calib.core.check import ArgumentError, Codes, Floats, choice
@@ -27,6 +28,7 @@ COEFFICIENTS = {
     "gamma": "Goodman-Kruskal gamma",
     "pairs": "pairwise accuracy",
     "kappa": "quadratic weighted kappa",
+    "kappa_nominal": "unweighted kappa",
     "exact": "exact agreement",
     "adjacent": "agreement within 1",
     "spa": "soft pairwise accuracy",
@@ -44,6 +46,9 @@ PAIR_SUMS = {
 PRODUCT_MOMENTS = ("spearman", "pearson", "kappa")
 AGREED_WITHIN = {"exact": 1e-9, "adjacent": 1 + 1e-9}  # how far apart two scores may be, and a last digit
 SHARES = ("pairs", *AGREED_WITHIN, "spa")  # from 0 to 1; nothing in them is "no correlation"
+SINGLE_SCORES = ("kappa_nominal", *AGREED_WITHIN)  # of scores as they are: means of them say nothing
+ON_ONE_SCALE = ("kappa", *SINGLE_SCORES)  # the same value, not only the same order
+NEEDS_NO_ORDER = ("kappa_nominal", "exact")  # of names, too
 OF_ONE_SAMPLE = (*PRODUCT_MOMENTS, *PAIR_SUMS, *AGREED_WITHIN)  # the others compare whole samples of systems
 
 _DIRECT = 128  # up to this many items all pairs are taken one by one
@@ -85,6 +90,11 @@ class WithCoefficient:
         return self.coefficient
 
     @property
+    def _weights(self) -> str | None:
+        """Those of a kappa, for its signature."""
+        return {"kappa": "quadratic", "kappa_nominal": "none"}.get(self.coefficient)
+
+    @property
     def _measured(self) -> str:
         return f"{COEFFICIENTS[self.coefficient]} {LEVEL_WORDS[self.level]}"
 
@@ -98,7 +108,7 @@ def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
 def weighted_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of (x, y), shape (n,), under each row of multiplicities, shape (B, n).
 
-    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE`. NaN where it
+    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it
     is not defined, above all where x or y is constant under the weights.
 
     Examples
@@ -154,10 +164,23 @@ def levels_of(values: Floats) -> Codes:
 def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Floats:
     """Pearson, kappa and the shares, along the axis before the last, of values and weights that broadcast."""
     n = w.sum(axis=-2)
+    if coefficient == "kappa_nominal":
+        return _unweighted_kappa(x, y, w, n)
     if coefficient in AGREED_WITHIN:
         return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
     return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
+
+
+def _unweighted_kappa(x: Floats, y: Floats, w: Floats, n: Floats) -> Floats:
+    """Cohen's: the share of equal labels, less that of two raters who give their labels blindly, over one less it."""
+
+    def weight_of(chosen: NDArray[np.bool_]) -> Floats:
+        return np.asarray(np.einsum("...ib,...ib->...b", w, chosen))
+
+    both = np.intersect1d(x, y)
+    chance = sum((weight_of(x == label) * weight_of(y == label) for label in both), np.zeros_like(n))
+    return ratio(n * weight_of(x == y) - chance, n**2 - chance)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:

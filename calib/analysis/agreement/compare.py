@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,13 +11,21 @@ from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
 from calib.analysis.agreement import levels, spread as spreads
-from calib.analysis.agreement.agreement import ESTIMATED, AgreementResult, checked_options
-from calib.analysis.agreement.coefficients import AGREED_WITHIN, named_coefficient
+from calib.analysis.agreement.agreement import (
+    ESTIMATED,
+    AgreementResult,
+    checked_options,
+    reversed_cautions,
+    systems_taken_as,
+    unread_cautions,
+)
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
 from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
+from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, bracket, short
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Interval, short
 
 TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
 Rng = np.random.Generator
@@ -39,6 +47,8 @@ class Comparison(AgreementResult):
     first, second : float
         The agreement of each, on what both have in common.
     names : tuple of str
+    n_missing_first, n_missing_second : int
+        Items that the human scored and this judge did not.
     test : str
     ties_first, ties_second, ties_y : float
         Shares of tied pairs.
@@ -49,6 +59,8 @@ class Comparison(AgreementResult):
     first: float
     second: float
     names: tuple[str, str]
+    n_missing_first: int
+    n_missing_second: int
     test: str
     ties_first: float
     ties_second: float
@@ -58,8 +70,9 @@ class Comparison(AgreementResult):
     def _rows(self) -> list[dict[str, Any]]:
         judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
         judges |= {"agreement_first": self.first, "agreement_second": self.second}
-        tested = f"{ESTIMATED} ties_first ties_second ties_y test interval_method generalises_to"
-        return [self._row("level", "coefficient") | judges | self._row(*tested.split())]
+        judges |= self._row(*ESTIMATED.split(), "n_missing_first", "n_missing_second")
+        tested = self._row("ties_first", "ties_second", "ties_y", "test", "interval_method", "generalises_to")
+        return [self._row("level", "coefficient") | judges | tested]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
@@ -67,17 +80,20 @@ class Comparison(AgreementResult):
 
     def __str__(self) -> str:
         each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
-        difference = f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
+        difference = f"{short(self.estimate)}, {self._bracket}"
         p = "< 0.0001" if self.p_value < 1e-4 else f"{self.p_value:.2g}"  # NaN is "nan"
-        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test})"
+        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test}, n = {self.n}{self._these})"
 
     @property
     def conclusion(self) -> str:
         """What may be concluded, in one sentence."""
         one, two = self.names if self.estimate >= 0 else self.names[::-1]
         about = f" (about {self.generalises_to})" if self.generalises_to else ""
+        if self.estimate == 0:
+            return f"There is no difference between {one} and {two} in these data."
         if not np.isfinite(self.p_value):
-            return f"Whether {one} and {two} differ cannot be said from these data."
+            why = f": {self.reason}" if self.reason else ""
+            return f"Whether {one} and {two} differ cannot be said from these data{why}."
         if self.p_value <= 1 - self.confidence_level:
             return f"{one} agrees with the human scores more than {two} does{about}."
         return f"These data do not tell {one} and {two} apart{about}."
@@ -90,6 +106,7 @@ def compare(
     *,
     groups: Labels | None = None,
     systems: Labels | None = None,
+    systems_are: str = "auto",
     level: str = "item",
     method: str = "spearman",
     test: str = "auto",
@@ -110,14 +127,15 @@ def compare(
     ----------
     x1, x2, y : array_like, shape (n,)
         Scores of the two judges and of the human.
-    groups, systems, level, method, coefficient, constant, missing
+    groups, systems, systems_are, level, method, coefficient, constant, missing
         As for `agreement`.
     test : str, default "auto"
         ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
         ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
 
         ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the
-        difference itself; it speaks about new groups and new systems where both are given.
+        difference itself; it speaks about new groups and new systems where both are given and
+        the systems are a sample.
         For Pearson, Spearman and kappa, which are skewed where systems are few, the interval
         is made on Fisher's z scale of both: the least and the largest difference of all pairs
         of values within t standard errors, given how the two estimates vary together; the
@@ -131,7 +149,8 @@ def compare(
         itself". That is more than "both agree equally well with people": where judges favour
         some systems or documents each in its own way, they call a difference in 7 to 32 % of
         the cases at .05 (8 systems, 40 groups). ``"williams"``: for item-level Pearson of
-        independent items only,
+        independent items only (where items share groups it finds a difference between equal
+        judges in a third of the cases, so that it is refused),
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
@@ -155,14 +174,15 @@ def compare(
     ------
     ValueError
         As `agreement`; if a test lacks its factor, or Williams's is asked for anything but
-        item-level Pearson.
+        item-level Pearson of independent items.
 
     Warns
     -----
     CalibWarning
         If tau-b compares judges of whom one ties more than twice as many pairs: tau-b
-        leaves tied pairs out of its denominator and favours the one that ties more. If
-        Williams's test or a bootstrap of items meets repeated groups or systems.
+        leaves tied pairs out of its denominator and favours the one that ties more. If a
+        bootstrap of items meets repeated groups or systems. If a judge left more than one item
+        in twenty without a score.
 
     References
     ----------
@@ -180,23 +200,31 @@ def compare(
     """
     check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
+    spreads.refuse_new_systems(systems_are, test, "test")
     named = named_coefficient(method, coefficient)
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    one, two, n_missing = _on_shared_items(x1, x2, y, rules | {"groups": groups, "systems": systems})
+    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    scores = _three_scores(x1, x2, y, given)
+    one, two = _on_shared_items(*scores, given)
     levels.check_level(one, "method" if coefficient is None else "coefficient")
     one, two, n_skipped = _on_shared_groups(one, two)
     first, second = estimate(one), estimate(two)
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
     ties = levels.ties_of(one), levels.ties_of(two)
-    warned = _tie_warning(named, ties[0]["ties_x"], ties[1]["ties_x"], names) + _test_warnings(one, test)
+    judges = dict(zip(names, scores[:2], strict=True))
+    warned = unread_cautions(judges, scores[2]) if missing == "drop" else ()
+    warned += _tie_warning(named, ties[0]["ties_x"], ties[1]["ties_x"], names) + _test_warnings(one, test)
     how = test, confidence, n_resamples, np.random.default_rng(rng)
     spread, interval, p_value, undefined = _test_of_no_difference(one, two, (first, second), *how)
     warned += undefined
     for text in warned:
         check.warn(text)
+    warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
+    cautions = reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
+    lacks = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     return Comparison(
         estimate=difference,
@@ -209,28 +237,35 @@ def compare(
         names=(str(names[0]), str(names[1])),
         test=test,
         generalises_to="these " + (at_hand or "items") if test.startswith("perm") else spread.speaks_of,
-        n_missing=n_missing,
+        reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
+        systems_are=systems_taken_as(one, test),
+        n_missing=int((~np.isfinite(sum(scores))).sum()),
+        n_missing_first=lacks[0],
+        n_missing_second=lacks[1],
         n_skipped=n_skipped,
         ties_first=ties[0]["ties_x"],
         ties_second=ties[1]["ties_x"],
         ties_y=ties[0]["ties_y"],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
-        warnings=warned,
+        warnings=warned + cautions,
         **rules,
         **spread.made_over(one),
     )
 
 
-def _on_shared_items(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Design, Design, int]:
-    """Both designs on the items that all three scored."""
-    a, b, c = (check.array(v, name, ndim=1) for v, name in ((x1, "x1"), (x2, "x2"), (y, "y")))
+def _three_scores(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
+    a, b, c = comparable(given["coefficient"], x1=x1, x2=x2, y=y)
     check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
-    n_missing = int((~np.isfinite(a + b + c)).sum())
+    return a, b, c
+
+
+def _on_shared_items(a: Floats, b: Floats, c: Floats, given: dict[str, Any]) -> tuple[Design, Design]:
+    """Both designs on the items that all three scored."""
     if given["missing"] == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
     there = np.where(np.isfinite(a + b), c, np.nan)
     one, two = (levels.design_of(v, there, **given)[0] for v in (a, b))
-    return one, two, n_missing
+    return one, two
 
 
 def _on_shared_groups(one: Design, two: Design) -> tuple[Design, Design, int]:
@@ -264,7 +299,27 @@ def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
     if (design.level, design.coefficient) != ("item", "pearson"):
         given = f"got {design.level!r} and {design.coefficient!r}"
         raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", given)
-    return ("Williams's test takes items as independent, but groups or systems repeat",) if design.repeats else ()
+    shared = [name for name, codes in zip(("groups", "systems"), design.units, strict=True) if _holds_several(codes)]
+    if shared:
+        rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
+        raise ArgumentError("test", rule, mentions=shared[:1])
+    return ()
+
+
+def _holds_several(codes: Codes | None) -> bool:
+    return codes is not None and int(codes.max(initial=-1)) + 1 < len(codes)
+
+
+def _why_none(design: Design, names: Sequence[str], found: tuple[float, float], test: str) -> str:
+    """Why there is no interval of the difference, in words."""
+    undefined = [name for name, value in zip(names, found, strict=True) if not np.isfinite(value)]
+    if undefined and design.n and np.ptp(design.y) > 0:
+        return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no coefficient"
+    if undefined and design.level == "group":
+        return "there is no group in which both have a coefficient"
+    if found[0] == found[1]:
+        return "the two agree with the human scores alike"
+    return spreads.no_interval_reason(design, found[0] - found[1], test)
 
 
 # --- the tests --------------------------------------------------------------------------------------------------
@@ -299,10 +354,13 @@ def _test_of_no_difference(
 def _jackknife_test(one: Design, two: Design, found: tuple[float, float], confidence: float) -> _Tested:
     left = [levels.left_out(design) for design in (one, two)]
     apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
-    variance, df, name, speaks_of = spreads.design_variance(one, apart)
+    variance, df, name = spreads.design_variance(one, apart)
+    difference = found[0] - found[1]
     if not np.isfinite(variance):
         return _NOTHING
-    whole, difference = Spread(name, float(np.sqrt(variance)), df, speaks_of, bounds=(-2.0, 2.0)), found[0] - found[1]
+    whole = Spread(name, float(np.sqrt(variance)), df, one.speaks_of, bounds=(-2.0, 2.0))
+    if abs(difference) < _ROUNDING and whole.std_error < _ROUNDING:  # nowhere do they differ
+        return _Tested(whole, NO_INTERVAL, 1.0)
     parts = [spreads.jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
     if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, found)) >= 1 - _ROUNDING:
         return _Tested(whole, whole.interval(difference, confidence), whole.p_value(difference))
@@ -366,7 +424,7 @@ def _permutation_p(one: Design, two: Design, difference: float, test: str, n_res
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    alike = one.coefficient in ("kappa", *AGREED_WITHIN)  # what asks for the human's very scale is exchanged as it is
+    alike = one.coefficient in ON_ONE_SCALE  # what asks for the human's very scale is exchanged as it is
     first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
     seen, used = 0, 0
     for size in resamples_at_once(n_resamples, one.n):
@@ -394,5 +452,5 @@ def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:
     determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
     bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
     if not bottom > _ROUNDING:  # judges that are the same but for their scale
-        return float("nan")
+        return 1.0 if abs(r1 - r2) < _ROUNDING else float("nan")
     return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement import many_samples
 from calib.analysis.agreement.coefficients import (
-    AGREED_WITHIN,
+    PAIR_SUMS,
+    SINGLE_SCORES,
     cells_of,
     cuts,
     levels_of,
@@ -25,6 +26,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 
+SYSTEMS = ("auto", "fixed", "random")
+FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
 _FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
@@ -33,7 +36,8 @@ _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 class Design:
     """Pairs of scores, the factors that they repeat over, and what is estimated from them.
 
-    `count` is how often each pair occurs, where equal pairs were put together.
+    `count` is how often each pair occurs, where equal pairs were put together; `fixed` says
+    that the systems are the ones in question, not a sample of others.
     """
 
     x: Floats
@@ -44,6 +48,7 @@ class Design:
     coefficient: str
     constant: str
     count: Floats | None = None
+    fixed: bool = False
 
     @property
     def n(self) -> int:
@@ -59,13 +64,40 @@ class Design:
 
     @property
     def units(self) -> tuple[Codes | None, Codes | None]:
-        """Groups and systems where there are several: one alone says nothing about others."""
-        return self.group if self.n_groups > 1 else None, self.system if self.n_systems > 1 else None
+        """Groups and systems that stand for others: several, and not fixed. One alone says nothing about others."""
+        systems = self.system if self.n_systems > 1 and not self.fixed else None
+        return self.group if self.n_groups > 1 else None, systems
 
     @property
     def repeats(self) -> bool:
         """Whether items depend on each other through a factor."""
-        return self.n_groups > 1 or self.n_systems > 1
+        return any(codes is not None for codes in self.units)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether no jackknife over groups holds: the order of fixed systems jumps, and few means lie on a line."""
+        if self.level != "system" or not self.fixed or self.coefficient == "spa":
+            return False
+        return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *PAIR_SUMS)
+
+    @property
+    def systems_are(self) -> str:
+        """What the systems were taken as; empty where there are none."""
+        return "" if self.system is None else "fixed" if self.fixed else "random"
+
+    @property
+    def speaks_of(self) -> str:
+        """What an interval over the units of the design generalises to."""
+        group, system = self.units
+        if group is not None and system is not None:
+            return "new groups and new systems"
+        if system is not None:
+            return "new systems" + ", this group" * (self.n_groups == 1)
+        these = "this system" if self.n_systems == 1 else "these systems" if self.system is not None else ""
+        if group is not None:
+            return "new groups" + f", {these}" * bool(these)
+        of = f" of {these}" * bool(these)
+        return f"new items{of}, each independent of the others"
 
     def weighted(self, weights: Floats, members: Any = slice(None)) -> Floats:
         """The coefficient over these pairs under each row of multiplicities."""
@@ -91,11 +123,13 @@ def design_of(
     coefficient: str,
     constant: str,
     missing: str = "drop",
+    systems_are: str = "random",
 ) -> tuple[Design, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=first, y=second, groups=groups, systems=systems)
     check.choice(level, "level", ("item", "group", "system"))
+    check.choice(systems_are, "systems_are", SYSTEMS)
     for name, labels in (("group", groups), ("system", systems)):
         if level == name and labels is None:
             raise ArgumentError(f"{name}s", f"must be given for level {name!r}", "got None")
@@ -105,7 +139,9 @@ def design_of(
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
     design = Design(first, second, group, system, level, coefficient, constant)
-    return design if keep.all() else design.only(keep), keep
+    design = design if keep.all() else design.only(keep)
+    few = systems_are == "auto" and design.n_systems < FEW_SYSTEMS
+    return replace(design, fixed=system is not None and (few or systems_are == "fixed")), keep
 
 
 def condensed(design: Design) -> Design:
@@ -232,11 +268,13 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
 
 
 def check_level(design: Design, argument: str) -> None:
-    """Refuse a coefficient at a level where it has no meaning."""
+    """Refuse a level where there is one group only, and a coefficient at a level where it has no meaning."""
+    if design.level == "group" and design.n_groups == 1:
+        raise ArgumentError("groups", "must hold two groups or more with scores at level 'group'", "holds one")
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
         raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
-    if design.coefficient in AGREED_WITHIN and design.level == "system":
+    if design.coefficient in SINGLE_SCORES and design.level == "system":
         given = "got level 'system', that of means"
         raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
 
@@ -280,6 +318,8 @@ class LeftOut(NamedTuple):
 def left_out(design: Design) -> LeftOut:
     """The jackknife's estimates for the units that there are several of."""
     group, system = design.units
+    if design.jumps or (design.level == "group" and group is None):
+        return LeftOut()  # no jackknife follows a jump, and one correlation says nothing about others
     if group is None and system is None:
         return _items_left_out(design)
     parts = {"item": _from_items, "group": _from_groups, "system": _from_systems}[design.level](design)
@@ -289,9 +329,10 @@ def left_out(design: Design) -> LeftOut:
 
 
 def _items_left_out(design: Design) -> LeftOut:
-    if design.level != "item":
-        units = np.arange(len(design.x))
-        return LeftOut(item=np.array([estimate(design.only(units != u)) for u in units]))
+    if design.n < 4:  # two items left always agree or disagree in full
+        return LeftOut()
+    if design.level == "system":  # each item is a group of its own
+        return LeftOut(item=_from_systems(replace(design, group=np.arange(design.n))).group)
     if design.count is None:
         return LeftOut(item=design.without(np.arange(len(design.x))))
     weights = design.count - np.eye(len(design.count))

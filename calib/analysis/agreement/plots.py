@@ -93,7 +93,7 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
-    clusters = [f"cluster {cluster}" for _, r in pairs for cluster in r.clusters]
+    clusters = [f"cluster {cluster}" if cluster else "no coefficient" for _, r in pairs for cluster in r.clusters]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
     in_order = sorted(set(clusters), key=lambda c: (len(c), c))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.agreement import Agreement, agreement
+from calib.analysis.agreement.agreement import MANY_LACK, Agreement, agreement
 from calib.analysis.agreement.coefficients import WithCoefficient
 from calib.analysis.agreement.compare import Comparison, compare
 from calib.core import check
@@ -19,7 +19,6 @@ from calib.core.numeric import adjusted
 from calib.core.result import Result, short
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
-_MANY_LACK = 0.05  # share of the items that some judge lacks, from which a ranking warns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class Ranking(WithCoefficient, Result):
     Attributes
     ----------
     names : tuple of str
-        From the highest agreement down.
+        From the highest agreement down; those without a coefficient last.
     agreements : tuple of Agreement
         Each judge with its own interval, on the items that all of them scored.
     comparisons : tuple of Comparison
@@ -39,9 +38,12 @@ class Ranking(WithCoefficient, Result):
     distinct : ndarray of bool, shape (judges, judges)
         Pairs that can be told apart: adjusted p at most 1 - confidence_level.
     clusters : tuple of int
-        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it.
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it;
+        0 where a judge has no coefficient.
     n_missing : int
         Items that the human scored and not all of the judges did.
+    n_missing_alone : tuple of int
+        Items that the human scored and this judge did not.
     correction : str
     level, coefficient, test : str
     confidence_level : float
@@ -55,6 +57,7 @@ class Ranking(WithCoefficient, Result):
     distinct: NDArray[np.bool_] = field(repr=False, compare=False)
     clusters: tuple[int, ...]
     n_missing: int
+    n_missing_alone: tuple[int, ...]
     correction: str
     level: str
     coefficient: str
@@ -69,12 +72,19 @@ class Ranking(WithCoefficient, Result):
             row |= {"estimate": r.estimate, "std_error": r.std_error, "conf_low": r.interval.low}
             row |= {"conf_high": r.interval.high, "cluster": self.clusters[i]}
             row |= {"not_distinguishable": ", ".join(self.like(i)), "n": r.n, "n_missing": self.n_missing}
+            row |= {"n_missing_alone": self.n_missing_alone[i]}
             rows.append(row | {"n_groups": r.n_groups, "n_systems": r.n_systems})
         return rows
 
     def like(self, place: int) -> list[str]:
         """The judges that the one at this place cannot be told apart from."""
-        return [name for j, name in enumerate(self.names) if j != place and not self.distinct[place, j]]
+        others = [j for j in self._ranked if j != place] if place in self._ranked else []
+        return [self.names[j] for j in others if not self.distinct[place, j]]
+
+    @property
+    def _ranked(self) -> list[int]:
+        """Those that have a coefficient: what has none is neither like another judge nor unlike it."""
+        return [place for place, r in enumerate(self.agreements) if np.isfinite(r.estimate)]
 
     def _terms(self) -> dict[str, Any]:
         pair, judge, judges = self.comparisons[0], self.agreements[0], len(self.names)
@@ -92,12 +102,18 @@ class Ranking(WithCoefficient, Result):
     @property
     def conclusion(self) -> str:
         """What may be concluded, in one sentence."""
-        pairs, apart = len(self.comparisons), int(self.distinct.sum()) // 2
+        ranked = self._ranked
+        without = [name for place, name in enumerate(self.names) if place not in ranked]
+        more = f"; {', '.join(without)} {'has' if len(without) == 1 else 'have'} no coefficient" if without else ""
+        if len(ranked) < 2:
+            return f"There are not two judges to tell apart{more}."
+        pairs, apart = len(ranked) * (len(ranked) - 1) // 2, int(self.distinct.sum()) // 2
         # one that is told apart the other way round, on the groups that both have, is not behind either
-        behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in range(1, len(self.names))]
-        alike = [name for name, lower in zip(self.names[1:], behind, strict=True) if not lower]
-        first = f"{self.names[0]} is ahead of all others" if not alike else f"{self.names[0]} is not told apart from "
-        return f"{first}{', '.join(alike)}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]})."
+        behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in ranked[1:]]
+        alike = [self.names[j] for j, lower in zip(ranked[1:], behind, strict=True) if not lower]
+        first = f"{self.names[0]} is not told apart from {', '.join(alike)}"
+        first = first if alike else f"{self.names[0]} is ahead of all others"
+        return f"{first}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]}){more}."
 
 
 def rank_judges(
@@ -106,6 +122,7 @@ def rank_judges(
     *,
     groups: Labels | None = None,
     systems: Labels | None = None,
+    systems_are: str = "auto",
     level: str = "item",
     method: str = "spearman",
     test: str = "auto",
@@ -128,7 +145,9 @@ def rank_judges(
         Two judges or more, by name.
     y : array_like, shape (n,)
         The human scores.
-    groups, systems, level, method, coefficient, test, constant, missing, confidence_level, n_resamples, rng
+    groups, systems, systems_are, level, method, coefficient, test, constant, missing
+        As for `compare`.
+    confidence_level, n_resamples, rng
         As for `compare`.
     correction : {"holm", "bh", "none"}, default "holm"
         Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
@@ -164,16 +183,24 @@ def rank_judges(
         raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
-    rules: dict[str, Any] = {"groups": groups, "systems": systems, "level": level, "confidence_level": confidence_level}
-    rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
+    rules |= {
+        "confidence_level": confidence_level,
+        "method": method,
+        "coefficient": coefficient,
+        "constant": constant,
+        "missing": missing,
+    }
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
+    lacks = {name: int((np.isnan(x) & np.isfinite(target)).sum()) for name, x in columns.items()}
     shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
     warned, n = [], int(np.isfinite(target).sum())
-    if missing == "drop" and n_missing > _MANY_LACK * n:
+    if missing == "drop" and n_missing > MANY_LACK * n:
         lack = f"{n_missing} of {n} items are left out because some judge has no score there"
-        warned.append(f"{lack}: compare judges two by two")
+        most = max(lacks, key=lambda name: lacks[name])
+        warned.append(f"{lack} ({most} for {lacks[most]}): compare judges two by two")
         check.warn(warned[0])
     alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
     # what has no coefficient comes last
@@ -182,14 +209,16 @@ def rank_judges(
     pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in combinations(names, 2)]
     p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
+    n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())
     return Ranking(
         names=tuple(names),
         agreements=tuple(alone[name] for name in names),
         comparisons=tuple(pairs),
         p_values=p_values,
         distinct=distinct,
-        clusters=_clusters(distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0)),
+        clusters=_clusters(distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0), n_ranked),
         n_missing=n_missing,
+        n_missing_alone=tuple(lacks[name] for name in names),
         correction=correction,
         level=level,
         coefficient=pairs[0].coefficient,
@@ -219,7 +248,8 @@ def _symmetric(upper: ArrayLike, k: int) -> Floats:
     return np.where(np.isnan(table), table.T, table)
 
 
-def _clusters(ahead: NDArray[np.bool_]) -> tuple[int, ...]:
+def _clusters(ahead: NDArray[np.bool_], n_ranked: int) -> tuple[int, ...]:
     """A new cluster begins where all above are ahead of all below; only the upper triangle is looked at."""
-    cuts = [bool(ahead[:i, i:].all()) for i in range(1, len(ahead))]
-    return tuple(int(c) for c in 1 + np.concatenate([[0], np.cumsum(cuts)]))
+    cuts = [bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked)]
+    numbers = [1 + sum(cuts[:i]) for i in range(n_ranked)]
+    return (*numbers, *[0] * (len(ahead) - n_ranked))

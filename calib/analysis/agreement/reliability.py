@@ -7,10 +7,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.alpha import ICC, Alpha, icc, krippendorff_alpha
-from calib.analysis.agreement.ceiling import Ceiling, Disattenuated, disattenuated, human_ceiling
+from calib.analysis.agreement.alpha import Alpha, krippendorff_alpha
+from calib.analysis.agreement.ceiling import Ceiling, human_ceiling
+from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
+from calib.analysis.agreement.disattenuated import Disattenuated, disattenuated
+from calib.analysis.agreement.icc import ICC, icc
 from calib.core import check
-from calib.core.check import Labels
+from calib.core.check import ArgumentError, Labels
 from calib.core.result import Result, short
 
 
@@ -21,14 +24,15 @@ class Reliability(Result):
     Attributes
     ----------
     alpha : Alpha
-    icc : ICC
+    icc : ICC or None
+        None under the nominal metric: names have no variance.
     ceiling : Ceiling
     disattenuated : Disattenuated or None
-        None without a judge.
+        None without a judge, and under the nominal metric.
     """
 
     alpha: Alpha
-    icc: ICC
+    icc: ICC | None
     ceiling: Ceiling
     disattenuated: Disattenuated | None
 
@@ -43,12 +47,19 @@ class Reliability(Result):
         return terms | {"groups": self.ceiling.n_groups or None, "systems": self.ceiling.n_systems or None}
 
     def __str__(self) -> str:
-        parts = [f"alpha {short(self.alpha.estimate)}", f"ICC(C,k) {short(self.icc.estimates['ICC(C,k)'])}"]
-        parts += [f"one person against the others {short(self.ceiling.ceiling)}"]
+        of_people, judged = self.ceiling, bool(self.ceiling.judge_by_rater)
+        parts = [f"alpha {short(self.alpha.estimate)}"]
+        if self.icc is None:
+            name = COEFFICIENTS[of_people.coefficient]
+            parts[0] += " (nominal)"
+            parts += [f"{name} of one person with another {short(of_people.ceiling)}"]
+        else:
+            parts += [self.icc.of_the_mean, f"one person against the others {short(of_people.ceiling)}"]
+        parts += [f"judge against the same {short(of_people.judge)}"] * judged
         if self.disattenuated is not None:
             value = self.disattenuated
-            parts += [f"judge against the same {short(self.ceiling.judge)}"]
-            parts += ["disattenuated " + ("refused" if value.reason else short(value.estimate))]
+            above = " (above 1)" if value.warnings else ""
+            parts += ["disattenuated " + ("refused" if value.reason else short(value.estimate)) + above]
         return f"{self.alpha.n_raters} raters, {self.alpha.n} items: {', '.join(parts)}"
 
 
@@ -71,20 +82,29 @@ def reliability(
     one row per quantity; the items differ where ratings are missing, so each row has its
     own `n`, and says how its interval was made.
 
+    Under the nominal metric nothing that needs an order is computed: no intraclass correlation and no
+    disattenuated one, and the ceiling is the unweighted kappa (or the "exact" agreement) of one person with another.
+
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
+        Names, as strings, for the nominal metric.
     judge : array_like, shape (n_items,), optional
     metric : {"interval", "nominal", "ordinal", "ratio"}
         Of Krippendorff's alpha.
     groups, systems, level, method, coefficient, confidence_level
-        As for `calib.stats.agreement`.
+        As for `calib.stats.agreement`; under the nominal metric "kappa_nominal" (the default there) or "exact".
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
 
     Returns
     -------
     Reliability
+
+    Raises
+    ------
+    ValueError
+        If a coefficient of order is asked for under the nominal metric, or as the four functions say.
 
     Examples
     --------
@@ -94,9 +114,25 @@ def reliability(
     """
     design: dict[str, Any] = {"groups": groups, "systems": systems, "confidence_level": confidence_level}
     least = check.probability(min_reliability, "min_reliability")
+    nominal = metric == "nominal"
+    if nominal:
+        coefficient = _nominal_coefficient(method, coefficient)
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
-        icc=icc(ratings, confidence_level=confidence_level),
+        icc=None if nominal else icc(ratings, confidence_level=confidence_level),
         ceiling=human_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
-        disattenuated=None if judge is None else disattenuated(judge, ratings, min_reliability=least, **design),
+        disattenuated=(
+            None if nominal or judge is None else disattenuated(judge, ratings, min_reliability=least, **design)
+        ),
     )
+
+
+def _nominal_coefficient(method: str, coefficient: str | None) -> str:
+    """The unweighted kappa where nothing was asked for; what needs an order is refused."""
+    named = named_coefficient(method, coefficient)
+    if named in NEEDS_NO_ORDER:
+        return named
+    if coefficient is None and method == "spearman":
+        return "kappa_nominal"
+    rule = f"must be {' or '.join(map(repr, NEEDS_NO_ORDER))} under metric 'nominal', which knows no order"
+    raise ArgumentError("method" if coefficient is None else "coefficient", rule, f"got {named!r}")

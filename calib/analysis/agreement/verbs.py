@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE
+from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import ArgumentError, choice
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
-from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.pairs import Pair, factors_of, labels_in, one_scale, pairs_of
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -26,6 +28,7 @@ def agreement(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     interval: str = "auto",
     constant: str = "skip",
     missing: str = "drop",
@@ -43,6 +46,9 @@ def agreement(
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself.
     level : {"item", "group", "system"}
+    systems : {"auto", "fixed", "random"}
+        ``"fixed"``: the question is about these systems, and the interval speaks about new
+        groups; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
     method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
@@ -68,7 +74,8 @@ def agreement(
     Raises
     ------
     TableError
-        If nothing matches, or the level needs a column that is not there.
+        If nothing matches, the level needs a column that is not there, or scores that are compared for
+        the same value (kappa, exact, adjacent) are on two scales.
     ValueError
         If an option is unknown, or `convention` comes with what it sets.
 
@@ -84,7 +91,7 @@ def agreement(
     rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         for rule in _of_convention(convention, rules):
@@ -94,6 +101,7 @@ def agreement(
     return Results.of(answers)
 
 
+_IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
 _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 
 
@@ -116,7 +124,8 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
     scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
     other = "drop" if rules["missing"] == "zero" else "zero"
-    with in_the_names_of(pair.label, x="scores", y="human"):
+    known = _one_scale(pair, rules["coefficient"] or rules["method"])
+    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
         found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     found = with_warnings(found, pair.warnings)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
@@ -124,6 +133,11 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
     n_missing = int((both["x"].isna() | both["y"].isna()).sum())
     return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
+
+
+def _one_scale(pair: Pair, coefficient: str) -> bool:
+    """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
+    return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
 
 
 def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
@@ -155,6 +169,7 @@ def compare(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     test: str = "auto",
     constant: str = "skip",
     confidence_level: float = 0.95,
@@ -171,8 +186,8 @@ def compare(
         compared one with one.
     human : DataFrame
         Human scores of the same items.
-    level, method, coefficient, test, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.compare`.
+    level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`, where `systems` is `systems_are`.
 
     Returns
     -------
@@ -197,13 +212,13 @@ def compare(
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options["rng"] = np.random.default_rng(rng)
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
     tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
-    for judges, name, against, frame in _pairs_of_judges(*tables):
+    for judges, name, against, frame, known in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with in_the_names_of(who, x1="scores_a", x2="scores_b", y="human"):
+        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         answers.append((who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}, result))
     return Results.of(answers)
@@ -215,6 +230,7 @@ def rank_judges(
     *,
     level: str = "item",
     method: str = "spearman",
+    systems: str = "auto",
     test: str = "auto",
     correction: str = "holm",
     constant: str = "skip",
@@ -231,8 +247,8 @@ def rank_judges(
         Scores (or ratings) of two judges or more.
     human : DataFrame
         Human scores of the same items.
-    level, method, coefficient, test, correction, constant, confidence_level, n_resamples, rng
-        As for `calib.stats.rank_judges`.
+    level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
 
     Returns
     -------
@@ -258,7 +274,7 @@ def rank_judges(
     """
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
-    options |= {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
+    options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     found: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
@@ -269,15 +285,16 @@ def rank_judges(
         frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
-        with in_the_names_of(label, judges="scores", y="human"):
+        known = [_one_scale(pair, coefficient or method) for pair in pairs]
+        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
             answers.append((label, stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)))
     return Results.of(answers)
 
 
 def _pairs_of_judges(
-    scores_a: Checked, scores_b: Checked, human: Checked
-) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame]]:
-    """Each judge of the one table with each of the other, on one human's items."""
+    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool]]:
+    """Each judge of the one table with each of the other, on one human's items; whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
     names = _names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
@@ -293,7 +310,8 @@ def _pairs_of_judges(
             asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[_identity(a.label)], names[_identity(b.label)]
-            yield both, a.label, a.label["against"], frame
+            known = [_one_scale(pair, coefficient) for pair in (a, b)]
+            yield both, a.label, a.label["against"], frame, all(known)
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
@@ -362,7 +380,8 @@ def reliability(
     Raises
     ------
     TableError
-        If a criterion has fewer than two raters, or the level needs a column that is not there.
+        If a criterion has fewer than two raters, the level needs a column that is not there, or people
+        are on two scales.
 
     Examples
     --------
@@ -375,8 +394,11 @@ def reliability(
     options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
     options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
     answers = []
-    for label, people, design, judge in _panels(human, scores, level, least=2):
-        answers.append((label, stats.reliability(people, judge, **design, **options)))
+    purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
+    shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
+    for label, people, design, judge, known in _panels(human, scores, level, purpose if shared else "", least=2):
+        with on_known_scales(known):
+            answers.append((label, stats.reliability(people, judge, **design, **options)))
     return Results.of(answers)
 
 
@@ -410,7 +432,8 @@ def alternative_annotator_test(
     Raises
     ------
     TableError
-        If a criterion has fewer than three raters, or `clustered` lacks a column `group`.
+        If a criterion has fewer than three raters, `clustered` lacks a column `group`, or judge and
+        people are on two scales.
 
     Examples
     --------
@@ -425,17 +448,22 @@ def alternative_annotator_test(
     answers = []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     judges = scores_in(scores, "scores")
-    for label, people, design, judge in _panels(human, judges, "group" if clustered else "item", least=3):
+    level = "group" if clustered else "item"
+    for label, people, design, judge, known in _panels(human, judges, level, "the annotator test", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
-        answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
+        with on_known_scales(known):
+            answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
     return Results.of(answers)
 
 
 def _panels(
-    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, *, least: int
-) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None]]:
-    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn."""
+    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, purpose: str, *, least: int
+) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None, bool]]:
+    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn.
+
+    People must be on one scale, for a `purpose` the judge as well; last, whether all say theirs.
+    """
     people = scores_in(human, "human")
     judges = None if scores is None else scores_in(scores, "scores")
     found = False
@@ -445,18 +473,20 @@ def _panels(
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("human", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
+        known = one_scale({"criterion": criterion}, "people beside each other", human=rows)
         if judges is None:
             found = True
-            design = _factors_at(_factors_of(rows, table.index), level)
-            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None
+            design = _factors_at(factors_of(rows, table.index), level)
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None, known
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             found = True
-            design = _factors_at(_factors_of(pd.concat([rows, mine]), items), level)
+            both = one_scale(who, purpose, scores=mine, human=rows) if purpose else known
+            design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
             label_here = who | label | {"n_unmatched": len(table) - len(items)}
-            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy()
+            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), both
     if not found:
         held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
         raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))
@@ -468,10 +498,3 @@ def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
     return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
-
-
-def _factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
-    """Group and system of the items, from whichever row has them."""
-    names = [name for name in ("group", "system") if name in rows]
-    plain = rows[["item", *names]].astype(object)
-    return plain.groupby("item", sort=False).first().reindex(items)

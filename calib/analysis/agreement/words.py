@@ -34,7 +34,8 @@ def _claim(result: Agreement) -> str:
     low, high = result.interval
     words = bracket(result.interval, result.confidence_level)
     if math.isnan(low):
-        return f"{words}: it says nothing beyond these data"
+        why = f" ({result.reason})" if result.reason else ""
+        return f"{words}{why}: it says nothing beyond these data"
     about = f"{words}, which speaks about {result.generalises_to}"
     if result.coefficient in SHARES:
         return f"{about}; chance alone gives a share above 0, too"

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, levels_of, sample_correlation, settled
+from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, ON_ONE_SCALE, levels_of, sample_correlation, settled
 from calib.analysis.agreement.levels import average
+from calib.analysis.agreement.scales import refuse_other_scale
 from calib.analysis.distributions.distribution import expectation, median, tallied, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -112,7 +113,8 @@ def point_scores(
     Raises
     ------
     ValueError
-        If lengths differ, a method is another one, or fewer than two items have both sides.
+        If lengths differ, a method is another one, fewer than two items have both sides, or a method
+        that asks for the same value meets two scales.
 
     Examples
     --------
@@ -127,6 +129,9 @@ def point_scores(
     check.same_length(scores=table, human=people)
     for method in methods:
         check.choice(method, "methods", OF_ONE_SAMPLE)
+        if method in ON_ONE_SCALE:
+            given = ("scores", table) if levels is None else ("levels", check.array(levels, "levels"))
+            refuse_other_scale(*given, "human", people, f"for {method!r}")
     if not len(methods):
         raise ArgumentError("methods", "must name one coefficient at least")
     values, weights = _levels_and_weights(table, levels)

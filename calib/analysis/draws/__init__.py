@@ -10,7 +10,7 @@ TOPIC = Topic(
     },
     heads={
         "draws": "draws, N", "rmse": "RMSE", "rmse_low": "RMSE, low", "rmse_high": "RMSE, high",
-        "rmse_predicted": "RMSE predicted", "correlation": "with the reference",
+        "rmse_predicted": "RMSE predicted", "rmse_limit": "RMSE to endless draws", "correlation": "with the reference",
         "correlation_predicted": "with the reference, predicted", "human": "with people",
         "human_low": "with people, low", "human_high": "with people, high",
         "human_predicted": "with people, predicted",

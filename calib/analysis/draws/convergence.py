@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
-from calib.analysis.agreement.coefficients import OF_ONE_SAMPLE, WithCoefficient, named_coefficient, settled
+from calib.analysis.agreement.coefficients import (
+    OF_ONE_SAMPLE,
+    ON_ONE_SCALE,
+    WithCoefficient,
+    named_coefficient,
+    settled,
+)
+from calib.analysis.agreement.scales import refuse_other_scale
 from calib.analysis.distributions.entropy import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
@@ -36,7 +43,13 @@ class Convergence(WithCoefficient, Result):
         N, the draws that were asked for.
     rmse, rmse_low, rmse_high, rmse_predicted : tuple of float
         Root mean squared distance from the reference in score points, over items and all subsets of the
-        draws, with its interval over items; what the within-item variance alone predicts.
+        draws, with its interval over items; what the within-item variance alone predicts. Against "all draws"
+        it is 0 at N = K, where the mean of all draws is compared with itself; a frame leaves it out there.
+    rmse_limit : tuple of float
+        Distance from the mean of endless draws, extrapolated from the within-item variance; against the exact
+        expectation that is `rmse_predicted`.
+    rmse_of_all : float
+        The same of the mean of all K draws.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
     human, human_low, human_high, human_predicted : tuple of float
@@ -44,6 +57,9 @@ class Convergence(WithCoefficient, Result):
         Pearson what the law says from the reference alone, else NaN.
     human_reference, human_interval : float, Interval
         Correlation of the reference itself with people, with its interval over items.
+    human_limit : float
+        Of the mean of endless draws with people: the reference's where that is exact, else what the law makes
+        of it for Pearson; else NaN.
     entropy : tuple of float
         Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
         read; NaN where draws are not on few levels.
@@ -64,6 +80,8 @@ class Convergence(WithCoefficient, Result):
     rmse_low: tuple[float, ...]
     rmse_high: tuple[float, ...]
     rmse_predicted: tuple[float, ...]
+    rmse_limit: tuple[float, ...]
+    rmse_of_all: float
     correlation: tuple[float, ...]
     correlation_predicted: tuple[float, ...]
     human: tuple[float, ...]
@@ -72,6 +90,7 @@ class Convergence(WithCoefficient, Result):
     human_predicted: tuple[float, ...]
     human_reference: float
     human_interval: Interval
+    human_limit: float
     entropy: tuple[float, ...]
     reference: str
     coefficient: str
@@ -87,7 +106,11 @@ class Convergence(WithCoefficient, Result):
     seed: int | None
 
     def _rows(self) -> list[dict[str, Any]]:
-        curves = {"draws": self.sizes} | self._row(*_CURVES)
+        curves: dict[str, Any] = {"draws": self.sizes} | self._row(*_CURVES)
+        if self.reference != "exact":  # all draws beside themselves would look as if they had converged
+            for name in _NEAR_REFERENCE:
+                values = zip(self.sizes, curves[name], strict=True)
+                curves[name] = [math.nan if n == self.n_draws else value for n, value in values]
         return [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
@@ -96,17 +119,35 @@ class Convergence(WithCoefficient, Result):
         return terms | {"unread": self.n_unread, "subsets": self.n_subsets, "seed": self.seed}
 
     def __str__(self) -> str:
-        to = "the exact expectation" if self.reference == "exact" else f"the mean of all {self.n_draws}"
-        last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[-1], self.sizes[0]))
-        people = f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
-        return (
-            f"the mean of {last} is {short(self.rmse[-1])} points (RMSE) from {to}, of {first} {short(self.rmse[0])}"
-            f"{people if np.isfinite(self.human_reference) else ''}; r = {short(self.r)}"
-        )
+        exact = self.reference == "exact"
+        # where all draws are the reference, means of most of them are near it by themselves
+        told = [i for i, n in enumerate(self.sizes) if exact or 2 * n <= self.n_draws]
+        to, near = "the exact expectation" if exact else f"the mean of all {self.n_draws}", ""
+        if told:
+            last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[told[-1]], self.sizes[told[0]]))
+            near = f"the mean of {last} is {short(self.rmse[told[-1]])} points (RMSE) from {to}"
+            near += f", of {first} {short(self.rmse[told[0]])}" * (len(told) > 1)
+        if not exact:
+            near += (
+                "; " * bool(near)
+                + f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)"
+            )
+        return f"{near}{self._with_people(told)}; r = {short(self.r)}"
+
+    def _with_people(self, told: list[int]) -> str:
+        if not np.isfinite(self.human_reference):
+            return ""
+        if self.reference == "exact":
+            return f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
+        parts = [f"{short(self.human[told[-1]])} of {self.sizes[told[-1]]}"] if told else []
+        parts += [f"{short(self.human_reference)} of all {self.n_draws}"]
+        parts += [f"about {short(self.human_limit)} of endless draws"] if np.isfinite(self.human_limit) else []
+        return f"; agreement with people {', '.join(parts)}"
 
 
+_NEAR_REFERENCE = ("rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted")
 _CURVES = (
-    "rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted",
+    *_NEAR_REFERENCE[:4], "rmse_limit", *_NEAR_REFERENCE[4:],
     "human", "human_low", "human_high", "human_predicted", "entropy",
 )  # fmt: skip
 
@@ -135,7 +176,8 @@ def convergence(
         RMSE_N = \sqrt{s_w^2 \, (1/N - c)}
 
     with c = 0 against the exact expectation; against the mean of all K draws c = 1/K, and both
-    are the same where all draws were read. Of N draws that were paid for h can be read: then the mean
+    are the same where all draws were read. The mean of all draws is no truth: how far it is from the mean of
+    endless draws (c = 0) is extrapolated beside it. Of N draws that were paid for h can be read: then the mean
     of 1/h takes the place of 1/N, here and in the law. Correlations are averaged over random subsets
     (without replacement, anew for each item); for Pearson's the law is
 
@@ -170,7 +212,8 @@ def convergence(
     Raises
     ------
     ValueError
-        If `samples` has fewer than two draws or items, a size is not in 1..K, or lengths differ.
+        If `samples` has fewer than two draws or items, a size is not in 1..K, lengths differ, or
+        scores that are compared for the same value (kappa, exact, adjacent) cannot be on one scale.
 
     Notes
     -----
@@ -198,6 +241,8 @@ def convergence(
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
+    for name, other in (("exact", target), ("human", people)) if kind in ON_ONE_SCALE else ():
+        refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
     check.same_length(samples=draws, exact=target, human=people, groups=owners)
     if exact is not None:  # what has no reference says nothing about the distance from it
@@ -214,9 +259,11 @@ def convergence(
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_people(target, people, kind, owners)
     noise = np.array([_noise_of_means(draws, n) for n in wanted])
-    left = 0.0 if exact is not None else _noise_of_means(draws, draws.shape[1])
-    law = np.full(len(wanted), np.nan)
+    of_all = _noise_of_means(draws, draws.shape[1])
+    left = 0.0 if exact is not None else of_all
+    law, endless = np.full(len(wanted), np.nan), 1.0 if exact is not None else math.nan
     if kind == "pearson":  # both have some variances of one draw in them
+        endless = math.sqrt((parts.icc + (1 - parts.icc) * left) / parts.icc) if parts.icc > 0 else math.nan
         law = np.sqrt((parts.icc + (1 - parts.icc) * left) / (parts.icc + (1 - parts.icc) * noise))
     return Convergence(
         sizes=wanted,
@@ -224,6 +271,8 @@ def convergence(
         rmse_low=tuple(span.low for span in spans),
         rmse_high=tuple(span.high for span in spans),
         rmse_predicted=tuple(np.sqrt(parts.within * np.maximum(noise - left, 0.0)).tolist()),
+        rmse_limit=tuple(np.sqrt(parts.within * noise).tolist()),
+        rmse_of_all=math.sqrt(parts.within * of_all),
         correlation=tuple(near for near, _ in curves),
         correlation_predicted=tuple(law.tolist()),
         human=tuple(toward.value for _, toward in curves),
@@ -232,6 +281,7 @@ def convergence(
         human_predicted=tuple((law * limit.value).tolist()),
         human_reference=limit.value,
         human_interval=limit.interval(kind, level),
+        human_limit=limit.value * endless,
         entropy=_mean_entropies(draws, wanted),
         reference="all draws" if exact is None else "exact",
         coefficient=kind,

@@ -29,7 +29,8 @@ def convergence(
     ----------
     show : {"error", "human"}, default "error"
         Of N-draw means as points with their intervals, and what is predicted as a line: the distance
-        (RMSE) from the reference; or the correlation with people (predicted for Pearson's
+        (RMSE) from the reference, and where that is the mean of all draws, dotted, the distance from the
+        mean of endless draws; or the correlation with people (predicted for Pearson's
         coefficient alone), the reference's own as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
@@ -76,8 +77,12 @@ def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
     if (law := (_error_law if show == "error" else _human_law)(result, n)) is not None:
         ax.plot(n, law, color=style.colour, linewidth=1.2)
     values, low, high = (getattr(result, f"{name}{end}") for end in ("", "_low", "_high"))
-    ax.vlines(shift * np.array(result.sizes), low, high, colors=style.colour, linewidth=1, alpha=0.7)
-    ax.plot(result.sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
+    sizes = np.array(result.sizes, dtype=float)
+    if show == "error" and result.reference != "exact":
+        ax.plot(n, result.rmse_of_all * np.sqrt(result.n_draws / n), color=style.colour, linewidth=1.2, linestyle=":")
+        sizes[sizes == result.n_draws] = np.nan  # all draws beside themselves
+    ax.vlines(shift * sizes, low, high, colors=style.colour, linewidth=1, alpha=0.7)
+    ax.plot(sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
 def _error_law(result: Convergence, n: Floats) -> Floats | None:
@@ -122,6 +127,8 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
     if show == "error" or any(map(_has_law, results)):
         law = "the variance of a draw" if show == "error" else "the reference and r"
         handles.append(grey(f"predicted from {law}", linewidth=1.2))
+    if show == "error" and any(r.reference != "exact" for r in results):
+        handles.append(grey("from the mean of endless draws, extrapolated", linewidth=1.2, linestyle=":"))
     ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
 
 

@@ -2,19 +2,26 @@
 
 from calib.core.topic import Shown, Topic
 
+_MEANS = Shown(
+    plots=("interval", "difference"),
+    pictures="mean_pictures",
+    conclusions="mean_sentences",
+    joined=True,
+    notes="of_judge_alone",
+    assumptions="assumed",
+)
+
 TOPIC = Topic(
     home=__name__,
-    results={
-        "MeanEstimate": Shown(
-            plots=("interval", "difference"),
-            pictures="mean_pictures",
-            conclusions="mean_sentences",
-            joined=True,
-            notes="of_judge_alone",
-            assumptions="assumed",
-        )
+    results={"MeanEstimate": _MEANS, "DifferenceEstimate": _MEANS},
+    heads={
+        "lam": "judge's weight",
+        "width_ratio": "width against labels alone",
+        "effective_n": "worth labels",
+        "n_paired": "pairs",
+        "n_a_only": "of the first alone",
+        "n_b_only": "of the second alone",
     },
-    heads={"lam": "judge's weight", "width_ratio": "width against labels alone", "effective_n": "worth labels"},
     frame="estimators_in_words",
     commands=("interval", "difference"),
 )

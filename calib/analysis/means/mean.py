@@ -21,6 +21,8 @@ _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
     "groups": "Groups are independent; the labelled items, or whole groups of them, are a random sample.",
     "strata": "Within each stratum the labelled items are a simple random sample.",
+    "systems": "Of each system the labelled items are a random sample, whatever was labelled of the other; inputs are "
+    "independent.",
     "weighted": "The weights, or the probabilities with which items were chosen for labelling, are right.",
 }
 
@@ -64,7 +66,8 @@ class MeanEstimate(Estimated):
     n_groups : int
         Independent groups among the labelled items (= n_gold without groups).
     design : str
-        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted".
+        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
+        difference rests on labels that are not all pairs.
     warnings : tuple of str
         What a reader should know first, each as "name: text".
     """
@@ -248,7 +251,7 @@ def ppi_mean(
       degrees of freedom;
     - labels 0 and 1 (or the two ends of a scale of two values) and a judge that says yes or no: the rates where the
       judge says yes and where it says no, each with Jeffreys' interval, put together by the method of variance
-      estimates recovery. A judge that gives probabilities is taken as a bounded score;
+      estimates recovery. With a judge that gives probabilities they are a bounded score;
     - `groups`: errors summed over groups; without bounds CR1, or its form with leverages where that is larger, with
       G - 1 degrees of freedom less what the slope takes;
     - `strata`: strata's means weighted by their sizes, one common slope if a stratum has fewer
@@ -266,8 +269,8 @@ def ppi_mean(
     put it. How much it counts follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2
     (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = .2 + 2.5 / n` it is :math:`w = \max(w_0, \min(1, w_0 / K_y),
     \min(\frac12, w_0 / K_d))` and :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}`. Where labels crowd at one value rare
-    others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. The
-    quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
+    others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. Where labels
+    have two values, w is at most .6 and lambda is squared. The quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
 
     Parameters
     ----------

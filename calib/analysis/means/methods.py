@@ -111,7 +111,8 @@ def _by_slope(data: Gold, options: Options) -> Found:
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
         parts = clustered(_sample(data), rule, finite=options.finite)
-    return _from_parts(parts, options.bounds, full=options.conservative)
+    two = options.yes_or_no and data.drawn == "items"
+    return _from_parts(parts, options.bounds, full=options.conservative, two=two)
 
 
 def _by_rates(data: Gold, options: Options) -> Found:
@@ -173,19 +174,21 @@ def _sample(data: Gold) -> Sample:
     return Sample(data.y, data.f, rest, group, group_rest, data.label_weight, np.concatenate([weight, weight_rest]))
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False) -> Found:
-    point, law = law_on_scale(parts, bounds, full=full)
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False, two: bool = False) -> Found:
+    point, law = law_on_scale(parts, bounds, full=full, two=two)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
         return Found(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
     return Found(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
-def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False) -> tuple[Floats, Any]:
+def law_on_scale(
+    parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False, two: bool = False
+) -> tuple[Floats, Any]:
     """Student's or, where the scale has ends, Gaffke's, with the point on the scale; of one set or of many."""
     if bounds is None:
         return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
-    return bounded(parts.point, parts.judge, parts.seen, bounds, full=full)
+    return bounded(parts.point, parts.judge, parts.seen, bounds, full=full, two=two)
 
 
 # --- as published -----------------------------------------------------------------------------------------------

@@ -129,7 +129,9 @@ def ppi_means(
             f"each system must have {least} gold labels at least (`min_gold` lowers that), but {len(few)} have "
             f"fewer, such as {few[0]} with {n_gold[few[0]]}."
         )
-    binary = ends in {None, (0.0, 1.0)} and bool(np.isin(labels, (0, 1)).all())
+    yes_or_no = ends in {None, (0.0, 1.0)} and bool(np.isin(labels, (0, 1)).all())
+    ends = (0.0, 1.0) if yes_or_no else ends
+    binary = yes_or_no and bool(np.isin(scores, (0, 1)).all()) and f_unlabeled.binary
     if binary:
         columns = _shares(labels, scores, code, f_unlabeled, confidence)
     else:
@@ -137,7 +139,7 @@ def ppi_means(
         inside = ends is not None and bool(ends[0] <= lowest and highest <= ends[1])
         rule = Rule.on(ends, same_scale=inside if same_scale is None else same_scale)
         parts = ridge(labels, scores, code, f_unlabeled, rule)
-        point, law = law_on_scale(parts, ends)
+        point, law = law_on_scale(parts, ends, two=yes_or_no)
         low, high = (np.asarray(end((1 - confidence) / 2)) for end in (law.low, law.high))
         error = np.sqrt(parts.variance)
         columns = {"estimate": point, "std_error": error, "low": low, "high": high, "lam": parts.lam}
@@ -147,10 +149,6 @@ def ppi_means(
 
 
 def _shares(y: Floats, f: Floats, code: Codes, rest: Moments, confidence: float) -> dict[str, Floats]:
-    if not np.isin(f, (0, 1)).all():
-        raise ArgumentError("f", "must be 0 or 1 where labels are: cut the scores, and those of the moments, at 0.5")
-    if not rest.binary:
-        raise ArgumentError("f_unlabeled", "must be moments of 0 and 1 for proportions", "holds other scores")
     sets = len(rest.n)
     k1, n1, k0, n0 = (np.bincount(code, part, sets) for part in (y * f, f, y * (1 - f), 1 - f))
     yes = np.round(rest.mean * rest.n)

@@ -11,7 +11,7 @@ from calib.core.check import Codes, Floats
 from calib.core.gaffke import Gaffke
 
 _LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
-_MOST_BY_ERRORS = 0.5
+_MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +41,43 @@ class Seen:
 
 
 def bounded(
-    point: Any, judge: Floats, seen: Seen, bounds: tuple[float, float], *, full: bool = False
+    point: Any, judge: Floats, seen: Seen, bounds: tuple[float, float], *, full: bool = False, two: bool = False
 ) -> tuple[Any, Gaffke]:
-    """The point within the scale and the law of its interval; `full` gives the unseen label all that it can have."""
+    """The point within the scale and the law of its interval.
+
+    `full` gives the unseen label all that it can have; `two` says that labels have two values only.
+    """
     inside = np.clip(point, *bounds)
-    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen)
+    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, two=two)
     low = inside + seen.part * (bounds[0] - place * seen.low - inside)
     high = inside + seen.part * (bounds[1] + place * seen.high - inside)
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
-def _unseen(seen: Seen) -> tuple[Floats, Floats]:
+def _unseen(seen: Seen, *, two: bool) -> tuple[Floats, Floats]:
     """Weight and place of the unseen label, from what was seen."""
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0))
+        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
 
 
-def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats) -> tuple[Floats, Floats]:
+def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
     r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
 
     Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
     normal, near 0 if all but a few are the same. Where labels crowd at a value, rare others may be missing from
     the sample; where the judge's errors are 0 but for a few, or small against the spread of the labels,
-    rare gross errors may be. `left` is the spread of errors over that of labels.
+    rare gross errors may be. Between two values there is no third one to be missed: there the weight is little more
+    than that of Jeffreys' interval, which is 1 / 2, and the place is squared. `left` is the spread of errors over
+    that of labels.
     """
     least = _LEAST + _MORE_BY / n
-    weight = np.maximum(np.minimum(least / labels, 1.0), np.minimum(least / errors, _MOST_BY_ERRORS))
-    return np.maximum(weight, least), 1 - errors * left
+    most = _MOST_OF_TWO if two else 1.0
+    weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
+    place = 1 - errors * left
+    return np.maximum(weight, least), place**2 if two else place
 
 
 def _evenness(seen: Seen, values: Floats, n: Floats) -> Floats:

@@ -17,6 +17,7 @@ from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
 from calib.tables.pairs import DESIGN, Pair
+from calib.tables.pooled import lacking_raters, mean_of_raters
 from calib.tables.results import Results, words
 
 
@@ -35,6 +36,7 @@ def interval(
     null: float | None = None,
     min_gold: int = 10,
     tuned_on_gold: bool = False,
+    pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
 ) -> Results[stats.MeanEstimate]:
@@ -63,6 +65,9 @@ def interval(
         As for `calib.stats.ppi_mean`.
     tuned_on_gold : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
+    pool : {"rater"}, optional
+        One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
+        They must be on one scale.
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
@@ -92,15 +97,17 @@ def interval(
     >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
     >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
     >>> print(results.select(system="clean").one())
-    human mean = 4.732, 95 % CI [4.428, 4.88], from 12 human labels and 24 judge scores (people and judge) \
+    human mean = 4.732, 95 % CI [4.041, 4.853], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), (by, strata, weights, groups)):
+    judges, people = _judges(scores, gold, pool)
+    for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
+        said = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
         _need_gold(judged, estimator, by, pair.label, min_gold)
@@ -110,8 +117,19 @@ def interval(
             read = part[part["x"].notna()]
             result = _mean_of(read, (groups, strata, weights), whole, options)
             counts = {"n_unmatched": strangers, "n_unread": len(part) - len(read)}
-            answers.append((whole | counts, with_warnings(result, pair.warnings)))
+            answers.append((whole | counts, with_warnings(result, said)))
     return Results.of(answers)
+
+
+def _judges(scores: pd.DataFrame, gold: pd.DataFrame, pool: str | None) -> tuple[Checked, Checked]:
+    """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
+    judges, people = scores_in(scores, "scores"), scores_in(gold, "gold")
+    if pool is None:
+        return judges, people
+    check.choice(pool, "pool", ("rater",))
+    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
+    return mean_of_raters(judges.only(own)), people
 
 
 def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
@@ -191,29 +209,37 @@ def difference(
     alternative: str = "two-sided",
     min_gold: int = 10,
     adjust: str = "holm",
+    pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
-) -> Results[stats.MeanEstimate]:
-    """Mean human score of system `a` less that of system `b`, paired by group; or of `a` against many.
+) -> Results[stats.DifferenceEstimate]:
+    """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
+
+    Labels may be of whole groups, of items drawn whatever their system, or both: what both systems answered is paired,
+    labels of one system alone count for it, and the result says how many there are of each.
 
     Parameters
     ----------
     scores, gold : DataFrame
-        As for `interval`, with columns `group` and `system`; both systems answer the same groups.
+        As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
+        nothing is paired.
     a : str
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
     target, estimator, alternative, min_gold, confidence_level, method
-        As for `interval`.
+        As for `interval`; `min_gold` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
+    pool : {"rater"}, optional
+        As for `interval`: the mean of all raters in `scores` is the judge.
 
     Returns
     -------
     Results
-        With `p_value` for "no difference"; against several systems each label has `p_adjusted`
-        (within criterion and rater). Intervals are not adjusted.
+        With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
+        and of one alone. Labelled `n_unmatched`, groups that only one of them answered; against several systems also
+        `p_adjusted` (within criterion and rater). Intervals are not adjusted.
 
     Raises
     ------
@@ -235,15 +261,15 @@ def difference(
     True
     >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
-    [0.0, 0.1]
+    [0.0005, 0.2184]
     """
-    judged = scores_in(scores, "scores")
+    judged, people = _judges(scores, gold, pool)
     others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     options |= {"confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(judged, scores_in(gold, "gold")):
+    for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
         found = [_difference(pair, a, other, options) for other in others]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
@@ -265,33 +291,42 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
 
 
 def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    said = list(pair.warnings)
     sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
-    both = sides[0].join(sides[1], how="inner").dropna(subset=["x_a", "x_b"])
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": max(len(side) for side in sides) - len(both)}
-    labelled, least = int(both[["y_a", "y_b"]].notna().all(axis="columns").sum()), options["min_gold"]
-    if METHODS[options["estimator"]].needs.min_gold and labelled < least:
-        rule = f"must label {least} groups at least for both ({{0}} lowers that)"
-        given = f"labels {labelled}: let people label whole groups (`choose_items`, design 'groups')"
-        raise ArgumentError("gold", rule, given, mentions=("min_gold",), about=words(label))
+    if "group" not in pair.frame:
+        said.append(f"nothing_paired: no column `group` says what both answered, so labels of {a} and {b} stand alone")
+    inputs = sides[0].join(sides[1], how="outer")
+    labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
+    one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one}
+    least = options["min_gold"]
+    if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
+        short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
+        rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
+        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
-        y_a, y_b, x_a, x_b = (both[name] for name in ("y_a", "y_b", "x_a", "x_b"))
+        y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)
-    return label, with_warnings(result, pair.warnings)
+    return label, with_warnings(result, said)
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    for column, told in (("group", "what both answered"), ("system", "who answered")):
-        if column not in frame:
-            raise TableError(
-                f"a difference of systems needs a column `{column}`, {told}: give the items to `summarize`, "
-                f"or name the column (`scores_from(..., {column}=...)`, --{column})."
-            )
+    """What a system was scored, by what was answered where that is known, else by item."""
+    if "system" not in frame:
+        raise TableError(
+            "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
+            "or name the column (`scores_from(..., system=...)`, --system)."
+        )
     rows = frame[frame["system"] == name]
     if not len(rows):
         there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
         raise TableError(f"no scores of system {name!r}; there are {there}.")
-    if rows["group"].duplicated().any():
+    inputs = "group" if "group" in rows else "item"
+    if rows[inputs].isna().any():
+        raise TableError(f"system {name!r} must have a `group` for each item, but has none for some.")
+    if rows[inputs].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
     if "design" in rows and rows["design"].isin(["strata", "active"]).any():
         raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
-    return rows.set_index("group")[["x", "y"]]
+    read = rows[rows["x"].notna()]
+    return read.set_index(inputs)[["x", "y"]]

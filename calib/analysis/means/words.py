@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
@@ -33,8 +34,10 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     apart = "Difference of mean" if "difference" in result.estimand else "Mean"
     parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
     what = " ".join(filter(None, parts))
-    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
-    scores = f" and {result.n} judge scores" if result.uses_judge else ""
+    labels, judged = f"{result.n_gold} human labels" if result.n_gold else "no human label", f"{result.n} judge scores"
+    if isinstance(result, DifferenceEstimate) and not result.is_paired:
+        labels, judged = result.labels_in_words, f"judge scores of {result.n} inputs"
+    scores = f" and {judged}" if result.uses_judge else ""
     gain = 1 - result.width_ratio
     told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")

@@ -102,7 +102,7 @@ class HalfWidth:
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
         left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
-        weight, place = _unseen(n, self.ideal.labels, errors, left)
+        weight, place = _unseen(n, self.ideal.labels, errors, left, two=self.yes_or_no)
         # errors are divided by 1 - leverage, which is `own` times a chi-square
         size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
         size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
@@ -143,7 +143,7 @@ def half_width_on(
     return HalfWidth(sd, confidence, rule, float(mean), scores, step == bounds[1] - bounds[0])
 
 
-def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats) -> tuple[Floats, Floats]:
+def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
     """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
 
     They scatter with the estimates of how even scores are.
@@ -154,7 +154,7 @@ def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats) -> tuple[Fl
         np.minimum(part.even[..., None, None] * np.exp(part.scatter[..., None, None] * at / np.sqrt(n)), 1)
         for part, at in pairs
     )
-    weight, place = unseen_label(n, ours, theirs, left)
+    weight, place = unseen_label(n, ours, theirs, left, two=two)
     mean, square, far = (np.sum(chances * part, axis=(-2, -1)) for part in (weight, weight**2, weight * place))
     off = np.sqrt(np.maximum(square - mean**2, 0))
     return np.stack([mean - off, mean + off]), far / mean

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.text import printable
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
@@ -129,7 +130,7 @@ def from_jsonl(
         found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
         sheet.add(call, found.rows, choice.text)
     if silent := len(rows) - len({call.row["item"] for call in calls}):
-        warnings.warn(f"{silent} of {len(rows)} items have no line in {Path(path).name}.", stacklevel=2)
+        warnings.warn(f"{silent} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
     auto = f"|auto:{method}" if judge.method == "auto" else ""
     return sheet.frame(judge, f"file:{Path(path).name}{auto}")
 
@@ -157,7 +158,7 @@ def _read_line(number: int, raw: bytes) -> _Line:
         if body and "message" in body and "choices" not in body:
             body = {"choices": [body]}  # a single choice, as some logs keep it
         choices = [] if failed else decode(body).choices
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
     return _Line(number, None if name is None else str(name), choices)
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from calib.judge.calls.cost import input_tokens, list_price, most_output_tokens
+from calib.judge.calls.endpoint import excerpt
 from calib.judge.calls.pace import Pace
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, redact
+from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, too_long
 from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode, to_json
+
+Done = TypeVar("Done")
+
+_BEAT = 2.0  # seconds between two signs of life
+LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
 
 
 class Client:
@@ -27,14 +35,26 @@ class Client:
         self.price = judge.price or (list_price(judge.model) if transport.endpoint in (None, OPENAI) else None)
         self.max_cost = max_cost
         self.spent = self.reserved = 0.0  # dollars; reserved is what the calls under way may cost at most
-        self._to_write = False
+        self._to_write = self._beats = False
         self.broken: sqlite3.Error | None = None  # the store could not be written
 
     async def choice(self, key: str, what: str, body: dict[str, Any]) -> Choice:
-        """The reply under a key, for which the judge is asked once."""
-        if key not in self.store:
-            self.put([key], body, *await self.ask(what, body))
+        """The reply under a key, for which the judge is asked once, by this run or another."""
+        if await self.turn(key):
+            try:
+                self.put([key], body, *await self.ask(what, body))
+            except JudgeError:
+                self.release([key])
+                raise
         return self.store.get(key)
+
+    async def turn(self, key: str) -> bool:
+        """Wait until a draw is this run's to ask for, or is there: then False."""
+        while key not in self.store:
+            if self.claim([key]):
+                return True
+            await asyncio.sleep(LOOK_AGAIN)
+        return False
 
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """The reply as it came and as it reads, after as many attempts as it takes."""
@@ -68,12 +88,14 @@ class Client:
                 raise  # the run itself was stopped
             failure = JudgeError("the transport cancelled it")
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, the run says which item it was
-            failure = JudgeError(redact(f"{type(error).__name__}: {error}"))
+            failure = JudgeError(excerpt(f"{type(error).__name__}: {error}"))
         else:
+            if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
+                raise too_long(self.judge.max_reply_bytes)
             try:
                 return raw, decode(raw)
             except ValueError as error:
-                failure = UnavailableError(f"{error}: {redact(repr(raw[:2000]))[:200]}", paid=True)
+                failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
         raise failure
 
     # --- what is kept ---
@@ -83,11 +105,38 @@ class Client:
 
         False says that another process was faster.
         """
-        new = self.store.put(keys, body, raw if self.keep == "full" else reply.pack())
+        return self._to_store(self.store.put, keys, body, raw if self.keep == "full" else reply.pack())
+
+    def claim(self, keys: list[str]) -> bool:
+        """Whether this run is to ask for these draws; if not, one is there or another run asks for it."""
+        if not self._beats and self.store.path is not None:
+            self._beat()
+        return self._to_store(self.store.claim, keys)
+
+    def release(self, keys: list[str]) -> None:
+        """Leave draws that came to nothing to other runs."""
+        self._to_store(self.store.release, keys)
+
+    def _beat(self) -> None:
+        """Others would take over what this run claimed if it did not show now and then that it lives."""
+        self._beats = True
+        asyncio.get_running_loop().call_later(_BEAT, self._beat)
+        with suppress(sqlite3.Error):
+            self._to_store(self.store.beat)
+
+    def _to_store(self, do: Callable[..., Done], *given: Any) -> Done:
+        """Have it written at the end of this turn; what was locked for long is not tried again by each worker."""
+        if self.broken:
+            raise self.broken
+        try:
+            done = do(*given)
+        except sqlite3.Error as error:
+            self.broken = error
+            raise
         if not self._to_write:
             self._to_write = True
             asyncio.get_running_loop().call_soon(self._write)
-        return new
+        return done
 
     def _write(self) -> None:
         self._to_write = False
@@ -104,6 +153,8 @@ class Client:
 
     def _worst(self, body: dict[str, Any]) -> float:
         """What a call may cost at most: a token has a byte at least, and a message has a frame of some tokens."""
+        if self.price is None:
+            return 0.0
         sent = sum(len(message["content"].encode("utf-8", "surrogatepass")) + 16 for message in body["messages"])
         return self.money(sent, most_output_tokens(body))
 

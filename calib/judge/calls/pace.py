@@ -6,8 +6,7 @@ import asyncio
 import math
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
@@ -58,14 +57,18 @@ class Pace:
         troubles: list[UnavailableError] = []
         end = math.inf
         while True:
-            async with self._slot(tokens):
+            await self._turn()
+            try:
+                if wait := self._until_allowed(tokens):
+                    await asyncio.sleep(wait)
                 if (now := monotonic()) >= end:
                     break
                 end = min(end, now + self.deadline)
-                try:
-                    return await self._once(attempt)
-                except UnavailableError as error:
-                    troubles.append(error)
+                return await self._once(attempt)
+            except UnavailableError as error:
+                troubles.append(error)
+            finally:
+                self._leave()
             wait = self._wait(troubles)
             if monotonic() + wait >= end or self._hopeless(troubles):
                 break
@@ -114,20 +117,23 @@ class Pace:
             self.limit = max(1.0, self.limit / 2)
             self._cut = monotonic()
 
-    @asynccontextmanager
-    async def _slot(self, tokens: int) -> AsyncIterator[None]:
+    async def _turn(self) -> None:
+        """Wait until one more call may be under way, of which `_leave` says that it no longer is."""
+        if not self._waiting and self._busy < int(self.limit):
+            self._busy += 1
+            return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
-        self._admit()
         try:
             await turn
-            if wait := self._until_allowed(tokens):
-                await asyncio.sleep(wait)
-            yield
-        finally:
-            if turn.done() and not turn.cancelled():  # or it was stopped before its turn had come
-                self._busy -= 1
-                self._admit()
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was stopped just when its turn had come
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        self._busy -= 1
+        self._admit()
 
     def _admit(self) -> None:
         while self._waiting and self._busy < int(self.limit):

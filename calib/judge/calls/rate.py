@@ -17,6 +17,8 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.core.stop import stoppable
+from calib.core.text import printable
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.store import Store
@@ -58,7 +60,8 @@ def rate(
     store : path, optional
         SQLite file of raw replies. Each reply is kept before it is read: an interrupted
         run goes on where it stopped, a repeated one makes no call. Several processes may
-        share it. Default: memory, which is saved to a temporary file if the run breaks off.
+        share it, and none asks for what another is asking for. Default: memory, which is
+        saved to a temporary file if the run breaks off.
     keep : {"compact", "full"}, default "compact"
         What the store keeps of a reply: all that any answer on any scale could be read
         from (message, usage, tokens, the candidates wherever a label could stand), or the
@@ -96,6 +99,11 @@ def rate(
         price of the model is not known.
     JudgeError
         If no API key is set, or the judge cannot be reached; what arrived is kept.
+    KeyboardInterrupt, SystemExit
+        If the run is stopped by Ctrl-C, or by SIGTERM or SIGHUP where nothing else handles
+        them; what arrived is kept, and a note (a line on stderr) says where.
+    sqlite3.OperationalError
+        If the store cannot be written: the disk is full, or another program locks it.
 
     Examples
     --------
@@ -117,7 +125,7 @@ def rate(
             return run.dry(prompts, rows)
         plan = _finished(run.rate(prompts, rows), client.transport)
         for note in run.notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(printable(note), stacklevel=2)
         return run.sheet.frame(judge, plan.run)
 
 
@@ -126,18 +134,30 @@ def _client(
     judge: Judge, complete: AnyComplete | None, store: str | Path | None = None, **options: Any
 ) -> Iterator[Client]:
     """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
-    ways = (judge.base_url, judge.concurrency)
-    transport = connect(judge.model, *ways) if complete is None else wrap(complete, *ways)
-    with Store(store) as kept:
+    if complete is None:
+        transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
+    else:
+        transport = wrap(complete, judge.base_url, judge.concurrency)
+    with stoppable() as stop, Store(store) as kept:
         try:
             yield Client(judge, kept, transport, **options)
+            stop.check()
         except BaseException as error:
-            if store is None and len(kept):
-                handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-                os.close(handle)
-                kept.save(path)
-                error.add_note(f"The {len(kept)} replies that arrived are kept: give store={path!r} to go on.")
+            if kept_where := _kept_where(kept, error):
+                error.add_note(kept_where)
             raise
+
+
+def _kept_where(kept: Store, error: BaseException) -> str:
+    """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
+    if (kept.path and isinstance(error, Exception)) or not (n := len(kept)):
+        return ""
+    if kept.path:
+        return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."
+    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
+    os.close(handle)
+    kept.save(path)
+    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -274,27 +294,27 @@ async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: in
 
 def _finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
     """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
-    tasks: list[asyncio.Task[Any] | None] = []
 
     async def main() -> Outcome:
-        tasks.append(asyncio.current_task())
+        stop.task = asyncio.current_task()
         try:
             return await work
         finally:
             await transport.close()
 
-    if not _is_in_loop():
-        return asyncio.run(main())
-    with ThreadPoolExecutor(1) as thread:
-        done = thread.submit(asyncio.run, main())
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            # the calls run in another thread, which does not hear of the interrupt by itself
-            for task in filter(None, tasks):
-                with suppress(RuntimeError):  # the loop has ended by itself
-                    task.get_loop().call_soon_threadsafe(task.cancel)
-            raise
+    with stoppable() as stop:
+        if not _is_in_loop():
+            return asyncio.run(main())
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(asyncio.run, main())
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                # the calls run in another thread, which does not hear of the interrupt by itself
+                if stop.task is not None:
+                    with suppress(RuntimeError):  # the loop has ended by itself
+                        stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
+                raise
 
 
 def _is_in_loop() -> bool:

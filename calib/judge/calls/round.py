@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from calib.judge.calls.client import Client
+from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 from calib.judge.judge import Call, Plan, draws_request
 from calib.judge.replies.reply import Choice, Reply
@@ -31,6 +31,8 @@ class Round:
     ) -> None:
         self.client, self.plan, self.sheet, self.deliver, self.progress = client, plan, sheet, deliver, progress
         self.waiting = deque[list[Call]]()
+        self.elsewhere: list[list[Call]] = []  # what other runs ask for, who share the store
+        self.looked = monotonic()
         self.there = self.under_way = 0
         self.served = client.pace.served
         self.failures: list[JudgeError] = []
@@ -64,6 +66,8 @@ class Round:
                 worker.cancel()
             self._show()
             self.bar.close()
+        if self.client.broken:
+            raise self.client.broken
         if self.failures or (self.lost and not self.there):
             raise (self.failures or self.lost)[0]
         return self._notes()
@@ -75,32 +79,37 @@ class Round:
         return lost + [short] * bool(self.short)
 
     async def _worker(self) -> None:
-        while self.waiting and not self.failures and not self.stopping:
-            if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.seen == self.client.pace.served:
+        client = self.client
+        while (self.waiting or self.elsewhere) and not self.failures and not self.stopping:
+            if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.seen == client.pace.served:
                 if not self.under_way:  # they could have shown that it is not the server
                     self.failures.append(self.in_a_row[0])
                 await asyncio.sleep(_A_MOMENT)
                 continue
-            group = self.waiting.popleft()
-            client = self.client
+            if not self.waiting:
+                await self._look_again()
+                continue
+            group = self._claimed(self.waiting.popleft())
+            # reply and claim are written before the next call goes out, and an interrupt finds a moment to come
+            await asyncio.sleep(0)
+            if client.broken:
+                raise client.broken
+            if not group or self.failures or self.stopping:
+                continue
             # the last worker goes on as long as one call can be paid for
             if client.max_cost is not None and not client.affords(draws_request(client.judge, self.plan, group)):
+                client.release([call.key for call in group])
                 self.waiting.appendleft(group)
                 return
             await self._one(group)
             if monotonic() - self.shown > _SHOW_EVERY:
                 self._show()
-            # the reply is written before the next call goes out, and an interrupt finds a moment to come
-            await asyncio.sleep(0)
-            if client.broken:
-                raise client.broken
 
     async def _one(self, group: list[Call]) -> None:
         self.under_way += 1
         try:
-            if group := [call for call in group if not self._arrived(call)]:
-                body = draws_request(self.client.judge, self.plan, group)
-                self._keep(group, body, *await self.client.ask(group[0].what, body))
+            body = draws_request(self.client.judge, self.plan, group)
+            self._keep(group, body, *await self.client.ask(group[0].what, body))
         except (RejectedError, UnavailableError) as error:
             self._lose(group, error)
         except JudgeError as error:
@@ -108,11 +117,31 @@ class Round:
         finally:
             self.under_way -= 1
 
+    def _claimed(self, group: list[Call]) -> list[Call]:
+        """What of a group this run is to ask for: another that shares the store may have been faster, or be at it."""
+        missing = [call for call in group if not self._arrived(call)]
+        if missing and not self.client.claim([call.key for call in missing]):
+            self.elsewhere.append(missing)
+            self._part()
+            return []
+        return missing
+
+    def _part(self) -> None:
+        """Another run works on the same: from here on in another order, or both would want the same again."""
+        if self.alone:
+            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
+
+    async def _look_again(self) -> None:
+        """What others asked for may have come, or be left to us; of all workers one is enough to see."""
+        await asyncio.sleep(LOOK_AGAIN)
+        if monotonic() - self.looked >= LOOK_AGAIN:
+            self.looked = monotonic()
+            self.waiting.extend(self.elsewhere)
+            self.elsewhere.clear()
+
     def _arrived(self, call: Call) -> bool:
-        """Another process that shares the store may have been faster."""
         if there := call.key in self.client.store:
             self._take(call, self.client.store.get(call.key))
-            self._part()
         return there
 
     def _take(self, call: Call, choice: Choice) -> None:
@@ -120,16 +149,10 @@ class Round:
         self.there += 1
         self.bar.update()
 
-    def _part(self) -> None:
-        """Another process works on the same: from here on in another order, or both would ask the same again."""
-        if self.alone:
-            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
-
     def _keep(self, group: list[Call], body: dict[str, Any], raw: bytes, reply: Reply) -> None:
         arrived, choices = group[: len(reply.choices)], reply.choices
         if not self.client.put([call.key for call in arrived], body, raw, reply):
             choices = [self.client.store.get(call.key) for call in arrived]  # what came first counts
-            self._part()
         for call, choice in zip(arrived, choices, strict=False):
             self._take(call, choice)
         if rest := group[len(reply.choices) :]:
@@ -138,6 +161,7 @@ class Round:
 
     def _lose(self, group: list[Call], error: JudgeError) -> None:
         """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
+        self.client.release([call.key for call in group])
         served, silent = self.client.pace.served, isinstance(error, UnavailableError)
         if silent and not served:
             self.failures.append(error)

@@ -88,7 +88,7 @@ class Run:
     async def with_steps(self, prompt: Prompt) -> Prompt:
         """The prompt with its evaluation steps, which the judge writes if there are none."""
         body, key = self._steps(prompt)
-        if body and key not in self.store:
+        if body and await self.client.turn(key):
             raw, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
                 what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
@@ -162,7 +162,7 @@ class Run:
             # not mere certainty, nor lists that lack the token emitted
             if any(0 < row.weight < 1 for row in found):
                 return True
-            if found[0].status not in ("refused", "truncated", "unread"):
+            if found[0].status not in ("refused", "truncated", "unread", "off_scale"):
                 return False
         if refused:
             raise refused
@@ -176,10 +176,11 @@ class Run:
         for choices in _CHOICES:
             body = choices_request(judge, extras, choices)
             keys = [digest([self.address, body, n]).hexdigest() for n in range(choices)]
-            if keys[0] not in self.store:
+            if await self.client.turn(keys[0]):
                 try:
                     raw, reply = await self.client.ask("several choices at once", body)
                 except RejectedError:
+                    self.client.release(keys[:1])
                     continue  # servers have limits of their own
                 self.client.put(keys[: len(reply.choices)], body, raw, reply)
             seen = [choice.text for _, choice in self.store.read(keys)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import groupby
@@ -13,9 +14,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from calib.core.check import ArgumentError
+from calib.core.text import printable
 from calib.judge.replies.reply import Choice, decode, to_json
 
-# what was asked, what came (one call may bring several choices), and the draws that the choices are
+_PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
+_RULE = "must not be locked by another program"
+_LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
+
+# what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run
+# is asking for, so that others leave them to it, and when each run was last seen
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS requests (
     id   TEXT PRIMARY KEY,
@@ -33,6 +40,18 @@ CREATE TABLE IF NOT EXISTS draws (
     reply  INTEGER NOT NULL REFERENCES replies (id),
     choice INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    key TEXT PRIMARY KEY,
+    run TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+    id   TEXT PRIMARY KEY,
+    seen REAL NOT NULL
+) WITHOUT ROWID;
+"""
+_CLAIM = """
+INSERT INTO claims SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM draws WHERE key = ?1)
+ON CONFLICT (key) DO UPDATE SET run = ?2 WHERE run = ?2 OR run NOT IN (SELECT id FROM runs WHERE seen > ?3)
 """
 
 
@@ -50,11 +69,14 @@ class Store:
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
+        self._run_id, self._seen = uuid.uuid4().hex, False  # as others know this run; whether it showed itself
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._db = _connection(self.path or ":memory:")
         except sqlite3.DatabaseError as error:
+            if _is_locked(error):
+                raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
             raise ArgumentError("store", "must be a new file or a store of calib", f"{path} is not: {error}") from None
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
@@ -66,19 +88,74 @@ class Store:
         # draws of one item differ in their seed alone: the request itself is kept once
         frame = to_json({name: value for name, value in request.items() if name != "seed"})
         name = hashlib.blake2b(frame, digest_size=16).hexdigest()
+        self._begin()
         run = self._db.execute
-        if not self._db.in_transaction:
-            run("BEGIN IMMEDIATE")
         run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, frame.decode()))
         row = (name, request.get("seed"), body, time.time())
         reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
         draws = [(key, reply, choice) for choice, key in enumerate(keys)]
-        return self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", draws).rowcount == len(draws)
+        new = self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", draws).rowcount == len(draws)
+        self.release(keys)
+        return new
 
     def commit(self) -> None:
         """Write what was put."""
         if self._db.in_transaction:
-            self._db.execute("COMMIT")
+            self._execute("COMMIT")
+
+    # --- shared with others -------------------------------------------------------------------------------------
+
+    def claim(self, keys: Sequence[str]) -> bool:
+        """Take it on to ask for these draws, all or none; False where one is there, or another run asks for it.
+
+        Others know of it from `commit` on, and none can take the same before: the file is locked until then.
+        What a run took on is free again if the run ends, or dies: it shows by `beat` that it lives.
+        """
+        if self.path is None:
+            return True
+        self._begin()
+        alive, mine = time.time() - _LAPSE, list[str]()
+        for key in keys:
+            if not self._db.execute(_CLAIM, (key, self._run_id, alive)).rowcount:
+                self.release(mine)
+                return False
+            mine.append(key)
+        return True
+
+    def release(self, keys: Iterable[str]) -> None:
+        """Leave these draws to whoever wants them."""
+        if self.path is not None:
+            self._begin()
+            self._db.executemany("DELETE FROM claims WHERE key = ? AND run = ?", [(key, self._run_id) for key in keys])
+
+    def beat(self) -> None:
+        """Show that this run lives."""
+        self._seen = True
+        self._begin()
+        self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_id, time.time()))
+        self.commit()
+
+    def _leave(self) -> None:
+        """Free what this run took on, and forget those that died; where the file is locked, it lapses by itself."""
+        self._db.execute("PRAGMA busy_timeout = 1000")
+        self._begin()
+        self._db.execute("DELETE FROM runs WHERE id = ? OR seen < ?", (self._run_id, time.time() - _LAPSE))
+        self._db.execute("DELETE FROM claims WHERE run NOT IN (SELECT id FROM runs)")
+        self.commit()
+
+    def _begin(self) -> None:
+        if not self._db.in_transaction:
+            self._execute("BEGIN IMMEDIATE")
+
+    def _execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement that may find the file locked."""
+        try:
+            return self._db.execute(sql, values)
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error):
+                raise
+            path = printable(str(self.path))
+            raise sqlite3.OperationalError(f"{path} {_RULE}, but {_locked()}") from None
 
     def get(self, key: str) -> Choice:
         """The choice under a key; a KeyError where there is none."""
@@ -97,7 +174,7 @@ class Store:
                 yield key, choices[choice]
 
     def save(self, path: str | Path) -> None:
-        """Copy everything into a file."""
+        """Copy every reply into a file."""
         self.commit()
         with closing(sqlite3.connect(path)) as copy:
             self._db.backup(copy)
@@ -109,14 +186,23 @@ class Store:
         return int(self._db.execute("SELECT count(*) FROM draws").fetchone()[0])
 
     def __repr__(self) -> str:
-        return f"<Store {self.path or 'in memory'}: {len(self)} replies>"
+        try:
+            holds = f"{len(self)} replies"
+        except sqlite3.ProgrammingError:
+            holds = "closed"
+        return f"<Store {'in memory' if self.path is None else printable(str(self.path))}: {holds}>"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.commit()
-        self._db.close()
+        try:
+            self.commit()
+            if self._seen:
+                with suppress(sqlite3.OperationalError):
+                    self._leave()
+        finally:
+            self._db.close()
 
 
 def _connection(path: str | Path) -> sqlite3.Connection:
@@ -130,8 +216,18 @@ def _connection(path: str | Path) -> sqlite3.Connection:
     return db
 
 
+def _is_locked(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _locked() -> str:
+    """How long, and what to do about it."""
+    what = "a database browser, a copy or a backup, a process that was suspended: end it and run again to go on"
+    return f"was for {_PATIENCE:g} s ({what})"
+
+
 def _prepare_tables(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA busy_timeout = 30000")  # another process may be writing
+    db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}")  # another process may be writing
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and "draws" not in tables:
         raise sqlite3.DatabaseError(f"it has other tables: {', '.join(tables)}")

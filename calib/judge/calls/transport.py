@@ -9,25 +9,31 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import logging
 import os
 import re
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, wraps
 from io import BytesIO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from calib.core.text import PrintableError
 from calib.judge import offline
+from calib.judge.calls.body import ACCEPTED, MOST_BYTES, MOST_ERROR_BYTES, read_body
+from calib.judge.calls.endpoint import excerpt, keep_secret, origin, public_url, redact, url_parts
 from calib.judge.replies.reply import to_json
 
 if TYPE_CHECKING:
     import aiohttp
+    import httpx
 
 RawReply = Mapping[str, Any] | bytes
 Complete = Callable[[dict[str, Any]], Awaitable[RawReply]]
@@ -37,29 +43,25 @@ OPENAI = "https://api.openai.com/v1"
 # what OpenAI's own API does not know; LiteLLM hands such fields through
 EXTENSIONS = ("top_k", "min_p", "add_generation_prompt", "continue_final_message")
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET_WORD = re.compile(
-    r"\b(?:sk|pk|gsk|xai)-[\w-]{8,}|\bBearer\s+\S+|\bBasic\s+(?!auth)[\w+/]{6,}=*|(?<=://)[^/@\s]+(?=@)"
-)
-_SECRET_LENGTH = 6  # letters; what is shorter could be any word
-_endpoint_secrets: set[str] = set()  # users, passwords and queries of the endpoints that were asked
 _FILTER_WORDS = re.compile(r"content[_ ]?(?:filter|(?:management )?policy)", re.IGNORECASE)
 _NO_CREDIT_WORDS = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_active)")
 _PASSING_STATUSES = (408, 409, 425, 429, *range(500, 600))
 _LIMITING_STATUSES = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
+_REDIRECTS = (301, 302, 303, 307, 308)
+_LONGEST_TOLD = 32 * 86400.0  # seconds; who asks for a longer wait than until next month does not mean it
 _FINAL_STATUSES = {
     401: "check the API key in the environment",
     402: "the account has no credit",
     403: "check the API key in the environment, and what it may use",
     404: "check `model` and `base_url`",
     405: "check `base_url`",
-} | dict.fromkeys((301, 302, 303, 307, 308), "redirects are not followed: give the final address as `base_url`")
+} | dict.fromkeys(_REDIRECTS, "redirects are not followed: give the final address as `base_url`")
 _NO_URL = "`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'."
 # what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
 _WITHHELD_REPLY = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
 
-class JudgeError(RuntimeError):
+class JudgeError(PrintableError, RuntimeError):
     """A call to the judge failed. The message holds no key; replies that arrived are kept."""
 
 
@@ -90,7 +92,7 @@ async def _close_nothing() -> None:
 
 
 class Transport(NamedTuple):
-    """A way to a judge: its name, the endpoint where there is one, the call, and what to do in the end."""
+    """A way to a judge: its name, its endpoint as it may be shown, the call, and what to do in the end."""
 
     name: str
     endpoint: str | None
@@ -101,27 +103,29 @@ class Transport(NamedTuple):
     @property
     def address(self) -> str:
         """Name and endpoint as the ratings show them."""
-        return f"{self.name}@{public_url(self.endpoint)}" if self.endpoint else self.name
+        return f"{self.name}@{self.endpoint}" if self.endpoint else self.name
 
 
-def connect(model: str, base_url: str | None, concurrency: int = 16) -> Transport:
+def connect(model: str, base_url: str | None, concurrency: int = 16, most: int = MOST_BYTES) -> Transport:
     """The transport for a model.
 
     "offline" is the embedded judge; a model with a `base_url`, or of OpenAI, is asked
-    directly; everything else, and what begins with "litellm/", goes through LiteLLM.
+    directly; everything else, and what begins with "litellm/", goes through LiteLLM. No
+    reply is read further than `most` bytes, and no redirect is followed.
     """
     if model == "offline":
         return Transport("offline", None, offline.complete)
     keep_secret(base_url or os.environ.get("OPENAI_BASE_URL") or "")
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
-        if base_url is not None and public_url(base_url) != base_url:
+        parts = url_parts(base_url or "")
+        if parts.username is not None or parts.query:
             what = "LiteLLM cannot use a user, a password or a query in `base_url`, and would log them"
             raise JudgeError(f"{what}; ask an OpenAI-compatible endpoint directly, as 'openai/<model>'.")
-        through = _LiteLLM(model.removeprefix("litellm/"), base_url)
+        through = _LiteLLM(model.removeprefix("litellm/"), base_url, most)
         return Transport("litellm", base_url and public_url(base_url), through, through.close, True)
     # the variable is the one that OpenAI's own client reads
     endpoint = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-    direct = _Direct(model, endpoint, concurrency)
+    direct = _Direct(model, endpoint, concurrency, most)
     return Transport("direct", public_url(endpoint), direct, direct.close, True)
 
 
@@ -148,7 +152,7 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
             return await reply if inspect.isawaitable(reply) else reply
         except (TimeoutError, ConnectionError) as error:
             kind = TimeoutError if isinstance(error, TimeoutError) else UnavailableError
-            trouble = f"{type(error).__name__}: {redact(str(error))}"
+            trouble = f"{type(error).__name__}: {excerpt(str(error))}"
         raise kind(trouble)
 
     async def close() -> None:
@@ -162,52 +166,31 @@ def model_name(model: str) -> str:
     return model.removeprefix("openai/").removeprefix("hosted_vllm/")
 
 
-def _url_parts(url: str) -> SplitResult:
-    """The parts of a URL, empty where it is none."""
+def too_long(most: int) -> RejectedError:
+    """The error of a reply that was not read to its end."""
+    return RejectedError(f"the reply has more than {most:,} bytes, `max_reply_bytes` of the judge, and was left")
+
+
+async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], most: int) -> bytes:
+    """The body of a reply, whole; of an error as much as says what is wrong."""
+    if status in _REDIRECTS:
+        return b""
     try:
-        return urlsplit(url)
-    except ValueError:
-        return urlsplit("")
-
-
-def public_url(url: str) -> str:
-    """An endpoint without user, password and query.
-
-    Examples
-    --------
-    >>> public_url("https://me:secret@host:8000/v1?key=abc")
-    'https://host:8000/v1'
-    """
-    parts = _url_parts(url)
-    if not parts.netloc:  # no URL, but it can hold the same things
-        return url.rpartition("@")[2].partition("?")[0]
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def keep_secret(url: str) -> None:
-    """Have `redact` take out what `public_url` leaves out: a server may repeat it."""
-    parts = _url_parts(url)
-    secrets = [parts.username or "", parts.password or "", parts.query, *(value for _, value in parse_qsl(parts.query))]
-    _endpoint_secrets.update(form for one in secrets for form in (one, unquote(one)) if len(form) >= _SECRET_LENGTH)
-
-
-def redact(text: str) -> str:
-    """The text without anything that is, or looks like, a secret of this environment.
-
-    Examples
-    --------
-    >>> redact("401: Incorrect API key provided: sk-abcdefgh1234.")
-    '401: Incorrect API key provided: ***.'
-    """
-    named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
-    for secret in sorted(named | _endpoint_secrets, key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return _SECRET_WORD.sub("***", text)
+        body = await read_body(pieces, headers.get("content-encoding", ""), most if status == 200 else MOST_ERROR_BYTES)
+    except ValueError as error:
+        if status != 200:  # that says enough
+            return b""
+        raise UnavailableError(str(error), paid=True) from None
+    if status == 200 and not body.whole:
+        raise too_long(most)
+    return body.data
 
 
 def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
-    message = f"HTTP {status}: {redact(said)[:500]}"  # cut afterwards: half a key would not be recognised
+    if status in _REDIRECTS:
+        said = f"it redirects to {origin(headers.get('location', ''))}"
+    message = f"HTTP {status}: {excerpt(said)}"
     if _NO_CREDIT_WORDS.search(said):
         return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
     if status in _PASSING_STATUSES:
@@ -220,12 +203,14 @@ def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Map
 def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", given := headers.get(name, "").strip()):
-            return float(given) * unit
+        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", given := headers.get(name, "").strip()):
+            return seconds if (seconds := float(given) * unit) <= _LONGEST_TOLD else None
     try:
-        return max(parsedate_to_datetime(given).timestamp() - time(), 0.0)
-    except ValueError:
+        date = parsedate_to_datetime(given)
+        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time()
+    except (ValueError, OverflowError):
         return None
+    return max(seconds, 0.0) if seconds <= _LONGEST_TOLD else None
 
 
 # --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
@@ -234,9 +219,9 @@ def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 class _Direct:
     """An endpoint that is asked by aiohttp, over connections that stay open during a run."""
 
-    def __init__(self, model: str, endpoint: str, concurrency: int) -> None:
-        self.model = model_name(model)
-        parts = _url_parts(endpoint)
+    def __init__(self, model: str, endpoint: str, concurrency: int, most: int) -> None:
+        self.model, self.most = model_name(model), most
+        parts = url_parts(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise JudgeError(_NO_URL)
         self.url = urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/chat/completions"))
@@ -257,18 +242,19 @@ class _Direct:
             data = body if len(body) < 1 << 20 else BytesIO(body)
             post = self._open().post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
-                raw = await response.read()
+                status, headers = response.status, response.headers
+                raw = await _received(status, headers, response.content.iter_any(), self.most)
         except aiohttp.InvalidURL:
             failure: JudgeError = JudgeError(_NO_URL)
         except (aiohttp.ClientError, OSError) as error:
-            failure = UnavailableError(f"{type(error).__name__}: {redact(str(error))}")
+            failure = UnavailableError(f"{type(error).__name__}: {excerpt(str(error))}")
         else:
-            if response.status == 200:
+            if status == 200:
                 return raw
             said = raw.decode("utf-8", "replace")
-            if response.status == 400 and _FILTER_WORDS.search(said):
+            if status == 400 and _FILTER_WORDS.search(said):
                 return _WITHHELD_REPLY
-            failure = _http_error(response.status, said, request, response.headers)
+            failure = _http_error(status, said, request, headers)
         raise failure  # out here it has no context: the first error knows the headers of the request
 
     def _open(self) -> aiohttp.ClientSession:
@@ -277,11 +263,14 @@ class _Direct:
         if self.session is None:
             # who stands in the URL is who asks: there is room for one of the two
             key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
-            headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+            headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
+            headers |= {"authorization": f"Bearer {key}"} if key else {}
             connector = aiohttp.TCPConnector(limit=self.concurrency)
-            # how long a call may take is for `Pace` to say
+            # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
-            self.session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout)
+            self.session = aiohttp.ClientSession(
+                connector=connector, headers=headers, timeout=timeout, auto_decompress=False
+            )
         return self.session
 
     async def close(self) -> None:
@@ -300,8 +289,8 @@ class _LiteLLM:
 
     under_way: ClassVar[set[_LiteLLM]] = set()
 
-    def __init__(self, model: str, base_url: str | None) -> None:
-        self.model, self.litellm = model, _quiet_litellm()
+    def __init__(self, model: str, base_url: str | None, most: int) -> None:
+        self.model, self.most, self.litellm = model, most, _quiet_litellm()
         self.extra: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
         if base_url is not None:
             self.extra["base_url"] = base_url
@@ -312,16 +301,20 @@ class _LiteLLM:
         self.under_way.add(self)
         fields = {name: value for name, value in request.items() if name not in EXTENSIONS} | {"model": self.model}
         own = {name: request[name] for name in EXTENSIONS if name in request}
+        watch = _Watch(self.most)
+        token = _watching.set(watch)
         try:
             response = await self.litellm.acompletion(**fields, **self.extra, **({"extra_body": own} if own else {}))
         except Exception as error:  # noqa: BLE001 - providers raise what they like
             said = _error_text(error)
             if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
                 return _WITHHELD_REPLY
-            failure = _litellm_error(self.model, request, error, said)
+            failure = watch.failure or _litellm_error(self.model, request, error, said)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
+        finally:
+            _watching.reset(token)
         raise failure
 
     async def close(self) -> None:
@@ -340,6 +333,56 @@ class _LiteLLM:
         return f"<LiteLLM transport to {self.model}>"
 
 
+class _Watch:
+    """One call through LiteLLM: how much is read of the reply, and what ended it."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.failure = most, cast("JudgeError | None", None)
+
+    async def read(self, response: httpx.Response) -> httpx.Response:
+        """The same response with its body unpacked."""
+        import httpx
+
+        status, headers = response.status_code, response.headers
+        try:
+            if status in _REDIRECTS:
+                raise _http_error(status, "", {}, headers)
+            body = await _received(status, headers, response.aiter_raw(), self.most)
+        except JudgeError as failure:
+            self.failure = failure  # LiteLLM makes another error of it
+            raise
+        kept = [(name, value) for name, value in headers.multi_items() if name not in _FRAMING]
+        return httpx.Response(status, headers=kept, content=body, request=response.request)
+
+
+_FRAMING = ("content-encoding", "content-length", "transfer-encoding")  # headers of the body as it was sent
+_watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watching", default=None)
+
+
+def _watch_httpx() -> None:
+    """Have our calls through httpx, by which LiteLLM asks, read with the limit and follow no redirect.
+
+    LiteLLM has no option for either, and its clients follow redirects. Calls of others in
+    this process go on as before.
+    """
+    import httpx
+
+    send = httpx.AsyncClient.send
+
+    @wraps(send)
+    async def watched(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
+        if (watch := _watching.get()) is None:
+            return await send(client, request, **options)
+        request.headers["accept-encoding"] = ACCEPTED
+        response = await send(client, request, **options | {"stream": True, "follow_redirects": False})
+        try:
+            return await watch.read(response)
+        finally:
+            await response.aclose()
+
+    httpx.AsyncClient.send = watched  # type: ignore[method-assign, assignment]
+
+
 @lru_cache(maxsize=1)
 def _quiet_litellm() -> Any:
     # set before the import: without it the import fetches a price list from the network
@@ -350,7 +393,21 @@ def _quiet_litellm() -> Any:
 
         litellm.ModelResponse()
     litellm.suppress_debug_info = True
+    _watch_httpx()
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_without_secrets)
     return litellm
+
+
+_LOGGERS = ("httpx", "openai._base_client", "LiteLLM")  # they name the URLs that they ask
+
+
+def _without_secrets(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redact(record.getMessage()), ()
+    if record.exc_info:
+        record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        record.exc_info = None
+    return True
 
 
 def _error_text(error: Exception) -> str:
@@ -366,7 +423,7 @@ def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: 
     from litellm.exceptions import UnsupportedParamsError
 
     if isinstance(error, UnsupportedParamsError) and "logprob" in said:
-        return LogprobsError(redact(said))
+        return LogprobsError(excerpt(said))
     missing = validate_environment(model=model)["missing_keys"]
     if missing and re.search(r"api[_ ]?key|credentials", said, re.IGNORECASE):
         return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
@@ -374,4 +431,4 @@ def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: 
     headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
     if isinstance(status, int):
         return _http_error(status, said, request, headers or {})
-    return JudgeError(redact(said))
+    return JudgeError(excerpt(said))

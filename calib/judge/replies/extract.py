@@ -10,12 +10,12 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from calib.judge.replies.grammar import Grammar, Meaning, grammar_of
-from calib.judge.replies.reply import Candidates, Choice, answer_start, message_offset, unmarked
+from calib.judge.replies.reply import UNKNOWN, Choice, answer_start, empty_before, message_offset, unmarked
 from calib.judge.scale import Scale
 
 _MOST_FILLING = 16  # after so many blanks and marks a continuation is not asked for
@@ -23,6 +23,8 @@ _LEAST_READ = 0.1  # where something else than a label was drawn, labels must ho
 _RARE = 1e-4  # a token less likely than this, and than all that are listed beside it, was forced and not drawn
 _LOG_RARE = math.log(_RARE)
 _FLOAT_NOISE = 1e-6  # of sums of probabilities whose logarithms are float32
+_ROUNDING = 5e-3  # by which probabilities may pass 1 in sum that are logarithms in half precision
+_NOT_ASCII = re.compile(rb"[\x80-\xff]++")
 _FORM_SIGNS = b" \t\r\n\"'`*_#()[]{}<>:,"
 
 
@@ -55,9 +57,10 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
     The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the
-    reply starts with the label, after marks and a ``name:``, if any ("label"), the label
-    follows the last ``Score:`` or ``Rating:`` that starts a line ("line"), or it is the
-    value of the key ``"score"`` of the last JSON object ("json").
+    reply starts with the label, after marks and a short ``name:``, if any ("label"), the
+    label follows ``Score:`` or ``Rating:`` on the last line that has nothing else ("line"),
+    or it is the value of the key ``"score"`` of the last JSON object that shares no line with
+    prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10).
 
     Examples
     --------
@@ -67,6 +70,8 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     ((2.0, 'ok'), (nan, 'off_scale'))
     >>> read_label('{"reason": "4 flaws", "score": "2"}', Scale(), "json")
     (2.0, 'ok')
+    >>> read_label('The text says "Score: 5".', Scale(), "line"), read_label("Score: 3/10", Scale(), "line")
+    ((nan, 'unread'), (nan, 'off_scale'))
     """
     grammar = grammar_of(scale, answer)
     return _score_and_status(grammar, grammar.find(text))
@@ -75,7 +80,7 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
 def _score_and_status(grammar: Grammar, found: re.Match[str] | None) -> tuple[float, str]:
     if found is None:
         return math.nan, "unread"
-    score = grammar.value(found["value"])
+    score = grammar.value(found)
     return score, "off_scale" if math.isnan(score) else "ok"
 
 
@@ -114,19 +119,19 @@ def extract(
     slot = found.start("slot") if found else grammar.slot(text)
     if silent and (slot is None or not text or not choice.tokens):
         return _no_score(silent)
-    if trouble := _why_untrusted(choice):
+    if trouble := _why_untrusted(choice) or _other_scale(grammar, found):
         return _no_score(trouble)
     start = _answer_offset(choice, text, grammar, found, slot)
     if start is None:
         return _no_score(silent or "unread")
     # a number off the scale can begin with one that is on it (7.5, 100)
-    stray = found is not None and math.isnan(grammar.value(found["value"]))
+    stray = found is not None and math.isnan(grammar.value(found))
     return _Mass(grammar, choice, continued or {}, silent, stray=stray).read(start, floor)
 
 
 def has_logprobs(choice: Choice) -> bool:
     """Whether any list of candidates came that says something."""
-    return any(p > 0 for listed in choice.lists.values() for _, p in listed)
+    return any(listed.says_any for listed in choice.lists.values())
 
 
 def _no_score(status: str) -> Reading:
@@ -146,9 +151,18 @@ def _drawn_row(choice: Choice, grammar: Grammar, text: str, found: re.Match[str]
     """The row of a reply that is one draw."""
     score, status = _score_and_status(grammar, found)
     # a 1 at which the reply was cut off may have become a 10
-    if choice.finish == "length" and found and found.end() == len(text) and grammar.meaning(found["value"]).longer:
+    if choice.finish == "length" and found and found.end() == len(text) and _may_go_on(grammar, found["value"]):
         score, status = math.nan, "truncated"
     return RatingRow(score, 1.0, status)
+
+
+def _may_go_on(grammar: Grammar, label: str) -> bool:
+    return bool(grammar.meaning(_as_bytes(label)).longer)
+
+
+def _other_scale(grammar: Grammar, found: re.Match[str] | None) -> str:
+    """Whether the answer is 3/10 where the scale ends at 5: then the others in its list are meant so, too."""
+    return "off_scale" if found and grammar.is_of_another(found) else ""
 
 
 def _answer_offset(
@@ -158,11 +172,21 @@ def _answer_offset(
     whole = b"".join(choice.tokens)
     shift = message_offset(choice.tokens, _as_bytes(text))
     if shift < 0:
-        text, there = _as_text(whole), grammar.find(_as_text(whole))
+        there = grammar.find(_as_text(whole))
         if there is None or found is None or there["value"] != found["value"]:
-            return None
-        shift, slot = 0, there.start("slot")
+            return _offset_by_ascii(whole, _as_bytes(text[:slot])) if found and UNKNOWN in whole else None
+        text, shift, slot = _as_text(whole), 0, there.start("slot")
     return answer_start(whole, shift + len(_as_bytes(text[:slot])))
+
+
+def _offset_by_ascii(whole: bytes, before: bytes) -> int | None:
+    """Where what stands before the answer ends in tokens that do not say how other characters are spelt."""
+    plain = _NOT_ASCII.sub(b"", before)
+    if before[-1:].isascii() and _NOT_ASCII.sub(b"", whole).startswith(plain):
+        return (
+            next(islice((i + 1 for i, byte in enumerate(whole) if byte < 0x80), len(plain) - 1, None)) if plain else 0
+        )
+    return None
 
 
 def _why_untrusted(choice: Choice) -> str:
@@ -196,8 +220,9 @@ class _Mass:
     ) -> None:
         self.grammar, self.choice, self.continued = grammar, choice, continued
         self.silent, self.stray = silent, stray
-        self.before = ""
+        self.before = b""
         self.score: dict[float, float] = {}
+        self.ends: dict[float, tuple[float, float]] = {}  # of the labels that what is taken for a value may begin
         self.undecided: dict[tuple[float, float], float] = {}
         self.open: list[OpenLabel] = []
         self.off = self.hidden = 0.0
@@ -205,118 +230,210 @@ class _Mass:
 
     def read(self, start: int, floor: float) -> Reading:
         """The rows of the distribution at an answer that starts there."""
-        self.before = _as_text(b"".join(self.choice.tokens)[:start])
-        place, lead = _token_at(self.choice.tokens, start)
-        if place == len(self.choice.tokens):
+        tokens = self.choice.tokens
+        self.before = b"".join(tokens)[:start]
+        place, lead = _token_at(tokens, start)
+        if place == len(tokens):
             return _no_score(self.silent or "unread")
-        if trouble := self.add(self.choice, place, lead, "", 1.0):
+        if place and not lead and not tokens[place - 1]:
+            place = min((i for i in empty_before(tokens, place) if i in self.choice.lists), default=place)
+        if trouble := self.add(self.choice, place, lead, b"", 1.0):
             return _no_score(trouble)
         read = sum(self.score.values())
         # where something else than a label was drawn, labels must not have been a mere possibility
-        if not (read > _LEAST_READ if self.silent else read or self.undecided):
+        if not (read > _LEAST_READ if self.silent else read or self.undecided or (self.stray and self.off)):
             return _no_score(self.silent or "unread")
         return Reading(self.rows(floor), self.open)
 
-    def add(self, choice: Choice, place: int, lead: str, begun: str, share: float) -> str:
+    def add(self, choice: Choice, place: int, lead: bytes, begun: bytes, share: float) -> str:
         """Spread `share` over the candidates at a place, which continue what has `begun`; says what is in the way.
 
         `lead` is what the token there says before the answer.
         """
-        if (listed := choice.lists.get(place)) is None:
+        if place not in choice.lists:
             return "no_logprobs"
-        top, here = _spelling_shares(listed, lead), _as_text(choice.tokens[place]).removeprefix(lead)
+        listed = [(token, p) for token, p in choice.lists[place] if p > 0]
+        if (shares := _spelling_shares(listed, lead)) is None:
+            return "bad_logprobs"
+        top, again = shares
+        here = choice.tokens[place][len(lead) :]
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
-        meanings = [self.grammar.meaning(begun + piece) for piece in top]
-        whole = {meaning.value for meaning in meanings}
-        self._unseen(top, here, begun, whole, share)
-        trouble = ""
-        for (piece, p), meaning in zip(top.items(), meanings, strict=True):
+        if here not in top and any(map(_is_inner, top)) and not _ends_inside(begun):
+            # some show of a character the last part alone: what the list would have been is not known
+            self._undecide(_possible(self.grammar.meaning(begun)), share)
+            return ""
+        self._unseen(begun, share * (1.0 - sum(top.values()) - sum(again.values())))
+        for piece, p in again.items():  # two tokens that read the same, or one told twice
+            self._doubt(self.grammar.meaning(begun + piece), share * p)
+        follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
+        return self._spread(choice, place, lead, begun, {piece: share * p for piece, p in top.items()}, follow=follow)
+
+    def _spread(
+        self, choice: Choice, place: int, lead: bytes, begun: bytes, top: Mapping[bytes, float], *, follow: bool
+    ) -> str:
+        """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
+        here, trouble = choice.tokens[place][len(lead) :], ""
+        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
+        for (piece, p), meaning in zip(top.items(), meanings.values(), strict=True):
             drawn = piece == here and choice is self.choice
-            if drawn and meaning.longer and place + 1 in choice.lists:
-                # what was drawn shows how it goes on
-                trouble = self.add(choice, place + 1, "", begun + piece, share * p)
-            # a 1 beside a 10 of one token goes on to nothing: it is a 1
-            elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not meaning.longer & whole):
-                self._begin(begun + piece, meaning, share * p)
+            if not piece and not lead:
+                trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
+            elif drawn and follow and meaning.longer:
+                trouble = self.add(choice, place + 1, b"", begun + piece, p)
+            # a 1 beside a 10 of one token goes on to nothing: it is taken for a 1
+            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings.values()):
+                self._begin(begun + piece, meaning, p)
             elif drawn:
-                trouble = self._settle_drawn(meaning.value, share * p)
+                trouble = self._settle_drawn(meaning, p)
             else:
-                self._settle(meaning.value, share * p)
+                self._settle(meaning, p)
         return trouble
 
-    def _settle_drawn(self, value: float, p: float) -> str:
-        if self.silent and not math.isnan(value):
-            return self.silent  # "2 flaws were found" begins like a label and is none
-        self._settle(math.nan if self.stray else value, p)
+    def _add_empty(self, choice: Choice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
+        """A token without text: the end of the reply, a blank alone, or a part of a character."""
+        meaning = self.grammar.meaning(begun)
+        told = sum(not token and p > 0 for token, p in choice.lists[place]) == 1
+        if drawn and told and not any(choice.tokens[place:]):
+            return self._settle_drawn(Meaning(meaning.value, frozenset()), p)
+        if drawn and told and place + 1 in choice.lists and not self.grammar.beyond_ascii:
+            return self.add(choice, place + 1, b"", begun, p)
+        # neither a blank nor the end makes another label of one that is whole
+        if math.isnan(meaning.value) or self.grammar.beyond_ascii:
+            self._undecide(_possible(meaning), p)
+        else:
+            self._settle(Meaning(meaning.value, frozenset()), p)
         return ""
 
-    def _settle(self, value: float, p: float) -> None:
+    def _settle_drawn(self, meaning: Meaning, p: float) -> str:
+        if self.silent and not math.isnan(meaning.value):
+            return self.silent  # "2 flaws were found" begins like a label and is none
+        self._settle(_OFF if self.stray else meaning, p)
+        return ""
+
+    def _settle(self, meaning: Meaning, p: float) -> None:
+        value = meaning.value
         if math.isnan(value):
             self.off += p
-        else:
-            self.score[value] = self.score.get(value, 0.0) + p
-
-    def _begin(self, text: str, meaning: Meaning, p: float) -> None:
-        """The beginning of several labels: settled as another reply continues it, or left open."""
-        more = self.continued.get(self.before + text)
-        if more and not self.add(more, 0, "", text, p):
             return
-        self._undecide(meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}, p)
-        if len(text) <= self.grammar.longest + _MOST_FILLING:
-            self.open.append(OpenLabel(self.before + text, text, p))
+        self.score[value] = self.score.get(value, 0.0) + p
+        if meaning.longer:
+            ends = (*_possible(meaning), *self.ends.get(value, ()))
+            self.ends[value] = (min(ends), max(ends))
+
+    def _doubt(self, meaning: Meaning, p: float) -> None:
+        if values := _possible(meaning):
+            self._undecide(values, p)
+        else:
+            self.off += p
+
+    def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
+        """The beginning of several labels: settled as another reply continues it, or left open."""
+        prefix = _as_text(self.before + text)
+        more = self.continued.get(prefix)
+        if more and not self.add(more, 0, b"", text, p):
+            return
+        self._undecide(_possible(meaning), p)
+        # no request can end inside a character
+        if len(text) <= self.grammar.longest + _MOST_FILLING and UNKNOWN not in text and not _ends_inside(text):
+            self.open.append(OpenLabel(prefix, _as_text(text), p))
 
     def _undecide(self, values: Collection[float], p: float) -> None:
         ends = (min(values), max(values))
         self.undecided[ends] = self.undecided.get(ends, 0.0) + p
 
-    def _unseen(self, top: Mapping[str, float], here: str, begun: str, whole: set[float], share: float) -> None:
-        """Labels that are not in the list hold at most as much each as the least that is."""
-        if share * (rest := 1.0 - sum(top.values())) <= _FLOAT_NOISE:
-            return
-        ended, possible = self.grammar.meaning(begun)
-        absent = possible - whole
-        if not math.isnan(ended):  # what ends a label is one of many tokens
-            absent, most = absent | {ended}, 1.0
-        else:
-            # the token drawn is listed even where it is less probable than what is not
-            most = len(absent) * min((p for piece, p in top.items() if piece != here), default=top.get(here, 0.0))
-        if (hidden := share * min(rest, most)) > _FLOAT_NOISE:
-            self.hidden += hidden
-            self.absent |= absent
+    def _unseen(self, begun: bytes, rest: float) -> None:
+        """What the list does not show may be any label that can follow, in spellings that it does not show either."""
+        if rest > _FLOAT_NOISE:
+            self.hidden += rest
+            self.absent |= _possible(self.grammar.meaning(begun))
 
     def rows(self, floor: float) -> list[RatingRow]:
         faint = {value: p for value, p in self.score.items() if p < floor}
-        rows = [RatingRow(value, p, "ok") for value, p in sorted(self.score.items()) if p > 0 and value not in faint]
+        rows = [
+            RatingRow(value, p, "ok", *self.ends.get(value, (math.nan, math.nan)))
+            for value, p in sorted(self.score.items())
+            if p > 0 and value not in faint
+        ]
         if faint:
-            self._undecide(faint, sum(faint.values()))
+            self._undecide([end for value in faint for end in (value, *self.ends.get(value, ()))], sum(faint.values()))
         rows += [RatingRow(math.nan, p, "ambiguous", low, high) for (low, high), p in self.undecided.items() if p > 0]
         rows += [RatingRow(math.nan, self.off, "off_scale")] if self.off > 0 else []
         hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
         return rows + hidden
 
 
-def _token_at(tokens: list[bytes], start: int) -> tuple[int, str]:
+_OFF = Meaning(math.nan, frozenset())
+
+
+def _possible(meaning: Meaning) -> frozenset[float]:
+    """The values of all that a text can become."""
+    return meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}
+
+
+def _is_taken(meaning: Meaning, listed: Iterable[Meaning]) -> bool:
+    """Whether what may go on is taken for a value: a longer label is listed whole, and would have been written so."""
+    return not math.isnan(meaning.value) and any(other.value in meaning.longer for other in listed)
+
+
+def _token_at(tokens: list[bytes], start: int) -> tuple[int, bytes]:
     """The token in which the answer starts, and what it says before that."""
     begins = list(accumulate(map(len, tokens), initial=0))
     place = bisect_right(begins, start) - 1
-    return place, _as_text(tokens[place][: start - begins[place]]) if place < len(tokens) else ""
+    return place, tokens[place][: start - begins[place]] if place < len(tokens) else b""
 
 
-def _spelling_shares(listed: Candidates, lead: str) -> dict[str, float]:
-    """Probability of each spelling after the lead, given the lead."""
-    top: dict[str, float] = {}
-    for token, p in listed:
-        if p > 0:
-            text = token.decode("utf-8", "surrogateescape")
-            top[text] = top.get(text, 0.0) + p
-    reported = fitting = sum(top.values())
-    if lead:
-        top = {text[len(lead) :]: p for text, p in top.items() if text.startswith(lead)}
-        fitting = sum(top.values())
+def _spelling_shares(
+    listed: list[tuple[bytes, float]], lead: bytes
+) -> tuple[dict[bytes, float], dict[bytes, float]] | None:
+    """Probability of each spelling after the lead, given the lead, and what the list has of the same ones again.
+
+    None where these are no probabilities: together above 1, or one told twice.
+    """
+    top, again, beyond = dict(listed), dict[bytes, float](), 0.0
+    reported = fitting = sum(top.values() if len(top) == len(listed) else [p for _, p in listed])
+    if reported > 1.0 + _ROUNDING or _tells_twice(listed, top):
+        return None
+    if lead or len(top) < len(listed):
+        top = {}
+        for token, p in listed:
+            if token.startswith(lead) or lead.startswith(token):
+                _gather(top, again, token[len(lead) :], p)
+            else:
+                beyond += p
+        fitting = reported - beyond
     # rounded probabilities may add up to a little more than 1
-    total = max(fitting, 1.0 - (reported - fitting))
-    return top if total in (0.0, 1.0) else {text: p / total for text, p in top.items()}
+    total = max(fitting, 1.0 - beyond)
+    if total not in (0.0, 1.0):
+        top, again = ({piece: p / total for piece, p in one.items()} for one in (top, again))
+    return top, again
+
+
+def _tells_twice(listed: list[tuple[bytes, float]], top: Mapping[bytes, float]) -> bool:
+    """Whether a list has a token twice: two can read the same, but not be as likely to the last digit."""
+    if len(top) == len(listed):
+        return False
+    known = [one for one in listed if one[0] and UNKNOWN not in one[0]]
+    return len(set(known)) < len(known)
+
+
+def _gather(top: dict[bytes, float], again: dict[bytes, float], piece: bytes, p: float) -> None:
+    """Add to the probability of a spelling; where it has one, the smaller of the two is kept apart."""
+    if piece in top and piece and UNKNOWN not in piece:
+        again[piece] = again.get(piece, 0.0) + min(p, top[piece])
+        top[piece] = max(p, top[piece])
+    else:
+        top[piece] = top.get(piece, 0.0) + p
+
+
+def _is_inner(piece: bytes) -> bool:
+    """Whether a text begins inside a character."""
+    return 0x80 <= int.from_bytes(piece[:1]) < 0xC0
+
+
+def _ends_inside(text: bytes) -> bool:
+    """Whether a text ends inside a character."""
+    return "\udc80" <= _as_text(text)[-1:] <= "\udcff"
 
 
 def _as_text(token: bytes) -> str:

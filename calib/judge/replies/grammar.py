@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from calib.judge.replies.reply import FILLING
+from calib.judge.replies import places
+from calib.judge.replies.reply import FILLING, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
 
 Found = TypeVar("Found")
@@ -18,35 +19,11 @@ Found = TypeVar("Found")
 PATTERN_VERSION = 1
 
 _MEANINGS_KEPT = 1 << 14  # token texts whose meaning is remembered
-_LONGEST_KEPT = 64  # characters of a text that is remembered
+_LONGEST_KEPT = 64  # bytes of a text that is remembered
+_MOST_PIECES = 3  # characters that a part of one, of up to three bytes, is decoded to
 
-# Nothing here may take more than linear time, whatever the text: what can run on is possessive (*+) or ends with the
-# line where a match may begin at each line, and no two parts in a row can share a run between them.
-_MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand around a label
-_NAME_BEFORE = r"[^\W\d_][^\n:=]{0,40}?[\"'*]*+\s*+[:=]"
-_NUMBER = r"[-+]?\d+(?:\.\d+)?"
-# a label stands alone: not the start of a word, a number, a range, or a sentence ("2 flaws were found")
-_FOLLOWS = r"\Z|\n|[.,;:!?)\]}>\"'`*_/(]|<[/|]|[-\u2013\u2014]\s|(?:out )?of \d"
-_STANDS_ALONE = rf"(?!\w|\.\d|-\w|\s*+[-\u2013]\s*+\d)(?=[^\S\n]*+(?:{_FOLLOWS}))"
-_GOES_ON = r"(?!\w|\.\d)"  # all that a token can tell
-_LINE_START = r"(?:(?m:^)(?:[^\w\n]++|_)*+(?:(?i:final|overall|total|my|the)[^\S\n]++)*+|[\"'])"
-_OF_WHAT = r"(?:\s*+\([^()\n]{0,20}\)|\s++(?:for|of)\s++[\w ]{1,30}?)?[\"'*\s]*+"
-_SCORE_LINE = rf"{_LINE_START}(?i:score|rating){_OF_WHAT}[:=]"
-# a numbered list is no rating of 1
-_NUMBERED_LIST = re.compile(r"\s*+1[.)]\s.*^[^\S\n]*+2[.)]\s", re.DOTALL | re.MULTILINE)
-_LEAD_PATTERNS = {
-    "label": rf"(?:{_MARKS}+(?:-\s++)?{_NAME_BEFORE}|\s*+-\s++)?",
-    "line": rf"{_SCORE_LINE}(?:{_MARKS}+{_NAME_BEFORE})?",
-    "value": "",  # of a JSON key
-    "token": "",  # the first token or tokens of an answer
-}
-_SCORE_LEAD = re.compile(_LEAD_PATTERNS["line"])
-# all up to the next brace or key: other strings are skipped whole
-_JSON_PART = re.compile(
-    r"(?:[^\"{}\[\]]++|(?!\"score\"\s*+:)\"(?:[^\"\\]++|\\.)*+(?:\"|\\?\Z))*+"
-    r"(?:(?P<key>\"score\"\s*+:)|(?P<opens>[{\[])|(?P<closes>[}\]])|\Z)",
-    re.IGNORECASE | re.DOTALL,
-)
+_PLAIN_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_CUT = re.compile(r"[\udc80-\udcff]++\Z")  # the first bytes of a character
 
 
 class Meaning(NamedTuple):
@@ -56,61 +33,87 @@ class Meaning(NamedTuple):
     longer: frozenset[float]
 
 
+_NOTHING = Meaning(math.nan, frozenset())
+
+
 class Grammar:
     """A scale and a pattern, compiled, with what token texts mean on it remembered."""
 
     def __init__(self, scale: Scale, answer: str) -> None:
-        self.answer, self.numbers = answer, frozenset(scale.values if scale.numeric else ())
+        self.scale, self.answer, self.numbers = scale, answer, frozenset(scale.values if scale.numeric else ())
         # labels that differ by case alone are kept apart
         self.fold = len({label.casefold() for label in scale.labels}) == len(scale.labels)
         self.values = {self._key(label): value for label, value in zip(scale.labels, scale.values, strict=True)}
-        self.all = frozenset(scale.values)
-        self.longest = max(map(len, self.values))
-        self.meanings: dict[str, Meaning] = {}
-        self.answers = self._compiled("value" if answer == "json" else answer, _STANDS_ALONE, scale)
-        self.tokens = self._compiled("token", _GOES_ON, scale)
+        self.all, self.top = frozenset(scale.values), max(scale.values)
+        self.beyond_ascii = not "".join(scale.labels).isascii()
+        self.longest = max(map(len, self.values)) + _MOST_PIECES
+        self.meanings: dict[bytes, Meaning] = {}
+        self.answers = self._compiled(answer, scale)
+        self.tokens = self._compiled("token", scale)
 
     def _key(self, text: str) -> str:
         return text.casefold() if self.fold else text
 
-    def _compiled(self, lead: str, tail: str, scale: Scale) -> re.Pattern[str]:
-        words = sorted((x for x in scale.labels if not re.fullmatch(_NUMBER, x)), key=len, reverse=True)
+    def _compiled(self, answer: str, scale: Scale) -> re.Pattern[str]:
+        words = sorted((x for x in scale.labels if not _PLAIN_NUMBER.fullmatch(x)), key=len, reverse=True)
         # a label may itself begin with a mark
-        marks = _MARKS if any(word[0] in FILLING for word in words) else f"{_MARKS}+"
-        value = rf"(?P<value>{'|'.join([*map(re.escape, words), _NUMBER])})"
+        marks = places.MARKS if any(word[0] in FILLING for word in words) else f"{places.MARKS}+"
+        value = rf"(?P<value>{'|'.join([*map(re.escape, words), places.NUMBER])})"
         flags = re.IGNORECASE if self.fold else re.NOFLAG
-        return re.compile(rf"{_LEAD_PATTERNS[lead]}(?P<slot>){marks}{value}{tail}", flags)
+        return re.compile(rf"{places.LEADS[answer]}(?P<slot>){marks}{value}{places.TAILS[answer]}", flags)
 
     def find(self, text: str) -> re.Match[str] | None:
         """The answer by the declared pattern: of score lines the last one, of keys the last at the top."""
+        start = places.after_thoughts(text)
         if self.answer == "label":
-            return None if _NUMBERED_LIST.match(text) else self.answers.match(text)
+            found = self.answers.match(text, start)
+            return None if found is None or places.is_list(text, start) or self._is_one_of_several(found) else found
         if self.answer == "line":
-            return _last_of(self.answers.finditer(text))
-        start = _last_of(_score_value_starts(text))
-        return None if start is None else self.answers.match(text, start)
+            lines = [found for lead in places.score_lines(text, start) if (found := self.answers.match(text, lead))]
+            return None if not lines or places.is_quoted(lines[-1]) or places.names_another(lines) else lines[-1]
+        value = _last_of(places.score_values(text, start))
+        return None if value is None else self.answers.match(text, value)
+
+    def _is_one_of_several(self, found: re.Match[str]) -> bool:
+        """Whether a label under a criterion's name is followed by one under another."""
+        name = found["name"]
+        if not places.is_criterion(name):
+            return False
+        others = self._compiled("other", self.scale).finditer(found.string, found.end())
+        return any(other["name"].casefold() != name.casefold() for other in others)
 
     def slot(self, text: str) -> int | None:
         """Where the answer should be in a text that holds none."""
+        start = places.after_thoughts(text)
         if self.answer == "label":
-            return 0
+            return start
         if self.answer == "json":
-            return _last_of(_score_value_starts(text))
-        found = _last_of(_SCORE_LEAD.finditer(text))
-        return found.end() if found else None
+            return _last_of(places.score_values(text, start))
+        lead = _last_of(places.score_lines(text, start))
+        return None if lead is None else places.end_of_lead(text, lead)
 
-    def value(self, label: str) -> float:
-        """The scale value that a label stands for; NaN off the scale."""
+    def value(self, found: re.Match[str]) -> float:
+        """The scale value of what was found; NaN off the scale, or where it is said to be on another (3/10)."""
+        if self.is_of_another(found):
+            return math.nan
+        label = found["value"]
         if (key := self._key(label)) in self.values:
             return self.values[key]
-        if self.numbers and re.fullmatch(_NUMBER, label) and float(label) in self.numbers:
+        if self.numbers and _PLAIN_NUMBER.fullmatch(label) and float(label) in self.numbers:
             return float(label)
         return math.nan
 
-    def meaning(self, text: str) -> Meaning:
-        """What the text of tokens at the answer means."""
+    def is_of_another(self, found: re.Match[str]) -> bool:
+        """Whether a score is said to be on a scale that ends elsewhere."""
+        top = places.said_top(found)
+        return top is not None and top != self.top
+
+    def meaning(self, text: bytes) -> Meaning:
+        """What the bytes of tokens at the answer mean."""
         if (known := self.meanings.get(text)) is None:
-            known = self._meaning(text)
+            known = self._meaning(text.decode("utf-8", "surrogateescape"))
+            if known == _NOTHING and self.beyond_ascii:  # of a message that is ASCII the alphabet is not seen
+                known = self._meaning(from_byte_level(text).decode("utf-8", "surrogateescape"))
             if len(self.meanings) > _MEANINGS_KEPT:
                 self.meanings.clear()
             if len(text) <= _LONGEST_KEPT:
@@ -119,14 +122,31 @@ class Grammar:
 
     def _meaning(self, text: str) -> Meaning:
         found = self.tokens.match(text)
-        value = self.value(found["value"]) if found else math.nan
+        value = self.value(found) if found else math.nan
         marks = len(text) - len(text.lstrip(FILLING))
         if marks == len(text):  # marks and blanks alone: any label may follow
             return Meaning(value, self.all)
         # a label may itself begin with a mark
-        begun = [self._key(text[k:]) for k in range(max(len(text) - self.longest, 0), marks + 1)]
-        longer = {v for label, v in self.values.items() if any(label.startswith(t) and label != t for t in begun)}
-        return Meaning(value, frozenset(longer))
+        begun = (text[k:] for k in range(max(len(text) - self.longest, 0), marks + 1))
+        return Meaning(value, frozenset(value for one in begun for value in self._begun_by(one)))
+
+    def _begun_by(self, text: str) -> Iterator[float]:
+        """Values of the labels that begin with the text and go on; part of a character may end it."""
+        head, unknown, _ = text.partition(UNKNOWN.decode())
+        cut = _CUT.search(head)
+        head, rest = (
+            (head[: cut.start()], head[cut.start() :].encode("utf-8", "surrogateescape")) if cut else (head, b"")
+        )
+        key = self._key(head)
+        for label, value in self.values.items():
+            if label.startswith(key) and label != key:
+                following = label[len(key)]
+                if rest or unknown:
+                    cases = {following, following.upper(), following.lower()} if self.fold else {following}
+                    spelled = [case.encode("utf-8", "surrogatepass") for case in cases]
+                    if not any(len(one) > len(rest) and one.startswith(rest) and len(one) > 1 for one in spelled):
+                        continue
+                yield value
 
 
 @lru_cache(maxsize=64)
@@ -137,18 +157,3 @@ def grammar_of(scale: Scale, answer: str) -> Grammar:
 
 def _last_of(found: Iterable[Found]) -> Found | None:
     return next(iter(deque(found, maxlen=1)), None)
-
-
-def _score_value_starts(text: str) -> Iterator[int]:
-    """Where the values of top-level keys "score" start in the JSON objects of a text."""
-    start = text.find("{")
-    while start >= 0:
-        depth, end = 0, len(text)
-        for part in _JSON_PART.finditer(text, start):
-            depth += (part.lastgroup == "opens") - (part.lastgroup == "closes")
-            if part.lastgroup == "key" and depth == 1:
-                yield part.end()
-            if not depth:
-                end = part.end()
-                break
-        start = text.find("{", end)

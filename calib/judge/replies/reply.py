@@ -11,26 +11,47 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, cast
 
 import msgspec
 
 _IMPOSSIBLE = -9999.0  # what is impossible: servers write null, -inf, -9999 or the least float for it
+_MOST_LOG = 700.0  # the exponential of more is not finite
 _MOST_LABEL_TOKENS = 8  # the longest label, in tokens
 _MOST_BLANKS = 32  # the most bytes of blanks and marks before it that are read with it
 _MOST_PLACES = _MOST_BLANKS + 2 * _MOST_LABEL_TOKENS  # the most tokens of both, empty ones with them
 _MOST_LEADS = 16  # the first and the last score lines or keys of a reply that are looked at
 _MOST_TOKENS = 1 << 53  # no reply has as many tokens, whatever it says
+_MOST_PARTS = 3  # the most tokens of a character before its last
 _MOST_END_TOKENS = 2  # the most tokens that end a reply and are not in its message
 
+UNKNOWN = b"\xef\xbf\xbd"  # what servers write for bytes that are no character
 FILLING = " \t\r\n\"'`*_#([{<"  # what may stand before a label
 _FILLING_BYTES = FILLING.encode()
 _FILLING_RUN = re.compile(rb"[ \t\r\n\"'`*_#(\[{<]*+")
 # where a label could stand: at the start, after a name at the start, after a score line or key
-_NAME_AT_START = re.compile(_FILLING_RUN.pattern + rb"[^\n:=]{0,160}+[:=]")
-_SCORE_NAMES = re.compile(rb"(?:score|rating)[^\n:=]{0,160}+[\"'*\s]*+([:=])(?:[^\n:=]{0,160}+([:=]))?", re.IGNORECASE)
+_UP_TO_COLON = rb"[^\n:=\xef]{0,160}+(?:\xef(?!\xbc\x9a)[^\n:=\xef]{0,160}+){0,8}+"  # or one of full width
+_NAME_AT_START = re.compile(_FILLING_RUN.pattern + _UP_TO_COLON + rb"(?:[:=]|\xef\xbc\x9a)")
+_SCORE_NAMES = re.compile(
+    rb"(?:score|rating)%b[\"'*\s]*+([:=]|\xef\xbc\x9a)(?:%b([:=]|\xef\xbc\x9a))?" % (_UP_TO_COLON, _UP_TO_COLON),
+    re.IGNORECASE,
+)
+# what ends the reasoning that some servers leave in the message
+END_OF_THOUGHTS = (
+    r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]|<\|channel\|>final<\|message\|>|" "\u25c1/think\u25b7"
+)
+_THOUGHTS_END_BYTES = re.compile(END_OF_THOUGHTS.encode(), re.IGNORECASE)
+# bytes that are no character, as servers write them in the text of a token: SentencePiece; OpenAI and DeepSeek
+_BYTE_NAMES = re.compile(rb"(?:<0x[0-9A-Fa-f]{2}>)++")
+_ESCAPED = re.compile(rb"(?:bytes:)?((?:[^\\]|\\x[0-9a-f]{2})*+)")
+_ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
+# the alphabet of byte-level tokenizers: a byte that is printed stands for itself, the others for what follows Latin-1
+_PRINTED = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_BYTE_LEVEL = {chr(byte): byte for byte in (*_PRINTED, *b" \n")}
+_BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(_PRINTED)))}
 
 
 class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -42,6 +63,11 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def __iter__(self) -> Iterator[tuple[bytes, float]]:
         """Each token with its probability."""
         return zip(self.tokens, _probabilities(self.logprobs), strict=True)
+
+    @property
+    def says_any(self) -> bool:
+        """Whether any of them is possible."""
+        return any(p > _IMPOSSIBLE for p in array("f", self.logprobs))
 
 
 class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -127,7 +153,8 @@ def answer_start(whole: bytes, lead: int) -> int:
 
 
 def _probabilities(logprobs: bytes) -> list[float]:
-    return [math.exp(p) if _IMPOSSIBLE < p < 0.0 else float(p >= 0.0) for p in array("f", logprobs)]
+    """Of packed log-probabilities; above 1 where these are above 0."""
+    return [math.exp(p) if _IMPOSSIBLE < p < _MOST_LOG else math.inf if p > 0.0 else 0.0 for p in array("f", logprobs)]
 
 
 def unmarked(token: bytes) -> bytes:
@@ -175,6 +202,7 @@ class _SentReply(msgspec.Struct):
     usage: _SentUsage | None = None
 
 
+_Speller = Callable[[Sequence[_SentCandidate]], list[bytes]]
 _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(Reply)
 _REPLY_JSON = msgspec.json.Decoder(_SentReply)
@@ -192,22 +220,53 @@ def _reply_of(body: _SentReply) -> Reply:
 def _choice_of(choice: _SentChoice) -> Choice:
     message = choice.message or _SentMessage()
     places = (choice.logprobs and choice.logprobs.content) or []
-    tokens = _spellings(places)
     content = (message.content or "").encode("utf-8", "surrogatepass")
-    lists = {i: found for i in _readable_places(tokens, content) if (found := _candidates_of(places[i].top_logprobs))}
+    spell = _speller(places, content)
+    tokens = spell(places)
+    readable = _readable_places(tokens, content)
+    lists = {i: found for i in readable if (found := _candidates_of(places[i].top_logprobs, spell))}
     own = _packed_float32([place.logprob for place in places])
     return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
 
 
-def _candidates_of(raw: msgspec.Raw) -> Candidates | None:
+def _candidates_of(raw: msgspec.Raw, spell: _Speller) -> Candidates | None:
     listed = _CANDIDATES_JSON.decode(raw)
-    return Candidates(_spellings(listed), _packed_float32([one.logprob for one in listed])) if listed else None
+    return Candidates(spell(listed), _packed_float32([one.logprob for one in listed])) if listed else None
 
 
-def _spellings(entries: Sequence[_SentCandidate]) -> list[bytes]:
-    """The bytes of tokens; their text where no bytes came."""
+def _speller(places: Sequence[_SentPlace], content: bytes) -> _Speller:
+    """How the tokens of a reply are spelt: in the alphabet of byte-level tokenizers if the message is seen by it."""
+    plain = partial(_spellings, literal=b"<0x" in content or b"\\x" in content)
+    if content.isascii() or message_offset(tokens := plain(places), unmarked(content)) >= 0:
+        return plain
+    seen = message_offset([from_byte_level(token) for token in tokens], content) >= 0
+    return (lambda entries: [from_byte_level(token) for token in plain(entries)]) if seen else plain
+
+
+def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[bytes]:
+    """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless they are `literal`."""
     tokens = [bytes(one.raw) if one.raw else one.token.encode("utf-8", "surrogatepass") for one in entries]
-    return tokens if b"".join(tokens).isascii() else [unmarked(token) for token in tokens]
+    whole = b"".join(tokens)
+    if not literal and (b"<0x" in whole or b"\\x" in whole):
+        tokens = [_named_bytes(token) for token in tokens]
+    elif whole.isascii():
+        return tokens
+    return [unmarked(token) for token in tokens]
+
+
+def _named_bytes(token: bytes) -> bytes:
+    """What a token says that is written as the names of bytes; another as it is."""
+    if _BYTE_NAMES.fullmatch(token):
+        return bytes.fromhex(token.replace(b"<0x", b"").replace(b">", b"").decode())
+    if found := _ESCAPED.fullmatch(token):
+        return _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), found[1])
+    return token
+
+
+def from_byte_level(token: bytes) -> bytes:
+    """The bytes that a token stands for in the alphabet of byte-level tokenizers; as it is where it is not in it."""
+    text = token.decode("utf-8", "surrogateescape")
+    return bytes(_BYTE_LEVEL[one] for one in text) if all(one in _BYTE_LEVEL for one in text) else token
 
 
 def _packed_float32(logprobs: list[float | None]) -> bytes:
@@ -223,15 +282,29 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
         return []
     whole = b"".join(tokens)
     message = max(message_offset(tokens, unmarked(content)), 0)
-    name = _NAME_AT_START.match(whole, message)
+    thoughts = (
+        [found.end() for found in _THOUGHTS_END_BYTES.finditer(whole, message)]
+        if b">" in whole or b"]" in whole
+        else []
+    )
+    start = thoughts[-1] if thoughts else message
+    name = _NAME_AT_START.match(whole, start)
     leads = [found.end(group) for found in _SCORE_NAMES.finditer(whole, message) for group in (1, 2) if found[group]]
     begins = list(accumulate(map(len, tokens), initial=0))
     places: set[int] = set()
-    for lead in {message, name.end() if name else message, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
+    for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
         begin = answer_start(whole, lead)
         place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
-        places.update(_label_places(tokens, place, begin - begins[place]))
+        places.update(_label_places(tokens, place, begin - begins[place]), empty_before(tokens, place))
     return sorted(places)
+
+
+def empty_before(tokens: Sequence[bytes], place: int) -> range:
+    """The empty tokens right before one: servers write so a blank alone, and the first parts of a character."""
+    first = place
+    while place - first < _MOST_PARTS and first and not tokens[first - 1]:
+        first -= 1
+    return range(first, place)
 
 
 def _label_places(tokens: list[bytes], place: int, inside: int) -> Iterator[int]:
@@ -254,7 +327,7 @@ def _label_places(tokens: list[bytes], place: int, inside: int) -> Iterator[int]
 def _repaired_reply(body: bytes) -> _SentReply:
     """The same in that form: wrong types left out, NaN as null; a ValueError if it is no chat completion at all."""
     try:
-        given = json.loads(body, parse_constant=lambda _: None)
+        given = json.loads(body, parse_constant={"Infinity": math.inf}.get)
     except (ValueError, RecursionError):
         given = None
     choices = given.get("choices") if isinstance(given, dict) else None
@@ -282,7 +355,7 @@ def _mended_entry(entry: Any) -> dict[str, Any]:
     is_bytes = isinstance(raw, list) and all(type(byte) is int and 0 <= byte < 256 for byte in raw)
     spelt = raw if is_bytes and raw else list(str(_field(entry, "token", "")).encode("utf-8", "surrogatepass"))
     # a whole number may be too large for a float
-    share = float(min(max(logprob, _IMPOSSIBLE), 0.0)) if type(logprob) in (int, float) else None
+    share = float(min(max(logprob, _IMPOSSIBLE), -_IMPOSSIBLE)) if type(logprob) in (int, float) else None
     return {"bytes": spelt, "logprob": share}
 
 

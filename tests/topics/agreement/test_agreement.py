@@ -1,6 +1,5 @@
 """Correlations at three levels: scipy as oracle, a jackknife written out, theory, and simulated coverage."""
 
-import dataclasses
 import math
 import tracemalloc
 
@@ -142,7 +141,7 @@ def test_the_design_is_as_nasty_as_it_says():
 
 def test_every_option_changes_the_answer():
     x, y, groups, systems = design()
-    base = agreement(x, y, groups=groups, systems=systems, level="group")
+    base = agreement(x, y, groups=groups, systems=systems, systems_are="random", level="group")
     changed = {
         "groups": agreement(x, y, groups=groups[::-1], systems=systems, level="group").estimate,
         "level": agreement(x, y, groups=groups, systems=systems, level="item").estimate,
@@ -154,8 +153,10 @@ def test_every_option_changes_the_answer():
     }
     assert len({base.estimate, *changed.values()}) == 8
     assert agreement(x, y, groups=groups, level="group").std_error != base.std_error
-    assert agreement(x, y, groups=groups, systems=systems[::-1], level="group").std_error != base.std_error
-    wide = agreement(x, y, groups=groups, systems=systems, level="group", confidence_level=0.99).interval
+    rest = {"groups": groups, "level": "group", "systems_are": "random"}
+    assert agreement(x, y, systems=systems[::-1], **rest).std_error != base.std_error
+    assert agreement(x, y, systems=systems, **rest | {"systems_are": "fixed"}).std_error != base.std_error
+    wide = agreement(x, y, systems=systems, **rest, confidence_level=0.99).interval
     assert wide.low < base.interval.low
     bare = agreement(x, y, groups=groups, systems=systems, level="group", interval="none")
     assert bare.estimate == base.estimate
@@ -229,8 +230,9 @@ def test_pairs_with_a_missing_score_are_left_out_and_counted(level):
     x[2], y[5], y[2], x[9] = (np.nan,) * 4
     x[groups == "doc 6"] = np.nan  # a group of one item is gone altogether
     keep = np.isfinite(x + y)
-    whole = agreement(x, y, groups=groups, systems=systems, level=level)
-    rest = agreement(x[keep], y[keep], groups=groups[keep], systems=systems[keep], level=level)
+    rules = {"level": level, "systems_are": "random"}
+    whole = agreement(x, y, groups=groups, systems=systems, **rules)
+    rest = agreement(x[keep], y[keep], groups=groups[keep], systems=systems[keep], **rules)
     assert (whole.n, whole.n_missing, rest.n_missing) == (keep.sum(), 4, 0)
     for name in ("estimate", "std_error", "interval", "p_value", "ties_x", "ties_y"):
         close(getattr(whole, name), getattr(rest, name))
@@ -272,6 +274,8 @@ def test_the_input_is_left_as_it_was():
 )
 def test_nothing_to_correlate_is_nan_without_a_warning(x, y, groups, systems, level, method):
     for labels in ({"groups": groups, "systems": systems}, {level + "s": groups} if level != "item" else {}):
+        if level == "group" and groups == ["a"]:
+            continue  # an error, below
         result = agreement(x, y, level=level, method=method, **labels)
         assert np.isnan([result.estimate, result.std_error, *result.interval, result.p_value]).all()
         assert result.interval_method == "none"
@@ -381,7 +385,15 @@ def check_interval(result, variance, df):
 def test_two_way_jackknife(level, constant, method):
     x, y, groups, systems = design()
     result = agreement(
-        x, y, groups=groups, systems=systems, level=level, method=method, constant=constant, confidence_level=0.9
+        x,
+        y,
+        groups=groups,
+        systems=systems,
+        systems_are="random",
+        level=level,
+        method=method,
+        constant=constant,
+        confidence_level=0.9,
     )
     if level == "group" and constant == "skip":  # groups without a correlation are no units
         keep = with_a_correlation(x, y, groups)
@@ -434,7 +446,7 @@ def test_jackknife_over_groups(level, constant, method):
 @pytest.mark.parametrize("level", ["item", "system"])
 def test_jackknife_over_systems(level, method):
     x, y, groups, systems = design()
-    result = agreement(x, y, systems=systems, level=level, method=method)
+    result = agreement(x, y, systems=systems, systems_are="random", level=level, method=method)
     variance, k = jackknife(systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method))
     check_interval(result, variance, k - 1)
     assert result.interval_method == "system jackknife"
@@ -480,7 +492,7 @@ def test_the_variance_is_at_least_the_smaller_of_its_first_two_terms(seed, large
     whole, least = by_system + by_group - by_cell, min(by_system, by_group)
     assert (by_group > by_system) == (larger == "groups")
     assert (whole < least) == (taken == "smaller")
-    result = agreement(x, y, groups=groups, systems=systems, method="kendall")
+    result = agreement(x, y, groups=groups, systems=systems, systems_are="random", method="kendall")
     check_interval(result, {"smaller": least, "sum": whole}[taken], df)
 
 
@@ -531,8 +543,9 @@ def test_constant_groups_bring_no_degrees_of_freedom():
 def test_constant_groups_bring_no_degrees_of_freedom_to_the_two_way_jackknife():
     x, y, groups, systems = design()
     keep = with_a_correlation(x, y, groups)
-    whole = agreement(x, y, groups=groups, systems=systems, level="group")
-    rest = agreement(x[keep], y[keep], groups=groups[keep], systems=systems[keep], level="group")
+    labels = {"level": "group", "systems_are": "random"}
+    whole = agreement(x, y, groups=groups, systems=systems, **labels)
+    rest = agreement(x[keep], y[keep], groups=groups[keep], systems=systems[keep], **labels)
     for name in ("estimate", "std_error", "interval", "p_value", "df", "n_groups"):
         assert getattr(whole, name) == getattr(rest, name), name
     assert (whole.n_skipped, rest.n_skipped) == (2, 0)
@@ -541,43 +554,171 @@ def test_constant_groups_bring_no_degrees_of_freedom_to_the_two_way_jackknife():
 
 
 @each_method
-def test_the_only_group_with_a_correlation_is_a_single_group(method):
+def test_the_only_group_with_a_correlation_says_nothing_about_others(method):
     x, y = [1, 2, 3, 5, 4, 7, 2, 2, 2], [1, 3, 2, 4, 6, 5, 1, 2, 3]
     result = agreement(x, y, groups=list("aaaaaabbb"), level="group", method=method)
-    alone = agreement(x[:6], y[:6], method=method)
     assert (result.n_groups, result.n_skipped) == (1, 1)
-    assert (result.interval_method, result.df) == (alone.interval_method, alone.df)
-    close([result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval])
-    close(result.p_value, SCIPY[method](x[:6], y[:6]).pvalue)
+    close(result.estimate, SCIPY[method](x[:6], y[:6]).statistic)
+    assert np.isnan([result.std_error, *result.interval, result.p_value]).all()
+    assert (result.interval_method, result.reason) == ("none", "one group alone says nothing about others")
+
+
+def two_systems(n=7, seed=13):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=2 * n)
+    return x, x + rng.normal(size=2 * n), np.repeat(np.arange(n), 2), np.tile(["a", "b"], n)
 
 
 @each_level
-def test_two_systems(level):
-    rng = np.random.default_rng(13)
-    x = rng.normal(size=14)
-    y = x + rng.normal(size=14)
-    groups, systems = np.repeat(np.arange(7), 2), np.tile(["a", "b"], 7)
-    result = agreement(x, y, groups=groups, systems=systems, level=level)
-    assert (result.n_systems, result.n_groups) == (2, 7)
+def test_two_systems_as_a_sample(level):
+    x, y, groups, systems = two_systems()
+    result = agreement(x, y, groups=groups, systems=systems, systems_are="random", level=level)
+    assert (result.n_systems, result.n_groups, result.systems_are) == (2, 7, "random")
     if level == "item":  # one degree of freedom
         by_system, by_group, by_cell, df = two_way(groups, systems, lambda keep: oracle(x[keep], y[keep], "spearman"))
         assert df == 1
         check_interval(result, together(by_system, by_group, by_cell, level), 1)
+        assert result.generalises_to == "new groups and new systems"
     else:  # without one of the two systems there is nothing to correlate
         assert np.isfinite(result.estimate)
         assert np.isnan([result.std_error, *result.interval, result.p_value]).all()
+        assert result.reason == "without one of 2 systems nothing is left to correlate; take them as fixed"
+        assert result.reason in str(result)
 
 
-@each_level
+@each_method
+@pytest.mark.parametrize("level", ["item", "group"])
+def test_few_systems_are_the_ones_in_question(level, method):
+    """Then only groups are a sample: the interval is that of the design without systems."""
+    x, y, groups, systems = two_systems(30)
+    result = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
+    assert (result.generalises_to, result.systems_are) == ("new groups, these systems", "fixed")
+    assert "these 2 systems" in str(result)
+    assert "|systems:2|systems-are:fixed|" in result.signature
+    assert result == agreement(x, y, groups=groups, systems=systems, systems_are="fixed", level=level, method=method)
+    if level == "item":
+        alone = agreement(x, y, groups=groups, level=level, method=method)
+        assert (result.interval, result.p_value, result.df) == (alone.interval, alone.p_value, 29)
+
+
+def test_within_groups_of_two_systems_it_is_wilsons_interval_of_a_share():
+    """Each correlation is 1 or -1: their mean is a share of the groups, mapped to -1 to 1."""
+    x, y, groups, systems = two_systems(40)
+    result = agreement(x, y, groups=groups, systems=systems, level="group", method="kendall")
+    agreed = round(40 * (1 + result.estimate) / 2)
+    assert 20 < agreed < 40
+    wanted = stats.binomtest(agreed, 40).proportion_ci(method="wilson")
+    close(result.interval, [2 * wanted.low - 1, 2 * wanted.high - 1], 1e-9)
+    z = (2 * agreed - 40) / math.sqrt(40)
+    close(result.p_value, 2 * stats.norm.sf(z), 1e-9)
+    # where all agree there is an interval, too
+    full = agreement(x, np.exp(x), groups=groups, systems=systems, level="group")
+    close(full.interval, [2 * stats.binomtest(40, 40).proportion_ci(method="wilson").low - 1, 1])
+
+
+@pytest.mark.parametrize("n_systems", [2, 3, 5, 6, 8])
+def test_auto_takes_systems_as_fixed_below_six(n_systems):
+    rng = np.random.default_rng(n_systems)
+    y = rng.normal(size=(n_systems, 20)) + rng.normal(size=(n_systems, 1))
+    x = y + rng.normal(size=y.shape)
+    systems, groups = (index.ravel() for index in np.indices(y.shape))
+    options = {"groups": groups, "systems": systems, "method": "pearson"}
+    auto, fixed, random = (
+        agreement(x.ravel(), y.ravel(), **options, systems_are=are) for are in ("auto", "fixed", "random")
+    )
+    assert auto == (fixed if n_systems < 6 else random)
+    assert fixed.df == 19
+    assert random.df == min(n_systems, 20) - 1
+    assert fixed.generalises_to == "new groups, these systems"
+    assert random.generalises_to == "new groups and new systems"
+
+
+def test_only_systems_with_scores_are_counted():
+    x, y, groups, systems = two_systems(30)
+    gone = np.concatenate([x, np.full(120, np.nan)])
+    more = {
+        "groups": np.append(groups, np.tile(np.arange(30), 4)),
+        "systems": np.append(systems, np.repeat(list("cdef"), 30)),
+    }
+    result = agreement(gone, np.append(y, np.ones(120)), **more)
+    assert (result.n_systems, result.systems_are) == (2, "fixed")
+    assert result.interval == agreement(x, y, groups=groups, systems=systems).interval
+
+
+def test_fixed_systems_without_groups_leave_the_items():
+    x, y, _, systems = two_systems(30)
+    result = agreement(x, y, systems=systems)
+    assert result.generalises_to == "new items of these systems, each independent of the others"
+    alone = agreement(x, y)
+    assert (result.interval, result.p_value) == (alone.interval, alone.p_value)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_over_fixed_systems_pearson_is_left_to_the_groups(grouped):
+    rng = np.random.default_rng(15)
+    groups, systems = np.repeat(np.arange(9), 8), np.tile(np.arange(8), 9)
+    y = rng.normal(size=72) + rng.normal(size=8)[systems]
+    x = y + rng.normal(size=72)
+    units = groups if grouped else np.arange(len(x))
+    labels = {"groups": groups} if grouped else {}
+    result = agreement(x, y, systems=systems, systems_are="fixed", **labels, level="system", method="pearson")
+    variance, k = jackknife(
+        units, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], "system", "pearson")
+    )
+    check_interval(result, variance, k - 1)
+    assert result.generalises_to.startswith("new groups, these systems" if grouped else "new items of these systems")
+
+
+@pytest.mark.parametrize("method", ["spearman", "kendall", "gamma", "pairs"])
+@pytest.mark.parametrize("n_systems", [3, 5, 8])
+def test_the_order_of_fixed_systems_has_no_jackknife(method, n_systems):
+    rng = np.random.default_rng(16)
+    groups, systems = np.repeat(np.arange(9), n_systems), np.tile(np.arange(n_systems), 9)
+    y = rng.normal(size=9 * n_systems) + np.arange(n_systems)[systems]
+    x = y + 2 * rng.normal(size=len(y))
+    result = agreement(x, y, groups=groups, systems=systems, systems_are="fixed", level="system", method=method)
+    assert np.isnan(result.interval).all()
+    few = f"over {n_systems} systems that are fixed no interval was found to hold"
+    assert result.reason.startswith(few if n_systems < 6 else "the order of systems that are fixed changes in jumps")
+    labels = {"groups": groups, "systems": systems, "level": "system", "method": method, "systems_are": "fixed"}
+    drawn = agreement(x, y, **labels, interval="boot-groups", n_resamples=199, rng=0)
+    assert drawn.interval.low <= drawn.estimate <= drawn.interval.high
+    assert (drawn.reason, drawn.systems_are) == ("", "fixed")
+
+
+def test_a_bootstrap_says_what_it_took_the_systems_as():
+    x, y, groups, systems = two_systems(30)
+    options = {"groups": groups, "systems": systems, "n_resamples": 99, "rng": 0}
+    found = {name: agreement(x, y, **options, interval=name).systems_are for name in ("boot-groups", "boot-both")}
+    assert found == {"boot-groups": "fixed", "boot-both": "random"}
+    for name in ("boot-both", "boot-systems"):
+        said = message(agreement, x, y, **options, interval=name, systems_are="fixed")
+        assert said == f"`interval` {name!r} draws systems, so `systems_are` must not be 'fixed'."
+    assert "`systems_are` must be one of 'auto', 'fixed', 'random'" in message(agreement, x, y, systems_are="two")
+
+
+@pytest.mark.parametrize("level", ["item", "system"])
 def test_one_group_says_nothing_about_other_groups(level):
     rng = np.random.default_rng(14)
     x, y = rng.normal(size=(2, 12))
     systems = np.arange(12) % 6
     result = agreement(x, y, groups=["a"] * 12, systems=systems, level=level)
-    alone = agreement(x, y, systems=systems, level="system" if level == "system" else "item")
+    alone = agreement(x, y, systems=systems, level=level)
     close([result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval])
     assert result.df == alone.df == 5
     assert result.interval_method == "system jackknife"
+    assert (result.generalises_to, alone.generalises_to) == ("new systems, this group", "new systems")
+
+
+@pytest.mark.parametrize("systems", [None, list("uvwxyz") * 2])
+@pytest.mark.parametrize("constant", ["skip", "zero"])
+def test_one_group_at_level_group_is_an_error(systems, constant):
+    x, y = np.random.default_rng(14).normal(size=(2, 12))
+    said = "`groups` must hold two groups or more with scores at level 'group', but holds one."
+    assert message(agreement, x, y, groups=["a"] * 12, systems=systems, level="group", constant=constant) == said
+    labels = np.repeat(["a", "b"], [11, 1])
+    gap = np.append(x[:11], np.nan)  # the other group has no score
+    assert message(agreement, gap, y, groups=labels, systems=systems, level="group", constant=constant) == said
 
 
 @each_level
@@ -590,27 +731,90 @@ def test_one_system_says_nothing_about_other_systems(level):
         assert np.isnan([result.estimate, result.std_error, *result.interval, result.p_value]).all()
         assert result.interval_method == "none"
     else:
-        assert dataclasses.replace(result, n_systems=0) == agreement(x, y, groups=groups, level=level)
-        assert (result.n_systems, result.df, result.interval_method) == (1, 3, "group jackknife")
+        assert result.estimate == agreement(x, y, groups=groups, level=level).estimate
+        assert result.generalises_to == "new groups, this system"
+        assert "this system" in str(result)
+        assert (result.n_systems, result.df) == (1, 3)
 
 
 @each_method
-def test_a_single_group_or_system_alone_gives_no_interval_beyond_that_of_its_items(method):
+def test_a_single_group_and_system_give_the_interval_of_their_items(method):
     x, y = [1, 2, 3, 5, 4, 7], [1, 3, 2, 4, 6, 5]
     alone, labels = agreement(x, y, method=method), ["a"] * 6
-    cases = [
-        agreement(x, y, groups=labels, level="group", method=method),
-        agreement(x, y, groups=labels, systems=labels, level="group", method=method),
-        agreement(x, y, groups=labels, systems=labels, method=method),
-    ]
-    for result in cases:
-        assert (result.n_groups, result.n_skipped) == (1, 0)
-        assert (result.interval_method, result.df) == (alone.interval_method, alone.df)
-        close([result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval])
-        close(result.p_value, SCIPY[method](x, y).pvalue)
+    result = agreement(x, y, groups=labels, systems=labels, method=method)
+    assert (result.n_groups, result.n_skipped) == (1, 0)
+    assert (result.interval_method, result.df) == (alone.interval_method, alone.df)
+    close([result.estimate, result.std_error, *result.interval], [alone.estimate, alone.std_error, *alone.interval])
+    close(result.p_value, SCIPY[method](x, y).pvalue)
     single = agreement(x, y, systems=labels, level="system", method=method)
     assert np.isnan([single.estimate, single.std_error, *single.interval, single.p_value]).all()
     assert single.interval_method == "none"
+
+
+# --- what to know before trusting the number --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("slope", "hint"), [(1, False), (-1, True)])
+@pytest.mark.parametrize("method", [*METHODS, "kappa", "gamma"])
+def test_a_negative_agreement_hints_at_a_reversed_scale(method, slope, hint):
+    y = np.random.default_rng(3).integers(1, 6, 80)
+    x = 3 + slope * (y - 3)
+    x[::5] = 3
+    said = agreement(x, y, method=method).warnings
+    assert any("run the other way" in text for text in said) == hint
+
+
+@pytest.mark.parametrize(("estimate", "hint"), [(-0.31, True), (-0.3, True), (-0.29, False), (0.3, False)])
+def test_from_which_agreement_on(estimate, hint):
+    a, b = np.linalg.qr(np.column_stack([np.ones(50), *np.random.default_rng(1).normal(size=(2, 50))]))[0][:, 1:].T
+    found = agreement(a, estimate * a + math.sqrt(1 - estimate**2) * b, method="pearson")
+    close(found.estimate, estimate)
+    assert any("run the other way" in text for text in found.warnings) == hint
+
+
+def test_items_without_a_score_are_said():
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=200)
+    x = y + rng.normal(size=200)
+    few, many, human = x.copy(), x.copy(), y.copy()
+    few[:10], many[:188], human[:188] = np.nan, np.nan, np.nan
+    assert not agreement(few, y).warnings  # one in twenty
+    said = agreement(many, y).warnings
+    assert said == ("items are left out: the judge has no score for 188 of 200 that people scored",)
+    assert not agreement(x, human).warnings  # nothing is lost that people scored
+    assert not any("left out" in text for text in agreement(many, y, missing="zero").warnings)
+
+
+def test_few_items_off_the_commonest_score_are_said():
+    rng = np.random.default_rng(5)
+    y = np.full(60, 5.0)
+    y[:12] = rng.integers(1, 5, 12)
+    x = y + 0.1 * rng.normal(size=60)
+    (said,) = agreement(x, y, method="pearson").warnings
+    assert said.startswith("few items that differ: all but 12 have the commonest score")
+    for again in (np.tile(y, 2), np.linspace(1, 5, 60)):  # more of them, and no score that most have
+        assert not agreement(np.resize(x, len(again)), again, method="pearson").warnings
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "reason"),
+    [
+        ([3, 3, 3, 3], [1, 2, 3, 4], {}, "the judge gave one value only"),
+        ([1, 2, 3, 4], [5, 5, 5, 5], {}, "the human gave one value only"),
+        ([1, 2, 3], [1, 3, 2], {}, "3 items are too few"),
+        ([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], {"method": "pearson"}, "it is the same without any of the items"),
+        ([1, 2, 3, 4], [2, 1, 4, 3], {"interval": "none"}, ""),
+        ([1, 2, 4, 5], [2, 3, 4, 7], {"groups": "aabb", "systems": "stst", "level": "system"}, "2 systems agree"),
+    ],
+)
+def test_where_there_is_no_interval_it_says_why(x, y, options, reason):
+    labels = {name: list(v) if name in ("groups", "systems") else v for name, v in options.items()}
+    result = agreement(x, y, **labels)
+    assert np.isnan(result.interval).all()
+    assert result.reason.startswith(reason)
+    assert bool(result.reason) == bool(reason)
+    if reason:
+        assert f"no interval: {reason}" in str(result)
 
 
 # --- other intervals --------------------------------------------------------------------------------------------
@@ -618,16 +822,47 @@ def test_a_single_group_or_system_alone_gives_no_interval_beyond_that_of_its_ite
 
 @pytest.mark.parametrize("confidence_level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("n", [4, 9, 200])
-def test_fisher_interval_equals_scipy(n, confidence_level):
+def test_pearson_over_items_is_the_jackknife_on_the_z_scale(n, confidence_level):
     rng = np.random.default_rng(n)
     x = rng.normal(size=n)
     y = x + rng.normal(size=n)
     result = agreement(x, y, method="pearson", confidence_level=confidence_level)
-    close(result.interval, stats.pearsonr(x, y).confidence_interval(confidence_level))
-    # the error on the z scale is 1 / sqrt(n - 3), by the delta method on the scale of r
-    close(result.std_error, (1 - result.estimate**2) / math.sqrt(n - 3))
-    # the quantile is the normal one
-    assert (result.interval_method, result.df) == ("Fisher z", math.inf)
+    variance, k = jackknife(np.arange(n), lambda keep: oracle(x[keep], y[keep], "pearson"))
+    half = stats.t.ppf((1 + confidence_level) / 2, k - 1) * math.sqrt(variance) / (1 - result.estimate**2)
+    centre = math.atanh(result.estimate)
+    close(result.interval, np.tanh([centre - half, centre + half]), 1e-9)
+    assert (result.interval_method, result.df) == ("item jackknife", n - 1)
+    close(result.p_value, stats.pearsonr(x, y).pvalue)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_where_few_items_differ_it_is_fishers_interval_at_least(method):
+    y = np.full(15, 5.0)
+    y[:3] = 1, 2, 2
+    x = np.full(15, 5.0)
+    x[[7, 9]] = 4, 3
+    result = agreement(x, y, method=method)
+    centre, t = math.atanh(result.estimate), stats.t.ppf(0.975, 14)
+    half = t / math.sqrt(12)
+    assert result.std_error < 0.5 * half / t  # the jackknife sees next to nothing
+    close(result.interval, np.tanh([centre - half, centre + half]))
+
+
+def test_of_many_normal_pairs_it_is_fishers_interval():
+    x, y = np.random.default_rng(8).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 20_000).T
+    found = agreement(x, y, method="pearson").interval
+    wanted = stats.pearsonr(x, y).confidence_interval()
+    assert_allclose(found, wanted, atol=0.03 * (wanted.high - wanted.low))
+
+
+def test_of_yes_and_no_all_four_are_one():
+    """Tau-b, Spearman and Pearson of two values are the same number, with the same interval."""
+    rng = np.random.default_rng(6)
+    y = rng.random(150) < 0.08
+    x = np.where(rng.random(150) < 0.06, ~y, y)
+    results = [agreement(x, y, method=method) for method in ("pearson", "spearman", "kendall")]
+    for result in results[1:]:
+        close([result.estimate, *result.interval], [results[0].estimate, *results[0].interval], 1e-9)
 
 
 def test_perfect_correlation():
@@ -649,7 +884,7 @@ def test_perfect_correlation_of_systems(sign, method):
         assert np.isnan(result.interval).all()
 
 
-def test_three_pairs_give_no_fisher_interval():
+def test_three_pairs_give_no_interval():
     result = agreement([1, 2, 3], [1, 3, 2], method="pearson")
     close(result.estimate, 0.5)
     assert result.interval_method == "none"
@@ -726,7 +961,9 @@ def test_memory_of_many_systems_and_groups_is_bounded():
 
 
 def test_messages():
-    assert message(agreement, ["a"], [1]) == "`x` must be numeric, but got ['a']."
+    order = "must be numeric for 'spearman', which needs their order (for names there are 'kappa_nominal' and 'exact')"
+    assert message(agreement, ["a"], [1]) == f"`x` {order}, but got ['a']."
+    assert message(agreement, [[1]], [1]) == "`x` must have 1 dimension, but got shape (1, 1)."
     assert message(agreement, [1], [[1]]) == "`y` must have 1 dimension, but got shape (1, 1)."
     assert message(agreement, [1, np.inf], [1, 2]) == "`x` must be finite or NaN, but got inf at (1,)."
     assert message(agreement, [1, 2, 3], [1, 2]) == "`y` must have the length of `x` (3), but got 2."
@@ -743,7 +980,7 @@ def test_messages():
     )
     assert message(agreement, [1, 2], [1, 2], method="tau") == (
         "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', "
-        "'gamma', 'pairs', 'kappa', 'exact', "
+        "'gamma', 'pairs', 'kappa', 'kappa_nominal', 'exact', "
         "'adjacent', 'spa', but got 'tau'."
     )
     assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (

@@ -215,6 +215,7 @@ each_case = pytest.mark.parametrize(("method", "level", "constant"), CASES)
 @each_case
 def test_estimates_follow_the_definition(method, level, constant, table):
     x, y, groups, systems = columns(table)
+    assume(level != "group" or len(set(groups[np.isfinite(x + y)])) != 1)  # an error
     options = {"level": level, "method": method, "constant": constant, "interval": "none"}
     found = agreement(x, y, groups=groups, systems=systems, **options)
     close(found.estimate, estimate(x, y, groups, systems, level, DEFINED[method], constant))

@@ -235,8 +235,10 @@ def test_missing_scores_as_zero(level):
     filled = np.nan_to_num(data.x1), np.nan_to_num(data.x2), data.y
     found = compare(*data.scores(), **data.labels(), level=level, missing="zero")
     wanted = compare(*filled, **data.labels(), level=level)
-    assert dataclasses.replace(found, missing="drop", n_missing=1).to_frame().equals(wanted.to_frame())
+    same = {"missing": "drop", "n_missing": 1, "n_missing_first": 0, "n_missing_second": 0}
+    assert dataclasses.replace(found, **same).to_frame().equals(wanted.to_frame())
     assert (found.n_missing, wanted.n_missing) == (3, 1)  # the human's gap is never 0
+    assert (found.n_missing_first, found.n_missing_second) == (1, 1)
     assert found.estimate != compare(*data.scores(), **data.labels(), level=level).estimate
 
 
@@ -298,18 +300,23 @@ def test_no_judge_is_told_apart_from_itself(test, level):
     x, _, y = nasty().scores()
     found = compare(x, x, y, **options_of(test, level))
     assert found.estimate == 0
-    assert not found.p_value < 1
-    assert "apart" in found.conclusion or "cannot be said" in found.conclusion
+    assert found.p_value == 1
+    assert found.conclusion == "There is no difference between first and second in these data."
 
 
 @each_test
 @pytest.mark.parametrize("blank", [NAN, 3.0])
-def test_nothing_to_compare_is_nan_without_a_warning(test, level, blank):
+@pytest.mark.filterwarnings("ignore:items are left out")
+def test_nothing_to_compare_is_nan_and_says_why(test, level, blank):
     x1, x2, y = nasty().scores()
     for scores in ((np.full_like(y, blank), x2, y), (x1, x2, np.full_like(y, blank)), (x1 * NAN, x2 * NAN, y * NAN)):
         found = compare(*scores, **options_of(test, level))
         assert np.isnan([found.estimate, found.p_value, found.std_error, *found.interval]).all()
-        assert found.conclusion == "Whether second and first differ cannot be said from these data."
+        assert found.reason
+        assert found.conclusion == f"Whether second and first differ cannot be said from these data: {found.reason}."
+    if blank == 3:  # a judge that says 3 to all
+        one = "there is no group in which both have a coefficient" if level == "group" else "first has no coefficient"
+        assert compare(np.full_like(y, 3), x2, y, **options_of(test, level)).reason == one
 
 
 @pytest.mark.slow
@@ -449,7 +456,146 @@ def test_fewer_than_four_items_have_no_williams():
     assert math.isnan(compare([1, 2, 3], [2, 1, 3], [1, 2, 4], method="pearson", test="williams").p_value)
 
 
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [({"groups": 5}, "groups"), ({"systems": 10}, "systems"), ({"groups": 4, "systems": 8}, "groups")],
+)
+def test_williams_is_refused_where_items_are_not_independent(labels, name):
+    x1, x2, y = np.random.default_rng(0).normal(size=(3, 40))
+    options = {key: np.arange(40) % k for key, k in labels.items()}
+    said = message(compare, x1, x2, y, **options, method="pearson", test="williams")
+    assert said == f"`test` 'williams' takes items as independent: 'jackknife' is for items that share `{name}`."
+
+
+def test_williams_is_for_groups_of_one_and_for_systems_that_are_fixed():
+    x1, x2, y = np.random.default_rng(0).normal(size=(3, 40))
+    alone = compare(x1, x2, y, method="pearson", test="williams")
+    for labels in ({"groups": np.arange(40)}, {"systems": np.arange(40) % 4}):
+        found = compare(x1, x2, y, **labels, method="pearson", test="williams")
+        assert found.p_value == alone.p_value
+        assert "new systems" not in found.generalises_to
+
+
+@pytest.mark.slow
+def test_williams_among_groups_finds_what_is_not_there():
+    """Why it is refused: two judges that favour some systems, each in its own way, agree equally well."""
+    systems, groups = np.indices((8, 30)).reshape(2, -1)
+    rejected = {"independent": 0, "jackknife": 0}
+    for i in range(300):
+        rng = np.random.default_rng([7, i])
+        y = rng.normal(size=240) + rng.normal(size=8)[systems]
+        x1, x2 = (y + 0.8 * rng.normal(size=8)[systems] + rng.normal(size=240) for _ in range(2))
+        rejected["independent"] += compare(x1, x2, y, method="pearson", test="williams").p_value <= 0.05
+        labels = {"groups": groups, "systems": systems}
+        rejected["jackknife"] += compare(x1, x2, y, **labels, method="pearson").p_value <= 0.05
+    assert rejected["independent"] > 0.2 * 300
+    assert stats.binomtest(rejected["jackknife"], 300, 0.05).pvalue > 0.001, rejected
+
+
+# --- few systems ------------------------------------------------------------------------------------------------
+
+
+def two_systems(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    systems, groups = np.indices((2, n)).reshape(2, -1)
+    y = rng.normal(size=2 * n)
+    x1, x2 = y + 0.7 * rng.normal(size=2 * n), y + 2 * rng.normal(size=2 * n)
+    return (x1, x2, y), {"groups": groups, "systems": systems}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", ["item", "group"])
+def test_two_systems_are_compared_on_new_groups(level, method):
+    scores, labels = two_systems()
+    found = compare(*scores, **labels, level=level, method=method)
+    assert (found.generalises_to, found.systems_are, found.reason) == ("new groups, these systems", "fixed", "")
+    assert "these 2 systems" in str(found)
+    assert "|systems-are:fixed|" in found.signature
+    alone = compare(*scores, groups=labels["groups"], level=level, method=method)
+    assert (found.interval, found.p_value) == (alone.interval, alone.p_value)
+    random = compare(*scores, **labels, level=level, method=method, systems_are="random")
+    if level == "item":
+        assert random.interval.high - random.interval.low > 2 * (found.interval.high - found.interval.low)
+    else:
+        assert math.isnan(random.p_value)
+        assert random.conclusion.endswith("without one of 2 systems nothing is left to correlate; take them as fixed.")
+
+
+def test_order_of_few_systems_is_not_compared_by_a_jackknife():
+    scores, labels = two_systems()
+    found = compare(*scores, **labels, level="system")
+    assert math.isnan(found.interval.low)
+    assert found.reason
+
+
+def test_fixed_systems_are_not_drawn():
+    scores, labels = two_systems()
+    said = message(compare, *scores, **labels, test="boot-both", systems_are="fixed")
+    assert said == "`test` 'boot-both' draws systems, so `systems_are` must not be 'fixed'."
+
+
 # --- warnings and refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unread", "said"), [(188, True), (11, True), (10, False), (0, False)])
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_each_judge_left_unread_is_said(unread, said, place):
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=200)
+    scores = [y + rng.normal(size=200) for _ in range(2)]
+    scores[place][:unread] = NAN
+    if said:
+        name = ("one", "two")[place]
+        with pytest.warns(CalibWarning, match=f"{name} has no score for {unread} of 200 that people scored$"):
+            found = compare(*scores, y, names=("one", "two"))
+        assert name in found.warnings[0]
+    else:
+        found = compare(*scores, y, names=("one", "two"))
+        assert not found.warnings
+    counts = [0, 0]
+    counts[place] = unread
+    assert [found.n_missing_first, found.n_missing_second] == counts
+    assert (found.n, found.n_missing) == (200 - unread, unread)
+    assert f"n = {200 - unread}" in str(found)
+    row = found.to_frame().iloc[0]
+    assert [row["n_missing_first"], row["n_missing_second"]] == counts
+
+
+def test_gaps_of_people_are_no_gaps_of_a_judge():
+    rng = np.random.default_rng(3)
+    x1, x2, y = rng.normal(size=(3, 60))
+    y[:30] = NAN
+    x1[:20] = NAN
+    found = compare(x1, x2, y)
+    assert (found.n_missing, found.n_missing_first, found.n_missing_second) == (30, 0, 0)
+    assert not found.warnings
+
+
+def test_a_difference_of_exactly_0():
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=50)
+    x = y + rng.normal(size=50)
+    for other in (x, 2 * x + 1, np.exp(x)):  # the same order
+        found = compare(x, other, y)
+        assert (found.estimate, found.p_value) == (0, 1)
+        assert found.conclusion == "There is no difference between first and second in these data."
+    # equal agreement of judges that are not alike is no certainty: the interval stays
+    a, b, y = [1, 2, 3, 4, 6, 5, 7, 8], [2, 1, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8]
+    found = compare(a, b, y)
+    assert found.estimate == 0
+    assert found.interval.low < 0 < found.interval.high
+    assert found.conclusion == "There is no difference between first and second in these data."
+
+
+def test_a_reversed_scale_is_hinted_at():
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=60)
+    x = y + rng.normal(size=60)
+    found = compare(x, -x, y, names=("up", "down"))
+    assert any(text.startswith("negative agreement: down -0.") for text in found.warnings)
+    assert not compare(x, y, y).warnings
+    ranked = rank_judges({"up": x, "down": -x, "also": y + rng.normal(size=60)}, y)
+    assert sum("run the other way" in text for text in ranked.warnings) >= 1
 
 
 def test_tau_b_warns_of_unlike_ties():
@@ -481,14 +627,10 @@ def test_tau_b_warns_of_unlike_ties():
     assert not compare(fine, y, y, method="kendall").warnings
 
 
-@pytest.mark.parametrize(
-    ("test", "says"), [("williams", "Williams's test takes items"), ("boot-items", "boot-items takes")]
-)
-def test_repeats_are_not_independent(test, says):
-    options = {"method": "pearson", "test": test, "n_resamples": 99}
-    with pytest.warns(CalibWarning, match=says):
-        found = compare(*nasty().scores(), **nasty().labels(), **options)
-    assert found.warnings[0].startswith(says)
+def test_a_bootstrap_of_items_that_repeat_warns():
+    with pytest.warns(CalibWarning, match="boot-items takes"):
+        found = compare(*nasty().scores(), **nasty().labels(), method="pearson", test="boot-items", n_resamples=99)
+    assert found.warnings[0].startswith("boot-items takes")
     alone = compare(*nasty().scores(), groups=np.arange(len(nasty().y)), test="boot-items", n_resamples=9)
     assert not alone.warnings
 
@@ -582,17 +724,23 @@ def test_lists_integers_masked_arrays_and_odd_indexes_are_read_alike():
     for a, b, c, g, s in forms:
         assert compare(a, b, c, groups=g, systems=s) == wanted
     masked = np.ma.masked_array(x1, mask=[1, 0, 0, 0, 0, 0, 0, 0])
-    assert compare(masked, x2, y) == compare([NAN, *x1[1:]], x2, y)
+    with pytest.warns(CalibWarning, match="first has no score for 1 of 8"):
+        assert compare(masked, x2, y) == compare([NAN, *x1[1:]], x2, y)
 
 
 @each_level
 @each_method
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (6, 1), (2, 2), (2, 6), (6, 2)])
-def test_small_designs_are_no_crash(level, method, shape):
+@pytest.mark.parametrize("systems_are", ["auto", "random"])
+def test_small_designs_are_no_crash(level, method, shape, systems_are):
     pytest.importorskip("pandas")
     systems, groups = np.indices(shape).reshape(2, -1)
     x1, x2, y = np.random.default_rng(3).normal(size=(3, systems.size))
-    found = compare(x1, x2, y, groups=groups, systems=systems, level=level, method=method)
+    options = {"groups": groups, "systems": systems, "level": level, "method": method, "systems_are": systems_are}
+    if level == "group" and shape[1] == 1:
+        assert "`groups` must hold two groups or more" in message(compare, x1, x2, y, **options)
+        return
+    found = compare(x1, x2, y, **options)
     low, high = found.interval
     assert math.isnan(low) == math.isnan(high)
     assert math.isnan(low) or low <= found.estimate <= high
@@ -651,7 +799,8 @@ def without(table, rows=(), columns=(), cells=()):
 def test_soft_accuracy_and_its_jackknife(gaps):
     x, y = soft_tables(gaps=gaps)
     systems, groups = np.indices(x.shape).reshape(2, -1)
-    found = agreement(x.ravel(), y.ravel(), groups=groups, systems=systems, level="system", method="spa")
+    labels = {"groups": groups, "systems": systems, "systems_are": "random"}
+    found = agreement(x.ravel(), y.ravel(), **labels, level="system", method="spa")
     close(found.estimate, soft_accuracy(x, y))
     cells = list(zip(*np.nonzero(np.isfinite(x)), strict=True))
     parts = [
@@ -877,11 +1026,31 @@ def test_equal_judges_and_judges_without_a_coefficient():
     assert np.isnan([a.estimate for a in found.agreements]).tolist() == [False] * 3 + [True]
     assert np.isnan(found.p_values[3:]).all()
     assert not found.distinct[3:].any()
-    assert math.isnan(found.p_values[0, 1])
-    assert found.conclusion.startswith("judge 0 is not told apart from twin, constant; ")
-    # two tests only: of one judge with each of the twins
+    assert found.p_values[0, 1] == 1
+    assert found.conclusion == (
+        "judge 0 is not told apart from twin; 2 of 3 pairs are told apart (Holm); constant has no coefficient."
+    )
+    assert found.clusters == (1, 1, 2, 0)
+    assert found.like(0) == ["twin"]
+    assert found.like(3) == []
+    assert not any("constant" in text for text in found.to_frame()["not_distinguishable"])
+    # three tests: of the twins, and of one judge with each of them
     p = found.comparisons[1].p_value
-    assert found.p_values[0, 2] == pytest.approx(min(1, 2 * p))
+    assert found.p_values[0, 2] == pytest.approx(min(1, 3 * p))
+
+
+@pytest.mark.parametrize("flat", [{"flat": 2.0}, {"flat": 2.0, "also flat": 5.0}])
+@pytest.mark.parametrize("level", ["item", "group"])
+def test_a_constant_judge_changes_nothing_for_the_others(flat, level):
+    judges, y = panel(3)
+    options = {"groups": np.repeat(np.arange(60), 4), "level": level}
+    alone = rank_judges(judges, y, **options)
+    more = rank_judges({name: np.full_like(y, value) for name, value in flat.items()} | judges, y, **options)
+    assert more.names == (*alone.names, *flat)
+    assert more.clusters == (*alone.clusters, *[0] * len(flat))
+    assert (more.p_values[:3, :3] == alone.p_values)[np.triu_indices(3, 1)].all()
+    verb = "has" if len(flat) == 1 else "have"
+    assert more.conclusion == f"{alone.conclusion[:-1]}; {', '.join(flat)} {verb} no coefficient."
 
 
 def test_a_judge_without_any_score_is_refused():
@@ -894,8 +1063,8 @@ def test_a_judge_without_any_score_is_refused():
 def test_no_judge_has_a_coefficient():
     found = rank_judges({"a": np.ones(5), "b": np.zeros(5)}, np.arange(5.0))
     assert found.names == ("a", "b")
-    assert found.clusters == (1, 1)
-    assert found.conclusion == "a is not told apart from b; 0 of 1 pairs are told apart (Holm)."
+    assert found.clusters == (0, 0)
+    assert found.conclusion == "There are not two judges to tell apart; a, b have no coefficient."
 
 
 def test_a_ranking_does_not_contradict_its_tests():
@@ -905,7 +1074,7 @@ def test_a_ranking_does_not_contradict_its_tests():
     easy, whole = y + 1.5 * noise[0], y + 1.2 * noise[1]
     easy[200:] = NAN  # this judge scored the easy half only
     assert agreement(easy, y, method="pearson").estimate > agreement(whole, y, method="pearson").estimate
-    with pytest.warns(CalibWarning, match="200 of 400 items are left out because some judge has no score there"):
+    with pytest.warns(CalibWarning, match="200 of 400 items are left out .* no score there .easy for 200."):
         found = rank_judges({"easy": easy, "whole": whole}, y, method="pearson")
     assert found.comparisons[0].names == found.names == ("whole", "easy")
     assert found.comparisons[0].p_value < 0.05
@@ -922,7 +1091,8 @@ def test_a_ranking_is_that_of_the_items_that_all_scored():
         found = rank_judges(judges, y)
     kept = slice(50, 200)
     wanted = rank_judges({name: x[kept] for name, x in judges.items()}, y[kept])
-    assert found.n_missing == 90
+    assert (found.n_missing, found.n_missing_alone) == (90, (50, 0, 40))
+    assert "(judge 0 for 50)" in found.warnings[0]
     assert [a.estimate for a in found.agreements] == [a.estimate for a in wanted.agreements]
     assert (found.p_values == wanted.p_values)[np.triu_indices(3, 1)].all()
 

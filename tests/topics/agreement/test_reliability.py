@@ -14,9 +14,11 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.analysis.agreement import alpha
-from calib.analysis.agreement.alpha import icc, krippendorff_alpha, mean_squares, rating_sums
+from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
-from calib.analysis.agreement.ceiling import disattenuated, human_ceiling
+from calib.analysis.agreement.ceiling import human_ceiling
+from calib.analysis.agreement.disattenuated import disattenuated
+from calib.analysis.agreement.icc import icc, mean_squares, rating_sums
 from calib.analysis.agreement.levels import multiplicities
 from calib.analysis.agreement.reliability import reliability
 from calib.stats import agreement
@@ -286,7 +288,7 @@ def test_errors_of_alpha():
     one = "`ratings` must have at least 2 columns, one for each rater, but got 1."
     assert message(krippendorff_alpha, [[1], [2]]) == one
     assert message(krippendorff_alpha, [1, 2]) == "`ratings` must have 2 dimensions, but got shape (2,)."
-    text = "`ratings` must be numeric, but got [['a', 'b']]."
+    text = "`ratings` must be numeric (for names there is metric 'nominal'), but got [['a', 'b']]."
     assert message(krippendorff_alpha, [["a", "b"]]) == text
     options = "`metric` must be one of 'interval', 'nominal', 'ordinal', 'ratio', but got 'linear'."
     assert message(krippendorff_alpha, TEXTBOOK, metric="linear") == options
@@ -315,7 +317,14 @@ THREE_JUDGES = [
 def test_icc_of_shrout_and_fleiss():
     result = icc(FOUR_JUDGES)
     # table 4; the names of McGraw and Wong
-    published = {"ICC(1)": 0.17, "ICC(A,1)": 0.29, "ICC(C,1)": 0.71, "ICC(A,k)": 0.62, "ICC(C,k)": 0.91}
+    published = {
+        "ICC(1)": 0.17,
+        "ICC(1,k)": 0.44,
+        "ICC(A,1)": 0.29,
+        "ICC(C,1)": 0.71,
+        "ICC(A,k)": 0.62,
+        "ICC(C,k)": 0.91,
+    }
     assert {name: round(value, 2) for name, value in result.estimates.items()} == published
     # table 3: between targets 11.24, within 6.26, between judges 32.49, residual 1.02
     items, raters, error, within = mean_squares(rating_sums(np.array(FOUR_JUDGES, dtype=float)).sum(axis=0)[None], 4)
@@ -327,6 +336,7 @@ def test_icc_intervals_of_psych():
     # R package psych, ICC() of the same table, as printed in the RExRepos notes on interRaterICC
     printed = {
         "ICC(1)": (-0.133, 0.72),
+        "ICC(1,k)": (-0.884, 0.91),
         "ICC(A,1)": (0.019, 0.76),
         "ICC(C,1)": (0.342, 0.95),
         "ICC(A,k)": (0.071, 0.93),
@@ -344,6 +354,7 @@ def test_icc_intervals_of_psych():
             FOUR_JUDGES,
             {
                 "ICC(1)": (0.165741768405, -0.132932324875, 0.722560062328),
+                "ICC(1,k)": (0.442797133679, -0.884442155238, 0.912415420341),
                 "ICC(A,1)": (0.289763779528, 0.0187865133747, 0.761084369649),
                 "ICC(C,1)": (0.714840714841, 0.342464765034, 0.945858259955),
                 "ICC(A,k)": (0.620050547599, 0.0711368153025, 0.927232040168),
@@ -354,6 +365,7 @@ def test_icc_intervals_of_psych():
             THREE_JUDGES,
             {
                 "ICC(1)": (0.79040986787, 0.556262449559, 0.926945600932),
+                "ICC(1,k)": (0.918789317507, 0.789949197462, 0.974401827575),
                 "ICC(A,1)": (0.79084447841, 0.557851325333, 0.927025182604),
                 "ICC(C,1)": (0.795795010612, 0.558485737152, 0.929534622898),
                 "ICC(A,k)": (0.918985003582, 0.791015682413, 0.974431138887),
@@ -371,10 +383,51 @@ def test_icc_equals_pingouin(table, peer):
 
 
 def test_icc_takes_complete_items_and_counts_the_others():
-    table = np.array([*FOUR_JUDGES, [1, NAN, 2, 3], [NAN] * 4])
+    table = np.array([*FOUR_JUDGES, [1, NAN, 2, 3], [NAN] * 4, [NAN, 4, NAN, NAN]])
     result, whole = icc(table), icc(FOUR_JUDGES)
-    assert result.estimates == whole.estimates
-    assert (result.n, result.n_dropped) == (6, 2)
+    crossed_only = [name for name in whole.estimates if not name.startswith("ICC(1")]
+    assert all(result.estimates[name] == whole.estimates[name] for name in crossed_only)
+    assert (result.n, result.n_dropped, result.n_one_way) == (6, 3, 7)
+    close(result.per_item, 7 / (6 / 4 + 1 / 3))
+    assert {row["quantity"]: (row["n"], row["n_dropped"]) for row in result._rows()} == {
+        name: (7, 2) if name.startswith("ICC(1") else (6, 3) for name in whole.estimates
+    }
+
+
+@pytest.mark.parametrize("people", [4, 9, 24])
+def test_one_way_icc_is_the_same_whoever_rated(people):
+    # each item has four ratings, by other people: the columns are people, or the places of a shorter table
+    rng = np.random.default_rng(people)
+    wide = np.full((6, people), NAN)
+    for row, ratings in zip(wide, FOUR_JUDGES, strict=True):
+        row[rng.permutation(people)[:4]] = ratings
+    found, whole = icc(wide), icc(FOUR_JUDGES)
+    assert (found.n_one_way, found.per_item) == (6, 4)
+    for name in ("ICC(1)", "ICC(1,k)"):
+        close([found.estimates[name], *found.intervals[name]], [whole.estimates[name], *whole.intervals[name]])
+    if people > 4:
+        assert math.isnan(found.estimates["ICC(C,k)"])
+        assert str(found) == (
+            "ICC(1) = 0.1657, 95 % CI [-0.1329, 0.7226]; ICC(1,4) = 0.4428, 95 % CI [-0.8844, 0.9124] "
+            "(n = 6 items, whoever rated them)"
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize(("n", "noise"), [(20, 1.5), (60, 0.8)])
+def test_coverage_of_the_one_way_icc(n, noise, unequal):
+    # nested: every rating by another person, whose severity is part of the noise
+    rng, hits, means = np.random.default_rng(61), 0, 0
+    for _ in range(2000):
+        m = rng.integers(2, 6, n) if unequal else np.full(n, 3)
+        table = rng.normal(size=(n, 1)) + noise * rng.normal(size=(n, 5))
+        table[np.arange(5) >= m[:, None]] = NAN
+        result = icc(table)
+        hits += covers(result.intervals["ICC(1)"], 1 / (1 + noise**2))
+        means += covers(result.intervals["ICC(1,k)"], 1 / (1 + noise**2 / result.per_item))
+    binomial_verdict(hits, 2000)
+    binomial_verdict(means, 2000)
 
 
 def test_icc_knows_consistency_from_agreement():
@@ -487,7 +540,21 @@ def test_ceiling_equals_its_definition(level, used, method, missing):
     half = stats.t.ppf(0.975, df) * np.sqrt(variance)
     intervals = (result.ceiling_interval, result.judge_interval, result.difference_interval)
     for interval, value, width, bound in zip(intervals, wanted, half, (1, 1, 2), strict=True):
-        close(interval, (max(value - width, -bound), min(value + width, bound)), 1e-8)
+        if method == "pairs" and bound == 1:
+            close(interval, wilson(value, width / stats.t.ppf(0.975, df), df), 1e-8)
+        else:
+            close(interval, (max(value - width, -bound), min(value + width, bound)), 1e-8)
+
+
+def wilson(p, error, df):
+    """Of a share whose n answers, the pairs of the units, are worth p (1 - p) / error^2 answers, or nearly."""
+    units = df + 1
+    n = units * (units - 1) // 2
+    found = max(n * error**2 / (p * (1 - p)), 1)
+    worth = n / max(found, (units * found + n / units) / (units + 1))
+    t2 = stats.t.ppf(0.975, df) ** 2 / worth
+    roots = np.roots([1 + t2, -(2 * p + t2), p**2])  # (p - m)^2 = t^2 m (1 - m) / worth
+    return sorted(np.real(roots))
 
 
 def test_nobody_is_compared_with_himself():
@@ -560,21 +627,49 @@ def ratio_by_hand(judge, ratings):
     return np.array([r / math.sqrt(reliable), r, reliable])
 
 
+def raters_by_least_squares(ratings):
+    """Rater effects beside item effects, from the whole design matrix; their covariance over that of one rating."""
+    item, rater = np.nonzero(np.isfinite(ratings))
+    n, k = ratings.shape
+    matrix = np.hstack([np.eye(n)[item], np.eye(k)[rater]])
+    inverse = np.linalg.pinv(matrix.T @ matrix)
+    effects = inverse @ matrix.T @ ratings[item, rater]
+    return effects[n:] - effects[n:].mean(), inverse[n:, n:], np.linalg.matrix_rank(matrix) - n
+
+
+def common_by_hand(judge, ratings, offsets, lost, moved, k):
+    """Ratio, correlation and reliability, item by item, of ratings less what is known of their raters."""
+    level = ratings - offsets
+    m, means = np.isfinite(level).sum(axis=1), np.nanmean(level, axis=1)
+    error = np.nansum((level - means[:, None]) ** 2) / (m.sum() - len(m) - lost)
+    common = means.var(ddof=1) - error * (np.mean(1 / m) + moved / (len(m) - 1))
+    shared = np.cov(judge, means)[0, 1] / judge.std(ddof=1)
+    with np.errstate(invalid="ignore"):
+        ratio, shared_with_panel = shared / np.sqrt([common, common + error / k])
+    return np.array([ratio, shared_with_panel, common / (common + error / k)])
+
+
 @pytest.mark.parametrize("used", [("groups", "systems"), ("groups",), ("systems",), ()])
-def test_disattenuated_equals_its_definition(used):
-    ratings, judge, groups, systems = crossed(missing=0.04, seed=3)
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_disattenuated_equals_its_definition(used, missing):
+    ratings, judge, groups, systems = crossed(missing=missing, seed=3)
     given = {name: value for name, value in {"groups": groups, "systems": systems}.items() if name in used}
     result = disattenuated(judge, ratings, min_reliability=0.1, **given)
-    keep = np.isfinite(judge) & np.isfinite(ratings).all(axis=1)
-    assert (result.n, result.n_dropped) == (keep.sum(), (~keep).sum())
-    assert result.n_dropped > 0
+    keep = np.isfinite(judge) & np.isfinite(ratings).any(axis=1)
+    assert (result.n, result.n_dropped, result.per_item) == (keep.sum(), (~keep).sum(), 3)
+    assert (result.n_dropped > 0) == (missing > 0)
     ratings, judge, groups, systems = ratings[keep], judge[keep], groups[keep], systems[keep]
-    wanted = ratio_by_hand(judge, ratings)
-    close((result.estimate, result.correlation, result.reliability), wanted, 1e-10)
+    offsets, inverse, lost = raters_by_least_squares(ratings)
+    shares = np.isfinite(ratings) / np.isfinite(ratings).sum(axis=1)[:, None]
+    moved = float(np.trace(inverse @ np.cov(shares.T))) * (len(judge) - 1)
 
     def by_hand(keep):
-        return ratio_by_hand(judge[keep], ratings[keep])
+        return common_by_hand(judge[keep], ratings[keep], offsets, lost, moved, 3)
 
+    wanted = by_hand(slice(None))
+    close((result.estimate, result.correlation, result.reliability), wanted, 1e-9)
+    if not missing:
+        close(wanted, ratio_by_hand(judge, ratings), 1e-9)
     by_system, m = jackknife_by_hand(by_hand, systems)
     by_group, n = jackknife_by_hand(by_hand, groups)
     by_item, n_items = jackknife_by_hand(by_hand, np.arange(len(judge)))
@@ -590,7 +685,32 @@ def test_disattenuated_equals_its_definition(used):
     half = stats.t.ppf(0.975, df) * np.sqrt(variance)
     intervals = (result.interval, result.correlation_interval, result.reliability_interval)
     for interval, value, width, bound in zip(intervals, wanted, half, (np.inf, 1, 1), strict=True):
-        close(interval, (max(value - width, -bound), min(value + width, bound)), 1e-8)
+        close(interval, (max(value - width, -bound), min(value + width, bound)), 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_noise_of_raters_is_taken_from_the_means_without_bias(seed):
+    # the mean over many tables of one pattern of gaps is the variance that was put in
+    rng = np.random.default_rng(seed)
+    gaps = rng.random((12, 5)) < 0.5
+    gaps[np.arange(12), rng.integers(0, 5, 12)] = False
+    found = []
+    for _ in range(1500):
+        truth = rng.normal(size=12)
+        ratings = truth[:, None] + np.array([3.0, 0, -2, 1, 5]) + rng.normal(size=(12, 5))
+        ratings[gaps] = NAN
+        offsets, inverse, lost = raters_by_least_squares(ratings)
+        shares = ~gaps / (~gaps).sum(axis=1)[:, None]
+        moved = float(np.trace(inverse @ np.cov(shares.T))) * 11
+        ratio, shared, _ = common_by_hand(truth, ratings, offsets, lost, moved, 5)
+        result = disattenuated(truth, ratings, min_reliability=0.001)
+        if not result.reason:
+            close((result.estimate, result.correlation), (ratio, shared), 1e-8)
+        means, m = np.nanmean(ratings - offsets, axis=1), (~gaps).sum(axis=1)
+        error = np.nansum((ratings - offsets - means[:, None]) ** 2) / (m.sum() - 12 - lost)
+        found.append((means.var(ddof=1) - error * (np.mean(1 / m) + moved / 11), error))
+    for values in np.transpose(found):
+        assert abs(values.mean() - 1) < 3.5 * values.std() / math.sqrt(1500)
 
 
 def test_disattenuated_may_exceed_one():
@@ -607,16 +727,57 @@ def test_disattenuated_is_refused_in_words():
     noisy = truth[:, None] + 3 * rng.normal(size=(100, 2))
     result = disattenuated(truth, noisy)
     assert math.isnan(result.estimate) and math.isnan(result.interval.low)
-    assert result.reason == (f"the mean of 2 raters has a reliability ICC(C,2) of {result.reliability:.4g}, below 0.7")
+    assert result.reason == f"the mean of 2 raters has a reliability of {result.reliability:.4g}, below 0.7"
     assert str(result).startswith("disattenuated correlation refused: the mean of 2 raters")
     assert math.isfinite(result.correlation)
     assert "|refused|" in result.signature
     lower = disattenuated(truth, noisy, min_reliability=0.01)
     assert lower.reason == "" and math.isfinite(lower.estimate)
     flat = disattenuated(np.ones(100), noisy)
-    assert flat.reason == "the judge or the mean of raters has a single value over the items that all raters rated"
-    nobody = disattenuated([1, 2], [[1, NAN], [NAN, 2]])
-    assert (nobody.reason, nobody.n) == ("only 0 items have the judge and all 2 raters", 0)
+    single = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
+    assert flat.reason == single
+    nobody = disattenuated([1, 2], [[NAN, NAN], [NAN, 2]])
+    assert (nobody.reason, nobody.n) == ("only 1 items have the judge and a rating", 1)
+    alone = disattenuated([1, 2, 3, 5], [[1, NAN], [NAN, 2], [2, NAN], [NAN, 4]])
+    assert (alone.reason, alone.n) == (single, 4)
+
+
+def test_a_disattenuated_correlation_above_one_has_a_caution():
+    rng = np.random.default_rng(8)
+    truth = rng.normal(size=60)
+    people = truth[:, None] + 0.9 * rng.normal(size=(60, 3))
+    cautious = disattenuated(people.mean(axis=1), people)  # its errors are those of people
+    assert cautious.estimate > 1
+    assert [text.partition(":")[0] for text in cautious.warnings] == ["above 1"]
+    assert str(cautious).endswith("[warnings: above 1]")
+    assert f"disattenuated {cautious.estimate:.4g} (above 1)" in str(reliability(people, people.mean(axis=1)))
+    assert disattenuated(rng.normal(size=60) + truth, people).warnings == ()
+    assert disattenuated(people.mean(axis=1), people, min_reliability=0.99).warnings == ()  # refused is enough
+
+
+GAPS = {"mcar": (300, 3), "three of six": (200, 6), "a crowd": (300, 40), "nobody twice": (150, 450)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.6, 0.9])
+@pytest.mark.parametrize("kind", sorted(GAPS))
+def test_coverage_of_the_disattenuated_correlation_with_gaps(kind, rho):
+    """Raters differ in severity and noise; complete items are 8 % (mcar) or none."""
+    rng, hits, complete = np.random.default_rng(67), 0, 0
+    n, k = GAPS[kind]
+    for _ in range(500):
+        truth = rng.normal(size=n)
+        people = truth[:, None] + 0.5 * rng.normal(size=k) + 0.8 * rng.normal(size=(n, k))
+        there = rng.random((n, k)) < 0.43 if kind == "mcar" else np.argsort(rng.random((n, k)), axis=1) < 3
+        if kind == "nobody twice":
+            there = np.repeat(np.eye(n, dtype=bool), 3, axis=1)
+        people[~there] = NAN
+        judge = rho * truth + math.sqrt(1 - rho**2) * rng.normal(size=n)
+        result = disattenuated(judge, people, min_reliability=0.3)
+        hits += covers(result.interval, rho)
+        complete += np.isfinite(people).all(axis=1).sum()
+    binomial_verdict(hits, 500)
+    assert complete < 0.09 * n * 500
 
 
 @pytest.mark.slow
@@ -657,8 +818,8 @@ def test_reliability_is_its_parts():
     assert result.ceiling == human_ceiling(ratings, judge, method="pearson", **design)
     assert result.disattenuated == disattenuated(judge, ratings, **design)
     quantities = [
-        "alpha (ordinal)", "ICC(1)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)", "ceiling", "judge", "difference",
-        "disattenuated", "pearson", "reliability of the mean",
+        "alpha (ordinal)", "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)", "ceiling", "judge",
+        "difference", "disattenuated", "pearson", "reliability of the mean",
     ]  # fmt: skip
     rows = result._rows()
     assert [row["quantity"] for row in rows] == quantities
@@ -679,7 +840,7 @@ def test_reliability_as_a_frame():
     ratings, judge, *_ = crossed()
     frame = reliability(ratings, judge).to_frame()
     assert list(frame)[:5] == ["quantity", "estimate", "conf_low", "conf_high", "n"]
-    assert len(frame) == 12
+    assert len(frame) == 13
 
 
 # --- the alternative annotator test -----------------------------------------------------------------------------

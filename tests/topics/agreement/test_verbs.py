@@ -243,7 +243,90 @@ def test_the_coefficient_has_two_names(call):
     assert said.endswith("`method` must be that of `coefficient` ('pearson'), but got 'kendall'.")
 
 
+# --- few systems, one group -------------------------------------------------------------------------------------
+
+
+def two_systems(frame):
+    return frame[frame["system"].isin(["sys 0", "sys 1"])]
+
+
+@pytest.mark.parametrize("level", ["item", "group", "system"])
+def test_systems_are_fixed_below_six_or_as_asked(level):
+    for systems in ("auto", "fixed", "random"):
+        options = {"level": level, "method": "pearson"}
+        found = calib.agreement(table("judge", FINE), human(), **options, systems=systems).one()
+        same(found, stats.agreement(FINE, TRUTH, **DESIGN, **options, systems_are=systems))
+        assert found.systems_are == ("random" if systems == "random" else "fixed")
+        pair = calib.compare(table("a", FINE), table("b", COARSE), human(), **options, systems=systems).one()
+        same(pair, stats.compare(FINE, COARSE, TRUTH, **DESIGN, **options, systems_are=systems, names=("a", "b")))
+        judges = pd.concat([table("a", FINE), table("b", COARSE)])
+        ranked = calib.rank_judges(judges, human(), **options, systems=systems).one()
+        assert {result.systems_are for result in (*ranked.agreements, *ranked.comparisons)} == {found.systems_are}
+
+
+@pytest.mark.parametrize("level", ["item", "group"])
+def test_two_systems_with_groups_have_an_interval(level):
+    """As the README advises, both columns are named."""
+    a, b, people = (two_systems(frame) for frame in (table("a", FINE), table("b", COARSE), human()))
+    for found in (calib.agreement(a, people, level=level).one(), calib.compare(a, b, people, level=level).one()):
+        assert found.interval.low <= found.estimate <= found.interval.high
+        assert found.generalises_to == "new groups, these systems"
+        assert "new groups, these systems" in found.conclusion
+    (said,) = {calib.agreement(a, people, level=level, systems="random").one().reason for _ in range(2)}
+    assert bool(said) == (level == "group")
+
+
+def test_an_option_about_systems_is_refused_in_its_own_name():
+    judge, people = table("judge", FINE), human()
+    said = message(ValueError, calib.agreement, judge, people, systems="few")
+    assert "`systems` must be one of 'auto', 'fixed', 'random'" in said
+    said = message(ValueError, calib.agreement, judge, people, systems="fixed", interval="boot-systems")
+    assert said.endswith("`interval` 'boot-systems' draws systems, so `systems` must not be 'fixed'.")
+    said = message(
+        ValueError,
+        calib.agreement,
+        judge.drop(columns="system"),
+        people.drop(columns="system"),
+        interval="boot-systems",
+    )
+    assert "`system` must be given for 'boot-systems'" in said
+
+
+def test_one_group_at_level_group_is_an_error():
+    judges = [table(name, scores, group="one") for name, scores in (("a", FINE), ("b", COARSE))]
+    people, said = (
+        human(group="one"),
+        "`group` must hold two groups or more with scores at level 'group', but holds one.",
+    )
+    assert said in message(ValueError, calib.agreement, judges[0], people, level="group")
+    assert said in message(ValueError, calib.compare, *judges, people, level="group")
+    assert said in message(ValueError, calib.rank_judges, pd.concat(judges), people, level="group")
+    assert calib.agreement(judges[0], people, level="item").one().generalises_to == (
+        "new items of these systems, each independent of the others"
+    )
+
+
+def test_williams_is_refused_for_items_that_share_groups():
+    judges = [table(name, scores) for name, scores in (("a", FINE), ("b", COARSE))]
+    said = message(ValueError, calib.compare, *judges, human(), method="pearson", test="williams")
+    assert said.endswith("`test` 'williams' takes items as independent: 'jackknife' is for items that share `group`.")
+    alone = [frame.drop(columns=["group", "system"]) for frame in (*judges, human())]
+    assert calib.compare(*alone, method="pearson", test="williams").one().test == "williams"
+
+
 # --- one judge against another ----------------------------------------------------------------------------------
+
+
+def test_what_a_judge_left_unread_is_said_and_what_it_was_not_asked_is_not():
+    gap = np.where(np.arange(60) < 45, NAN, COARSE)
+    with pytest.warns(stats.CalibWarning, match="b has no score for 40 of 55 that people scored"):
+        results = calib.compare(table("a", FINE), table("b", gap).iloc[5:], human())
+    found = results.one()
+    assert (found.n, found.n_missing_first, found.n_missing_second) == (15, 0, 40)
+    assert results.labels[0]["n_unmatched"] == 5
+    assert found.warnings
+    alone = calib.agreement(table("b", gap), human()).one()
+    assert alone.warnings == ("items are left out: the judge has no score for 45 of 60 that people scored",)
 
 
 @pytest.mark.parametrize("level", ["item", "group", "system"])
@@ -279,11 +362,12 @@ def test_only_what_all_three_scored_is_compared():
 @pytest.mark.parametrize("level", ["item", "group"])
 def test_compare_takes_the_design_from_whoever_has_it(who, level):
     a, b, people = table("a", FINE, design=who[0]), table("b", COARSE, design=who[1]), human(design=who[2])
-    found = calib.compare(shuffled(a).iloc[5:], b.iloc[:50], shuffled(people, 2), level=level).one()
+    found = calib.compare(shuffled(a).iloc[5:], b.iloc[:50], shuffled(people, 2), level=level, systems="random").one()
     keep = np.isin(ITEMS, shuffled(a).iloc[5:]["item"]) & (np.arange(60) < 50)
     labels = {name: v[keep] for name, v in DESIGN.items()}
     assert found.interval_method == "two-way jackknife"
-    same(found, stats.compare(FINE[keep], COARSE[keep], TRUTH[keep], **labels, level=level, names=("a", "b")))
+    options = {"level": level, "systems_are": "random", "names": ("a", "b")}
+    same(found, stats.compare(FINE[keep], COARSE[keep], TRUTH[keep], **labels, **options))
 
 
 def test_without_a_design_items_are_independent():

@@ -386,18 +386,61 @@ def test_message_where_too_little_could_be_read(draws):
     assert message(draws) == "`samples` must have a readable draw for two items at least."
 
 
-def test_the_line_of_text_names_the_first_size():
-    draws = ratings(20)[1]
+def test_the_line_of_text_names_the_sizes():
+    truth, draws = ratings(20)
     for sizes, last, first in (
         ([3, 7], "7 draws", "3 draws"),
         ([1, 2], "2 draws", "1 draw"),
         ([7, 1], "1 draw", "7 draws"),
     ):
-        result = convergence(draws, sizes=sizes, rng=0)
-        assert str(result).startswith(
-            f"the mean of {last} is {result.rmse[1]:.4g} points (RMSE) from the mean of all 7, "
+        result = convergence(draws, exact=truth, sizes=sizes, rng=0)
+        start = f"the mean of {last} is {result.rmse[1]:.4g} points (RMSE) from the exact expectation, of {first} "
+        assert str(result).startswith(f"{start}{result.rmse[0]:.4g}; r = ")
+
+
+@pytest.mark.parametrize(
+    ("k", "sizes", "shown"),
+    [(20, None, 10), (20, [5, 20], 5), (7, None, 3), (2, None, 1), (6, [4, 6], None), (6, [6], None)],
+)
+def test_all_draws_beside_themselves_are_no_convergence(k, sizes, shown):
+    truth, draws = ratings(31, 60, k)
+    result = convergence(draws, human=truth, method="pearson", sizes=sizes, rng=0)
+    text = str(result)
+    if shown is None:
+        assert text.startswith(f"the mean of all {k} is itself about ")
+    else:
+        near = result.rmse[result.sizes.index(shown)]
+        assert text.startswith(
+            f"the mean of {shown} draw{'s' * (shown > 1)} is {near:.4g} points (RMSE) from the mean of all {k}"
         )
-        assert f", of {first} {result.rmse[0]:.4g}; " in str(result)
+    assert " 0 points" not in text
+    assert f"is itself about {result.rmse_of_all:.4g} from that of endless draws (extrapolated)" in text
+    assert f"{result.human_reference:.4g} of all {k}, about {result.human_limit:.4g} of endless draws" in text
+    for row in result._rows():
+        itself = row["draws"] == k
+        assert all(math.isnan(row[name]) == itself for name in ("rmse", "rmse_low", "rmse_predicted", "correlation"))
+        assert row["rmse_limit"] > 0 and math.isfinite(row["human"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unread", [0.0, 0.25])
+@pytest.mark.parametrize("within", [0.4, 1.5])
+def test_the_limit_is_the_distance_from_the_truth(within, unread):
+    # the truth, which the function is not told, is what endless draws would have as their mean
+    truth, draws = replies(33, 4000, 10, within)
+    rng = np.random.default_rng(34)
+    draws[rng.random(draws.shape) < unread] = NAN
+    human = truth + rng.normal(size=4000)
+    result = convergence(draws, human=human, method="pearson", sizes=[2, 10], n_subsets=2, rng=0)
+    distance = np.sqrt(np.nanmean((np.nanmean(draws, axis=1) - truth) ** 2))
+    assert_allclose(result.rmse_of_all, distance, rtol=0.04)
+    assert result.rmse_limit[1] == result.rmse_of_all
+    told = convergence(draws, exact=truth, human=human, method="pearson", sizes=[2, 10], n_subsets=2, rng=0)
+    assert_allclose(result.rmse_limit, told.rmse, rtol=0.04)
+    assert_allclose(result.human_limit, np.corrcoef(truth, human)[0, 1], atol=0.02)
+    assert result.human_limit > result.human_reference
+    assert told.human_limit == told.human_reference
+    assert math.isnan(convergence(draws, human=human, sizes=[2], n_subsets=1, rng=0).human_limit)
 
 
 def test_items_without_a_reference_are_left_out():

@@ -83,6 +83,19 @@ def test_prompt_means_show_each_prompt_and_all():
     assert {"a", "b", "c", "d", "e"} <= set(texts(ax))
 
 
+def test_all_draws_beside_themselves_are_no_point_at_zero():
+    draws = scores()[:, 0, :]
+    result = convergence(draws, rng=1)
+    ax = plot.convergence(result)
+    marked = next(line for line in ax.lines if len(line.get_xdata()) == len(result.sizes))
+    assert np.isnan(marked.get_xdata()[-1]) and np.isfinite(marked.get_xdata()[:-1]).all()
+    dotted = next(line for line in ax.lines if line.get_linestyle() == ":")
+    assert np.allclose(np.interp(result.sizes, *dotted.get_data()), result.rmse_limit, rtol=1e-3)
+    assert "from the mean of endless draws, extrapolated" in texts(ax)
+    exact = plot.convergence(convergence(draws, exact=draws.mean(axis=1), rng=1))
+    assert not any(line.get_linestyle() == ":" for line in exact.lines)
+
+
 def test_plan_shows_the_next_step_first():
     facts = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
     found = budget_plan(**facts, prompts=2, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)

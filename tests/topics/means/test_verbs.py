@@ -618,11 +618,43 @@ def test_what_difference_refuses(scores, names, message):
         calib.difference(scores, GOLD, *names)
 
 
-@pytest.mark.parametrize("column", ["group", "system"])
-def test_difference_needs_the_design(column):
-    message = f"a difference of systems needs a column `{column}`, "
-    with pytest.raises(TableError, match=f"^{re.escape(message)}.*give the items to `summarize`, .*{column}="):
-        calib.difference(JUDGE.drop(columns=column), GOLD.drop(columns=column), "s0", "s1")
+def test_difference_needs_systems():
+    message = "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
+    with pytest.raises(TableError, match=f"^{re.escape(message)}.*system="):
+        calib.difference(JUDGE.drop(columns="system"), GOLD.drop(columns="system"), "s0", "s1")
+
+
+SINGLE = HUMAN[HUMAN["item"].isin([f"{g}/{s}" for s, groups in ((0, range(10)), (1, range(1, 12))) for g in groups])]
+
+
+def test_labels_of_one_system_alone_count():
+    result = calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=10).one()
+    assert (result.n_paired, result.n_a_only, result.n_b_only, result.n_gold, result.n) == (9, 1, 2, 12, 12)
+    assert "21 human labels (9 pairs, 1 of the first and 2 of the second system alone)" in str(result)
+    assert "judge scores of 12 inputs" in result.conclusion
+    frame = frame_of(result)
+    assert frame[["n_paired", "n_a_only", "n_b_only"]].iloc[0].tolist() == [9, 1, 2]
+
+
+def test_without_groups_nothing_is_paired():
+    judge, gold = JUDGE.drop(columns="group"), SINGLE.drop(columns="group")
+    result = calib.difference(judge, gold, "s0", "s1").one()
+    assert (result.n_paired, result.n_a_only, result.n_b_only, result.n) == (0, 10, 11, 24)
+    assert result.warnings[0] == (
+        "nothing_paired: no column `group` says what both answered, so labels of s0 and s1 stand alone"
+    )
+    # two means that have nothing in common
+    two = judge[judge["system"].isin(["s0", "s1"])]
+    a, b = (calib.interval(two, gold, by="system").select(system=name).one() for name in ("s0", "s1"))
+    assert result.estimate == pytest.approx(a.estimate - b.estimate)
+    low = result.estimate - math.hypot(a.estimate - a.interval.low, b.interval.high - b.estimate)
+    assert result.interval.low == pytest.approx(low)
+
+
+def test_too_few_labels_of_a_system_are_counted():
+    message = "`gold` must have 12 labels at least of each system (`min_gold` lowers that), but has 10 of 's0' and 11"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=12)
 
 
 # --- convergence ------------------------------------------------------------------------------------------------

@@ -1,0 +1,195 @@
+"""Where the answer stands in the text of a reply, and where what looks like one is a quotation or another's.
+
+What a judge reads can say "Score: 5", and the judge can repeat it: only what stands where the prompt asked for
+the answer, alone, is one. Better unread than read wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from calib.judge.replies.reply import END_OF_THOUGHTS
+
+# Nothing here may take more than linear time, whatever the text: what can run on is possessive (*+) or ends with the
+# line where a match may begin at each line, and no two parts in a row can share a run between them.
+MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand before a label
+NUMBER = r"[-+]?\d+(?:[.,]\d+)*"  # with a decimal comma it is off every scale, and never the digits before it
+_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
+_CLOSERS = r"(?:[^\S\n]*+[\"'`*_)\]}>\u201d\u2019\u00bb\u300d\u300f\u3011\uff09])*+"
+_COLON = r"[:=\uff1a]"
+_OF = (
+    r"(?:(?:[^\S\n]*+/[^\S\n]*+|[^\S\n]++(?:out[^\S\n]++)?of[^\S\n]++)(?P<of>\d++(?:\.\d+)?)(?![\w/])"
+    r"(?:[^\S\n]++(?:stars?|points?)\b)?)?"
+)
+
+# a name before the label of a form: that of a score, or of a criterion in up to three words, no start of a sentence
+_NAME_WORD = r"[^\W\d_][\w'\u2019-]*+"
+_SCORE_NAME = r"(?i:score|rating|answer|label|grade|result|verdict|evaluation|assessment|judge?ment|response)"
+_NO_NAME = (
+    r"(?i:i|we|you|he|she|it|they|this|that|these|there|the|a|an|my|your|as|if|in|on|to|no|not|never|don|please|"
+    r"ignore|note|and|but|so|because|since|text|source|author|quote|quoted)\b"
+)
+_NAME = (
+    rf"(?P<name>(?:(?i:the|my|your|final|overall|total)[ ]++)*+(?:(?!{_NO_NAME}){_NAME_WORD}[ ]){{0,2}}{_SCORE_NAME}|"
+    rf"(?!{_NO_NAME}){_NAME_WORD}(?:[ /&]{{1,3}}+{_NAME_WORD}){{0,2}})"
+    rf"(?:[ ]?\((?P<within>[^()\n]{{0,20}})\))?[\"'*_`]*+\s*+{_COLON}"
+)
+_IS_SCORE = re.compile(rf"{_SCORE_NAME}\Z")
+
+# a line that begins with the score; quotation marks, block quotes and indented code make it somebody else's
+_LINE_DECOR = (
+    r"(?!(?:[ ]{4}|\t)\s*+[^\s*+\u2022-])"
+    r"(?:[^\w\s>\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u2039\u203a|{}<\\]++|[ \t_]++)*+"
+)
+_SCORE_LEAD = (
+    rf"{_LINE_DECOR}(?i:(?:final|overall|total|my|the)[^\S\n]++)*+(?i:score|rating)"
+    rf"(?:[^\S\n]*+\((?P<in>[^()\n]{{0,20}})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{{1,30}}?))?[*_`\s]*+{_COLON}"
+)
+_FENCE = r"[ ]{0,3}(?:```|~~~)"
+_FENCE_OR_LEAD = re.compile(rf"(?m:^)(?:(?P<fence>{_FENCE})|(?P<lead>{_SCORE_LEAD}))")
+_RANGE = re.compile(r"(?:out of|\d+ ?(?:-|\u2013|to)) ?(\d+)")
+_ONLY_BLANKS = re.compile(r"\s*+\Z")
+_LEAD_ALONE = re.compile(_SCORE_LEAD)
+
+# a label stands alone: not the start of a word, a number, a range, a list, or a sentence ("2 flaws were found")
+_NO_PART = r"(?!_*+[^\W_]|[.,:]\d|-\w|[^\S\n]*+(?:[-\u2013\u2014][^\S\n]*+|,[^\S\n]++)\d)"
+_FOLLOWS = r"\Z|[\n.,;:!?(\u2026\u3002\uff0c\u3001\uff1b\uff1a\uff01\uff1f\uff08]|<[/|]|-\s|[\u2013\u2014]"
+# what may follow on a score line: a sentence of its own, a remark in brackets, what it is for
+_REMARK = r"[(\[\uff08][^()\[\]\n]{0,200}+[)\]\uff09]"
+_LINE_ENDS = (
+    rf"(?:{_REMARK})?[^\S\n]*+(?:(?:for|in)[ ][\w ,]{{1,60}}+)?[*_]*+"
+    r"(?:[-\u2013\u2014] (?-i:[A-Z])|[.!;\u3002]++[*_]*+(?:\s|\Z|<[/|])|[^\S\n]*+(?:\n|\Z|<[/|]))"
+)
+_BETWEEN = rf"{_NO_PART}{_CLOSERS}{_OF}{_CLOSERS}"
+_ITEM = rf"[.)][ ]++(?!{_NO_NAME}){_NAME_WORD}(?:[ ]{_NAME_WORD})?:[ ]*+\d"  # "2. Coherence: 3" is a list, not a 2
+_FORM_ALONE = rf"(?!{_ITEM}){_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
+_ALONE = rf"{_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
+
+LEADS = {
+    "label": rf"(?:{MARKS}+(?:(?:[-\u2022]|1[.)])\s++)?{_NAME}|\s*+[-\u2022]\s++)?",
+    "line": rf"{_SCORE_LEAD}(?:{MARKS}+{_NAME})?",
+    "json": "",
+    "token": "",  # the first token or tokens of an answer
+    "other": rf"(?m:^)[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_NAME}",  # a further answer of a form
+}
+TAILS = {
+    "label": _FORM_ALONE,
+    "line": rf"{_BETWEEN}(?=[^\S\n]*+{_LINE_ENDS})",
+    "json": _ALONE,
+    "token": rf"(?!\w|[.,]\d){_CLOSERS}{_OF}",  # all that a token can tell
+    "other": _ALONE,
+}
+
+_THOUGHTS_BEGIN = re.compile(
+    r"\s*+(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]|\u25c1think\u25b7)", re.IGNORECASE
+)
+_THOUGHTS_END = re.compile(END_OF_THOUGHTS, re.IGNORECASE)
+# a numbered list is no rating of 1
+_NUMBERED_LIST = re.compile(r"\s*+1[.)]\s.*^[^\S\n]*+2[.)]\s", re.DOTALL | re.MULTILINE)
+# all up to the next brace or key: other strings are skipped whole
+_JSON_PART = re.compile(
+    r"(?:[^\"{}\[\]]++|(?!\"score\"\s*+:)\"(?:[^\"\\]++|\\.)*+(?:\"|\\?\Z))*+"
+    r"(?:(?P<key>\"score\"\s*+:)|(?P<opens>[{\[])|(?P<closes>[}\]])|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_BEFORE_OBJECT = re.compile(rf"[^\S\n]*+(?:{_FENCE}\w*+[^\S\n]*+|<[^<>\n]{{1,40}}>[^\S\n]*+)*+\Z")
+_MOST_BEFORE = 200  # characters of a line before an object that are looked at
+_AFTER_OBJECT = re.compile(r"[^\S\n]*+[.;]?[^\S\n]*+(?:\n|\Z|`|~~~|<[/|])")
+
+
+def after_thoughts(text: str) -> int:
+    """Where the reply proper begins, after reasoning between marks; its end where that was not closed."""
+    if text[:1] == "{":
+        return 0
+    marked = ">" in text or "]" in text or "\u25b7" in text  # faster than the pattern
+    ends = [found.end() for found in _THOUGHTS_END.finditer(text)] if marked else []
+    return ends[-1] if ends else len(text) if _THOUGHTS_BEGIN.match(text) else 0
+
+
+def score_lines(text: str, start: int) -> Iterator[int]:
+    """Where lines begin that lead to a score; those in a code block only if the block is all there is."""
+    text, inside = text[start:], list[int]()
+    shown, whole, fences = True, False, 0
+    for found in _FENCE_OR_LEAD.finditer(text):
+        if found["lead"] is not None:
+            if shown:
+                yield start + found.start()
+            elif fences == 1 and whole:
+                inside.append(start + found.start())
+            continue
+        shown, fences = not shown, fences + 1
+        if fences == 1:
+            whole = not text[: found.start()].strip()
+        elif fences > 2 or not _ONLY_BLANKS.match(text, found.end()):
+            whole = False
+    if fences and whole:
+        yield from inside
+
+
+def end_of_lead(text: str, start: int) -> int:
+    """Where the lead of a score line ends that begins there."""
+    found = _LEAD_ALONE.match(text, start)
+    return found.end() if found else start
+
+
+def said_top(found: re.Match[str]) -> float | None:
+    """Where the scale ends by the reply itself: 10 in "4/10", "4 out of 10", "Score (1-10): 4"."""
+    said = found.groupdict()
+    if said["of"]:
+        return float(said["of"])
+    in_name = _RANGE.fullmatch(said.get("in") or said.get("within") or "")
+    return float(in_name[1]) if in_name else None
+
+
+def is_quoted(found: re.Match[str]) -> bool:
+    """Whether a quotation ends after the label that began before its line."""
+    text = found.string
+    before, after = text[found.start("slot") : found.start("value")], text[found.end("value") : found.end()]
+    return any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
+
+
+def names_another(lines: Sequence[re.Match[str]]) -> bool:
+    """Whether the last score line is for one thing and another line for another."""
+    names = [(found["for"] or found["in"] or found["name"] or "").strip(" *_").casefold() for found in lines]
+    return bool(names[-1]) and any(name and name != names[-1] for name in names)
+
+
+def is_list(text: str, start: int) -> bool:
+    """Whether the reply is a numbered list."""
+    return bool(_NUMBERED_LIST.match(text, start))
+
+
+def is_criterion(name: str | None) -> bool:
+    """Whether a name is that of one criterion, of which there may be more, and not of the score."""
+    return bool(name) and not _IS_SCORE.search(name or "")
+
+
+def score_values(text: str, start: int) -> Iterator[int]:
+    """Where the values of top-level keys "score" start in the JSON objects that have lines of their own."""
+    brace = text.find("{", start)
+    while brace >= 0:
+        depth, end, values = 0, len(text), list[int]()
+        for part in _JSON_PART.finditer(text, brace):
+            depth += (part.lastgroup == "opens") - (part.lastgroup == "closes")
+            if part.lastgroup == "key" and depth == 1:
+                values.append(part.end())
+            if not depth:
+                end = part.end()
+                break
+        if values and _has_lines(text, start, brace, end):
+            yield from values
+        brace = text.find("{", end)
+
+
+def _has_lines(text: str, start: int, brace: int, end: int) -> bool:
+    """Whether an object shares no line with anything but fences and tags; in a plain fence it must be all there is."""
+    near = max(brace - _MOST_BEFORE, start)
+    lines, newline, before = text[near:brace].rpartition("\n")
+    if not (newline or near == start) or not _BEFORE_OBJECT.match(before):
+        return False
+    if (lines + before).rstrip().endswith(("```", "~~~")) and (
+        near > start or (text[start:brace] + text[end:]).strip("`~ \t\r\n")
+    ):
+        return False
+    return end == len(text) or bool(_AFTER_OBJECT.match(text, end))
