@@ -287,7 +287,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     ax.axhline(93, color="black", linewidth=0.9, linestyle=":")
     ax.set_xlabel("mean width on ordinary populations, over that of calib 0.1")
     ax.set_ylabel("lowest coverage on the other populations, %")
-    ax.set_title("95 % intervals 20 and 50 labels", fontsize="medium")
+    ax.set_title("95 % intervals at 20 and 50 labels", fontsize="medium")
     ax.margins(x=0.18)
     figure.tight_layout()
     figure.savefig(path, dpi=110)

@@ -12,6 +12,7 @@ from calib.core.gaffke import Gaffke
 
 _LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
 _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
+_ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two
     least = _LEAST + _MORE_BY / n
     most = _MOST_OF_TWO if two else 1.0
     weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
-    place = 1 - errors * left
+    place = (1 - errors * left) * np.minimum(n / _ENOUGH, 1.0)
     return np.maximum(weight, least), place**2 if two else place
 
 
