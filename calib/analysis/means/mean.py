@@ -377,8 +377,15 @@ def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
-        warnings=warnings,
+        warnings=warnings + _no_gain(ratio, warnings),
     )
+
+
+def _no_gain(ratio: float, told: tuple[str, ...]) -> tuple[str, ...]:
+    """Where the judge makes the interval longer, and no other caution says so."""
+    if not ratio > 1 or any(text.startswith("weak_judge") for text in told):
+        return ()
+    return (f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)",)
 
 
 def _width_ratio(data: Gold, options: Options, name: str, ends: Interval) -> float:
