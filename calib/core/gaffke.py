@@ -7,6 +7,7 @@ oscillates nor cancels; no random number is drawn. Everything works on many sets
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +16,17 @@ from scipy import special
 
 from calib.core.check import Codes, Floats
 
-_NODES = np.arange(0.1, 9.0, 0.2)  # of the integral's variable v, whose distance from the saddlepoint is sinh(v)
+_NODES = np.arange(0.05, 14.0, 0.1)  # of the integral's variable v, which goes away from the saddlepoint as sinh(v)
+_AT_ONCE = 8
+_NOTHING = 1e-15  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 20  # numbers that are held at once
+_BESIDE = 0.8  # standard deviations: a line that is nearer to the pole at 0 goes to one
+_MOST_BENT = 0.6  # sine; beyond .7 the judge's normal part would grow along the hyperbola
 _NEAR = 1e-3  # standard deviations from the middle, where the saddlepoint form is 0 / 0
 _STEPS = 60
-_CLOSE = 1e-9  # of the width between what is possible at all: ends that are this near are equal
+_DUST = 4e-16  # of a number, what rounding may leave
+_CLOSE = 1e-9  # standard deviations: saddlepoints that are this near are equal
+_SAME = 1e-11  # of the mean's standard deviation: ends that are this near are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +73,31 @@ class Gaffke:
     support: tuple[float, float]
 
     def low(self, tail: float) -> Any:
-        return self._shaped(np.clip(_root(self._form(), tail), *self.support))
+        return self._shaped(np.clip(_root(self._form(), tail), self.support[0], self._most(tail)))
 
     def high(self, tail: float) -> Any:
-        return self._shaped(np.clip(-_root(self._mirrored._form(), tail), *self.support))
+        mirrored = self._mirrored
+        return self._shaped(-np.clip(_root(mirrored._form(), tail), mirrored.support[0], mirrored._most(tail)))
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        ends = ((self._form(), null), (self._mirrored._form(), -null))
-        below, above = (form.at(np.full(len(form.unseen), value)) for form, value in ends)
-        return tuple(
-            self._shaped(_probability(form, _saddle(form, np.zeros_like(form.unseen)))) for form in (below, above)
-        )
+        return self._shaped(self._tail(null)), self._shaped(self._mirrored._tail(-null))
+
+    def _tail(self, null: float) -> Floats:
+        """That the mean with the lowest unseen observation is below `null`; but the tail that `low` cuts off there."""
+        form = self._form().at(np.full(len(self.weight), null))
+        if not self.support[0] <= null <= self.support[1]:  # no end lies there
+            return np.full(len(self.weight), float(null > self.support[1]))
+        tail = _probability(form, _saddle(form, np.zeros_like(form.unseen)))
+        return np.where(self.point <= null, np.maximum(tail, 0.5), tail)
+
+    def _most(self, tail: float) -> Any:
+        """No lower end that cuts off less than a half lies above the point."""
+        return self.point if tail <= 0.5 else self.support[1]
 
     @property
     def _mirrored(self) -> Gaffke:
-        low, high = self.reach
-        return replace(self, point=-self.point, off=-self.off, reach=(-high, -low))
+        (low, high), (bottom, top) = self.reach, self.support
+        return replace(self, point=-self.point, off=-self.off, reach=(-high, -low), support=(-top, -bottom))
 
     def _form(self) -> _Form:
         sets = len(self.weight)
@@ -122,6 +138,12 @@ class _Form:
         each, one = self.values / (1 - s[self.code] * self.values), self.unseen / (1 - s * self.unseen)
         first = self.total(each) + self.weight * one + self.error**2 * s
         return first, self.total(each**2) + self.weight * one**2 + self.error**2
+
+    def moments(self, s: Floats) -> tuple[Floats, Floats]:
+        """Second and third derivative."""
+        each, one = self.values / (1 - s[self.code] * self.values), self.unseen / (1 - s * self.unseen)
+        second = self.total(each**2) + self.weight * one**2 + self.error**2
+        return second, 2 * (self.total(each**3) + self.weight * one**3)
 
     def cumulant(self, s: Floats) -> Floats:
         each = self.total(np.log1p(-s[self.code] * self.values))
@@ -173,64 +195,87 @@ def _settled(form: _Form, values: Floats, sure: float, never: float) -> Floats:
 
 
 def _probability(form: _Form, s: Floats) -> Floats:
-    """That the form is below 0: the inversion integral along a line through s, or beside 0 if s is there."""
+    """That the form is below 0: the inversion integral along a hyperbola through s, or beside 0 if s is there."""
     low, high = form.ends()
-    unit = 1 / np.sqrt(form.derivatives(np.zeros_like(s))[1] + np.finfo(float).tiny)
     with np.errstate(divide="ignore"):
         left, right = np.where(low < 0, 0.9 / low, -np.inf), np.where(high > 0, 0.9 / high, np.inf)
-    s = np.clip(s, left, right)
-    s = np.where(np.abs(s) < unit / 4, -np.minimum(unit, -left) / 4, s)
-    unit = 1 / np.sqrt(form.derivatives(s)[1] + np.finfo(float).tiny)
-    blocks = np.array_split(_NODES, 1 + len(_NODES) * len(form.values) // _BLOCK)
-    above = sum(_integrand(form, s, unit, nodes) for nodes in blocks) * unit * (_NODES[1] - _NODES[0]) / np.pi
+    unit, skew = _shape(form, np.zeros_like(s))
+    beside = np.where(skew > 0, np.maximum(-unit, left), np.minimum(unit, right))  # on the side with more room
+    s = np.where(np.abs(s) < _BESIDE * unit, beside, np.clip(s, left, right))
+    unit, skew = _shape(form, s)
+    unsettled = (form.error > 0) | (low < 0) & (high > 0)
+    above, sine = np.zeros_like(s), _bend(skew)
+    few = max(1, min(_AT_ONCE, _BLOCK // len(form.values)))
+    for nodes in np.array_split(_NODES, range(few, len(_NODES), few)):
+        terms = _integrand(form, s, unit, sine, nodes)
+        above += terms.sum(axis=0)
+        if not np.any(unsettled & (np.abs(terms).max(axis=0) > _NOTHING * np.abs(above))):
+            break
+    above = above * (_NODES[1] - _NODES[0]) / np.pi
     return np.clip(_settled(form, np.where(s > 0, 1 - above, -above), 1.0, 0.0), 0.0, 1.0)
 
 
-def _integrand(form: _Form, s: Floats, unit: Floats, nodes: Floats) -> Floats:
-    """Real part of exp(K(z)) / z at z = s + i unit sinh(v), times what sinh stretches by, summed over nodes."""
+def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
+    """One over the standard deviation of the form when it is tilted by s, and its skewness."""
+    second, third = form.moments(s)
+    unit = 1 / np.sqrt(second + np.finfo(float).tiny)
+    return unit, third * unit**3
+
+
+def _bend(skew: Floats) -> Floats:
+    """Sine of the angle between the vertical and the hyperbola whose bend at s is that of the steepest descent."""
+    bend = np.abs(skew) / 3
+    return np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), _MOST_BENT), skew)
+
+
+def _integrand(form: _Form, s: Floats, unit: Floats, sine: Floats, nodes: Floats) -> Floats:
+    """Imaginary part of exp(K(z)) / z dz / dv on the hyperbola, for each node v."""
     v = nodes[:, None]
-    y = unit * np.sinh(v)
-    real, imaginary = 1 - s[form.code] * form.values, -y[:, form.code] * form.values
+    cosine = np.sqrt(1 - sine**2)
+    x, y = s + unit * sine * (np.cosh(v) - 1), unit * cosine * np.sinh(v)
+    real, imaginary = 1 - x[:, form.code] * form.values, -y[:, form.code] * form.values
     size, angle = np.log(real**2 + imaginary**2) / 2, np.arctan2(imaginary, real)
     sums = np.array([form.total(a) + 1j * form.total(b) for a, b in zip(size, angle, strict=True)])
-    z = s + 1j * y
+    z = x + 1j * y
     cumulant = (form.error * z) ** 2 / 2 - sums - form.weight * np.log(1 - z * form.unseen)
-    return np.asarray(np.sum((np.exp(cumulant) / z).real * np.cosh(v), axis=0))
+    along = unit * (sine * np.sinh(v) + 1j * cosine * np.cosh(v))
+    return np.asarray((np.exp(cumulant) / z * along).imag)
 
 
 def _root(form: _Form, tail: float) -> Floats:
     """The t below which the mean lies with this probability: found by the saddlepoint, then made exact."""
     goal = float(special.ndtri(tail))
-    t, slope, s, close = _crossing(form, goal)
-    for _ in range(_STEPS):
-        here = special.ndtri(_probability(form.at(t), s))
-        with np.errstate(invalid="ignore"):
-            step = np.where(np.isfinite(here) & (slope > 0), (here - goal) / slope, 0.0)
-        t = t - step
-        if np.all(np.abs(step) <= close):
-            break
-    return t
-
-
-def _crossing(form: _Form, goal: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Where the approximate deviate, which rises with t, reaches its goal, by Newton's steps kept in a bracket.
-
-    Also the slope and the saddlepoint there, and how near two values of t are the same.
-    """
     low, high = replace(form, values=form.values / form.count).ends()
     whole = form.total(form.count) + form.weight
     centre = (form.total(form.values) + form.weight * form.unseen) / whole
-    spread = np.sqrt(form.at(centre).derivatives(np.zeros_like(low))[1]) / whole
+    spread = np.sqrt(form.at(centre).moments(np.zeros_like(low))[0]) / whole
     t = np.clip(centre + goal * spread, low + 0.01 * (centre - low), high - 0.01 * (high - centre))
     low, high = low - 40 * form.error / whole, high + 40 * form.error / whole
-    close, s = _CLOSE * (high - low), np.zeros_like(low)
-    for _ in range(_STEPS):
+    slope, s = np.zeros_like(low), np.zeros_like(low)
+
+    def approximate(t: Floats) -> tuple[Floats, Floats]:
+        nonlocal slope, s
         here, slope, s = _approximate(form.at(t), s)
+        return here, slope
+
+    def exact(t: Floats) -> tuple[Floats, Floats]:
+        return special.ndtri(_probability(form.at(t), s)), slope
+
+    start = _crossing(approximate, goal, t, low, high, 1e-4 * spread)
+    return _crossing(exact, goal, start, low, high, _SAME * spread + _DUST * np.maximum(np.abs(low), np.abs(high)))
+
+
+def _crossing(
+    deviate: Callable[[Floats], tuple[Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats, close: Floats
+) -> Floats:
+    """Where a deviate, which rises with t, reaches its goal, by Newton's steps that are kept in a bracket."""
+    for _ in range(_STEPS):
+        here, slope = deviate(t)
         low, high = np.where(here <= goal, t, low), np.where(here >= goal, t, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = t - (here - goal) / slope
         step = np.where((low <= step) & (step <= high), step, (low + high) / 2)
         moved, t = np.abs(step - t), step
-        if np.all(moved <= 1e3 * close):
+        if np.all(moved <= close):
             break
-    return t, slope, s, close
+    return t
