@@ -1,8 +1,9 @@
 """The distribution of a mean whose observations have exponential weights, one of them an observation that was not seen.
 
 The event that such a mean lies below t is that of a sum of gamma variables, each times a number, lying below 0. Its
-probability is one integral of the characteristic function, taken through the saddlepoint, where it neither
-oscillates nor cancels; no random number is drawn. Everything works on many sets of observations at once.
+probability is one integral of the characteristic function, taken through the saddlepoint along a line that bends as
+that of steepest descent, where it neither oscillates nor cancels; no random number is drawn. Everything works on
+many sets of observations at once.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from calib.core.check import Codes, Floats
 
-_NODES = np.arange(0.05, 14.0, 0.1)  # of the integral's variable v, which goes away from the saddlepoint as sinh(v)
-_AT_ONCE = 8
-_NOTHING = 1e-15  # of the sum, what the integral's further terms may leave out
+_NODES = np.arange(0.0625, 14.0, 0.125)  # of the variable v of the integral, which leaves the saddlepoint as sinh(v)
+_AT_ONCE = 12
+_LOOKS = np.arange(0.0, 11.0)  # where it is seen before whether the integrand falls
+_NOTHING = 1e-13  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 20  # numbers that are held at once
 _BESIDE = 0.8  # standard deviations: a line that is nearer to the pole at 0 goes to one
 _MOST_BENT = 0.6  # sine; beyond .7 the judge's normal part would grow along the hyperbola
@@ -26,7 +29,10 @@ _NEAR = 1e-3  # standard deviations from the middle, where the saddlepoint form 
 _STEPS = 60
 _DUST = 4e-16  # of a number, what rounding may leave
 _CLOSE = 1e-9  # standard deviations: saddlepoints that are this near are equal
-_SAME = 1e-11  # of the mean's standard deviation: ends that are this near are equal
+_SAME = 1e-8  # of the standard deviation of the mean, by which the last step moves: what is left is far less
+
+
+Complexes = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,12 @@ class Gaffke:
 
     With independent :math:`E_i \sim` Exp(1), :math:`e \sim` Gamma(w) and a standard normal z the lower end is a quantile of
 
-    .. math:: \frac{\sum_i E_i c_i x_i + e\, x_{low}}{\sum_i E_i c_i + e} + \sigma z
+    .. math:: \frac{\sum_i E_i c_i x_i + e\, x_{low} + (\sum_i c_i + w)\, \sigma z}{\sum_i E_i c_i + e}
 
-    where :math:`x_{low}` is the lowest that an observation that was not seen can be; and the upper end likewise. With
+    where :math:`x_{low}` is the lowest that an observation that was not seen can be; and the upper end likewise. Sigma
+    stands above the line times what is expected below it: so the whole is one linear form. With
     w = 1, and on yes or no, it is Clopper and Pearson's interval; without an unseen observation it is the Bayesian bootstrap.
+    An end lies on the scale and, if it cuts off less than a half, not beyond the point.
 
     Parameters
     ----------
@@ -55,7 +63,7 @@ class Gaffke:
     reach : (array, array), each of shape (sets,)
         The lowest and the highest that it can be.
     support : (float, float)
-        Ends of the scale; no end lies beyond.
+        Ends of the scale; no end lies beyond. A value beyond has a tail of 0: every interval leaves it out.
 
     References
     ----------
@@ -195,19 +203,14 @@ def _settled(form: _Form, values: Floats, sure: float, never: float) -> Floats:
 
 
 def _probability(form: _Form, s: Floats) -> Floats:
-    """That the form is below 0: the inversion integral along a hyperbola through s, or beside 0 if s is there."""
+    """That the form is below 0: the inversion integral along a line that starts at s, or beside 0 if s is there."""
+    s, unit, sine = _line(form, s)
     low, high = form.ends()
-    with np.errstate(divide="ignore"):
-        left, right = np.where(low < 0, 0.9 / low, -np.inf), np.where(high > 0, 0.9 / high, np.inf)
-    unit, skew = _shape(form, np.zeros_like(s))
-    beside = np.where(skew > 0, np.maximum(-unit, left), np.minimum(unit, right))  # on the side with more room
-    s = np.where(np.abs(s) < _BESIDE * unit, beside, np.clip(s, left, right))
-    unit, skew = _shape(form, s)
     unsettled = (form.error > 0) | (low < 0) & (high > 0)
-    above, sine = np.zeros_like(s), _bend(skew)
-    few = max(1, min(_AT_ONCE, _BLOCK // len(form.values)))
+    above, few = np.zeros_like(s), max(1, min(_AT_ONCE, _BLOCK // len(form.values)))
     for nodes in np.array_split(_NODES, range(few, len(_NODES), few)):
-        terms = _integrand(form, s, unit, sine, nodes)
+        z, along = _hyperbola(s, unit, sine, nodes[:, None])
+        terms = (np.exp(_cumulant(form, z)) / z * along).imag
         above += terms.sum(axis=0)
         if not np.any(unsettled & (np.abs(terms).max(axis=0) > _NOTHING * np.abs(above))):
             break
@@ -215,10 +218,40 @@ def _probability(form: _Form, s: Floats) -> Floats:
     return np.clip(_settled(form, np.where(s > 0, 1 - above, -above), 1.0, 0.0), 0.0, 1.0)
 
 
+def _line(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Where the hyperbola starts on the real axis, its unit and the sine of its bend.
+
+    It bends as the line of steepest descent does at s. Where the integrand would grow again further out, it starts
+    on the other side of 0; and where it grows there, too, it is straight.
+    """
+    low, high = form.ends()
+    with np.errstate(divide="ignore"):
+        left, right = np.where(low < 0, 0.9 / low, -np.inf), np.where(high > 0, 0.9 / high, np.inf)
+    unit, skew = _shape(form, np.zeros_like(s))
+    beside = np.where(skew > 0, np.maximum(-unit, left), np.minimum(unit, right))  # on the side with more room
+    s = np.where(np.abs(s) < _BESIDE * unit, beside, np.clip(s, left, right))
+    unit, sine, falls = _bent(form, s)
+    if not falls.all():
+        other = np.where(s > 0, np.maximum(-unit, left / 2), np.minimum(unit, right / 2))
+        theirs = _bent(form, other)
+        turn = ~falls & theirs[2]
+        s, unit = np.where(turn, other, s), np.where(turn, theirs[0], unit)
+        sine = np.where(turn, theirs[1], np.where(falls, sine, 0.0))
+    return s, unit, sine
+
+
+def _bent(form: _Form, s: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Unit and sine of the hyperbola through s, and whether the integrand falls along it."""
+    unit, skew = _shape(form, s)
+    sine = _bend(skew)
+    size = _cumulant(form, _hyperbola(s, unit, sine, _LOOKS[:, None])[0]).real
+    return unit, sine, np.all(np.diff(size, axis=0) <= 0, axis=0)
+
+
 def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
     """One over the standard deviation of the form when it is tilted by s, and its skewness."""
     second, third = form.moments(s)
-    unit = 1 / np.sqrt(second + np.finfo(float).tiny)
+    unit = np.divide(1, np.sqrt(second), out=np.ones_like(second), where=second > 0)
     return unit, third * unit**3
 
 
@@ -228,18 +261,19 @@ def _bend(skew: Floats) -> Floats:
     return np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), _MOST_BENT), skew)
 
 
-def _integrand(form: _Form, s: Floats, unit: Floats, sine: Floats, nodes: Floats) -> Floats:
-    """Imaginary part of exp(K(z)) / z dz / dv on the hyperbola, for each node v."""
-    v = nodes[:, None]
+def _hyperbola(s: Floats, unit: Floats, sine: Floats, v: Floats) -> tuple[Complexes, Complexes]:
+    """Points on it and their derivatives by v."""
     cosine = np.sqrt(1 - sine**2)
     x, y = s + unit * sine * (np.cosh(v) - 1), unit * cosine * np.sinh(v)
-    real, imaginary = 1 - x[:, form.code] * form.values, -y[:, form.code] * form.values
+    return x + 1j * y, unit * (sine * np.sinh(v) + 1j * cosine * np.cosh(v))
+
+
+def _cumulant(form: _Form, z: Complexes) -> Complexes:
+    """The cumulant generating function at complex arguments, of shape (any, sets)."""
+    real, imaginary = 1 - z.real[:, form.code] * form.values, -z.imag[:, form.code] * form.values
     size, angle = np.log(real**2 + imaginary**2) / 2, np.arctan2(imaginary, real)
     sums = np.array([form.total(a) + 1j * form.total(b) for a, b in zip(size, angle, strict=True)])
-    z = x + 1j * y
-    cumulant = (form.error * z) ** 2 / 2 - sums - form.weight * np.log(1 - z * form.unseen)
-    along = unit * (sine * np.sinh(v) + 1j * cosine * np.cosh(v))
-    return np.asarray((np.exp(cumulant) / z * along).imag)
+    return np.asarray((form.error * z) ** 2 / 2 - sums - form.weight * np.log(1 - z * form.unseen))
 
 
 def _root(form: _Form, tail: float) -> Floats:
@@ -250,7 +284,7 @@ def _root(form: _Form, tail: float) -> Floats:
     centre = (form.total(form.values) + form.weight * form.unseen) / whole
     spread = np.sqrt(form.at(centre).moments(np.zeros_like(low))[0]) / whole
     t = np.clip(centre + goal * spread, low + 0.01 * (centre - low), high - 0.01 * (high - centre))
-    low, high = low - 40 * form.error / whole, high + 40 * form.error / whole
+    low, high = low - 1e3 * form.error / whole, high + 1e3 * form.error / whole
     slope, s = np.zeros_like(low), np.zeros_like(low)
 
     def approximate(t: Floats) -> tuple[Floats, Floats]:
@@ -268,14 +302,20 @@ def _root(form: _Form, tail: float) -> Floats:
 def _crossing(
     deviate: Callable[[Floats], tuple[Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats, close: Floats
 ) -> Floats:
-    """Where a deviate, which rises with t, reaches its goal, by Newton's steps that are kept in a bracket."""
+    """Where a deviate, which rises with t, reaches its goal, by Newton's steps that are kept in a bracket.
+
+    The slope that comes with a deviate may be a near one: after the first step it is that of the last two.
+    """
+    before, last = t, np.full_like(t, np.nan)
     for _ in range(_STEPS):
         here, slope = deviate(t)
         low, high = np.where(here <= goal, t, low), np.where(here >= goal, t, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = t - (here - goal) / slope
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            chord = (here - last) / (t - before)
+            steep = np.where((chord > slope / 2) & (chord < 2 * slope), chord, slope)
+            step = t - (here - goal) / steep
         step = np.where((low <= step) & (step <= high), step, (low + high) / 2)
-        moved, t = np.abs(step - t), step
-        if np.all(moved <= close):
+        before, last, t = t, here, step
+        if np.all(np.abs(t - before) <= close):
             break
     return t

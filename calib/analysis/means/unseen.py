@@ -60,7 +60,7 @@ def _unseen(seen: Seen) -> tuple[Floats, Floats]:
     rare gross errors may be.
     """
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
-    least = _LEAST + _MORE_BY / n
+    least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
     labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
