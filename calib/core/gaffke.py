@@ -24,10 +24,10 @@ _LOOKS = np.arange(0.0, 11.0)  # where it is seen before whether the integrand f
 _NOTHING = 1e-13  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 20  # numbers that are held at once
 _BESIDE = 0.8  # standard deviations: a line that is nearer to the pole at 0 goes to one
-_MOST_BENT = 0.6  # sine; beyond .7 the judge's normal part would grow along the hyperbola
+_MOST_BENT = 0.38  # sine of an eighth of pi: halfway to where the judge's normal part would no longer fall
 _NEAR = 1e-3  # standard deviations from the middle, where the saddlepoint form is 0 / 0
 _STEPS = 60
-_DUST = 4e-16  # of a number, what rounding may leave
+_DUST = 1e-14  # of a number, what rounding may leave
 _CLOSE = 1e-9  # standard deviations: saddlepoints that are this near are equal
 _SAME = 1e-8  # of the standard deviation of the mean, by which the last step moves: what is left is far less
 
@@ -39,13 +39,14 @@ Complexes = NDArray[np.complex128]
 class Gaffke:
     r"""Gaffke's interval for the mean of a bounded score, for one set of observations or for each of many.
 
-    With independent :math:`E_i \sim` Exp(1), :math:`e \sim` Gamma(w) and a standard normal z the lower end is a quantile of
+    With independent :math:`E_i \sim` Exp(1), :math:`e \sim` Gamma(w) and a standard normal z the lower end is a
+    quantile of
 
     .. math:: \frac{\sum_i E_i c_i x_i + e\, x_{low} + (\sum_i c_i + w)\, \sigma z}{\sum_i E_i c_i + e}
 
     where :math:`x_{low}` is the lowest that an observation that was not seen can be; and the upper end likewise. Sigma
-    stands above the line times what is expected below it: so the whole is one linear form. With
-    w = 1, and on yes or no, it is Clopper and Pearson's interval; without an unseen observation it is the Bayesian bootstrap.
+    stands above the line times what is expected below it: so the whole is one linear form. With w = 1, and on yes
+    or no, it is Clopper and Pearson's interval; without an unseen observation it is the Bayesian bootstrap.
     An end lies on the scale and, if it cuts off less than a half, not beyond the point.
 
     Parameters
@@ -81,40 +82,39 @@ class Gaffke:
     support: tuple[float, float]
 
     def low(self, tail: float) -> Any:
-        return self._shaped(np.clip(_root(self._form(), tail), self.support[0], self._most(tail)))
+        most = self.point if tail <= 0.5 else self.support[1]
+        return self._shaped(np.clip(_root(_form_of(self), tail), self.support[0], most))
 
     def high(self, tail: float) -> Any:
-        mirrored = self._mirrored
-        return self._shaped(-np.clip(_root(mirrored._form(), tail), mirrored.support[0], mirrored._most(tail)))
+        return -self.mirrored.low(tail)
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        return self._shaped(self._tail(null)), self._shaped(self._mirrored._tail(-null))
-
-    def _tail(self, null: float) -> Floats:
-        """That the mean with the lowest unseen observation is below `null`; but the tail that `low` cuts off there."""
-        form = self._form().at(np.full(len(self.weight), null))
-        if not self.support[0] <= null <= self.support[1]:  # no end lies there
-            return np.full(len(self.weight), float(null > self.support[1]))
-        tail = _probability(form, _saddle(form, np.zeros_like(form.unseen)))
-        return np.where(self.point <= null, np.maximum(tail, 0.5), tail)
-
-    def _most(self, tail: float) -> Any:
-        """No lower end that cuts off less than a half lies above the point."""
-        return self.point if tail <= 0.5 else self.support[1]
+        return self._shaped(_tail(self, null)), self._shaped(_tail(self.mirrored, -null))
 
     @property
-    def _mirrored(self) -> Gaffke:
+    def mirrored(self) -> Gaffke:
+        """The same with up for down."""
         (low, high), (bottom, top) = self.reach, self.support
         return replace(self, point=-self.point, off=-self.off, reach=(-high, -low), support=(-top, -bottom))
 
-    def _form(self) -> _Form:
-        sets = len(self.weight)
-        values = self.count * (self.off + np.broadcast_to(self.point, sets)[self.code])
-        total = np.bincount(self.code, self.count, sets) + self.weight
-        return _Form(values, self.count, self.code, self.reach[0], self.weight, self.error * total)
-
     def _shaped(self, values: Floats) -> Any:
         return values if np.ndim(self.point) else float(values[0])
+
+
+def _form_of(law: Gaffke) -> _Form:
+    sets = len(law.weight)
+    values = law.count * (law.off + np.broadcast_to(law.point, sets)[law.code])
+    total = np.bincount(law.code, law.count, sets) + law.weight
+    return _Form(values, law.count, law.code, law.reach[0], law.weight, law.error * total)
+
+
+def _tail(law: Gaffke, null: float) -> Floats:
+    """The tail that the lower end leaves below it where it lies on `null`."""
+    form = _form_of(law).at(np.full(len(law.weight), null))
+    if not law.support[0] <= null <= law.support[1]:  # no end lies there
+        return np.full(len(law.weight), float(null > law.support[1]))
+    tail = _probability(form, _saddle(form, np.zeros_like(form.unseen)))
+    return np.where(law.point <= null, np.maximum(tail, 0.5), tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,14 @@ class _Form:
     error: Floats
 
     def at(self, t: Floats) -> _Form:
-        return replace(self, values=self.values - t[self.code] * self.count, unseen=self.unseen - t)
+        """The form at t, without factors that are only what rounding left."""
+        moved = replace(self, values=self.values - t[self.code] * self.count, unseen=self.unseen - t)
+        low, high = moved.ends()
+        dust = _DUST * np.maximum(np.maximum(-low, high), np.abs(t))
+        values, unseen = (
+            np.where(np.abs(v) > d, v, 0.0) for v, d in ((moved.values, dust[self.code]), (moved.unseen, dust))
+        )
+        return replace(moved, values=values, unseen=unseen, error=np.where(self.error > dust, self.error, 0.0))
 
     def total(self, values: Floats) -> Floats:
         return np.bincount(self.code, values, len(self.unseen)).astype(float)
@@ -293,7 +300,7 @@ def _root(form: _Form, tail: float) -> Floats:
         return here, slope
 
     def exact(t: Floats) -> tuple[Floats, Floats]:
-        return special.ndtri(_probability(form.at(t), s)), slope
+        return np.asarray(special.ndtri(_probability(form.at(t), s))), slope
 
     start = _crossing(approximate, goal, t, low, high, 1e-4 * spread)
     return _crossing(exact, goal, start, low, high, _SAME * spread + _DUST * np.maximum(np.abs(low), np.abs(high)))

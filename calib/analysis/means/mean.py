@@ -260,18 +260,20 @@ def ppi_mean(
     .. math:: \frac{\sum_i E_i x_i + e\, x_{low} + (n + w)\, z b s_f / \sqrt{n + N}}{\sum_i E_i + e}, \qquad
               x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
 
-    where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`, :math:`h_i = (f_i - \bar f)^2 / D`
-    and :math:`d_i` are the residuals of labels on b f. The unseen label lies at :math:`x_{low} = lo - \lambda
-    \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a judge that is as wrong as can be would
-    put it. How much it counts follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2
-    (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is :math:`w = \max(w_0, \min(1, w_0 / K_y),
-    \min(\frac12, w_0 / K_d))` and :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}`. Where labels crowd at one value rare
+    where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
+    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. The unseen label lies at
+    :math:`x_{low} = lo - \lambda \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a
+    judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are spread,
+    :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
+    :math:`w = \max(w_0, \min(1, w_0 / K_y), \min(\frac12, w_0 / K_d))` and
+    :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}` (the root is at most 1). Where labels crowd at one value rare
     others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. The
-    quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1. For a benchmark
-    z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`; with groups :math:`x_i` are means of
-    groups, which count by what their labels weigh, and the unseen group goes a part of the way to :math:`x_{low}`: the root of
-    the share of an item's variance that a group's mean keeps; labels of a stratum count by its size, and
-    :math:`x_{low}` is the strata's mean.
+    quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
+
+    For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
+    :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
+    to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
+    counts by its stratum's size, and :math:`x_{low}` is the strata's mean.
 
     Parameters
     ----------

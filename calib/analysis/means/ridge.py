@@ -238,7 +238,7 @@ def _sums(sample: Sample) -> _Sums:
 
 
 def _alike(summed: Floats, each: Floats) -> float:
-    """Share of a group's variance that its mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
+    """Share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
     size, square = len(each) / len(summed), float(matrix_product(each, each))
     return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
 
