@@ -24,7 +24,7 @@ _LOOKS = np.arange(0.0, 11.0)  # where it is seen before whether the integrand f
 _NOTHING = 1e-13  # of the sum, what the integral's further terms may leave out
 _BLOCK = 1 << 20  # numbers that are held at once
 _BESIDE = 0.8  # standard deviations: a line that is nearer to the pole at 0 goes to one
-_MOST_BENT = 0.38  # sine of an eighth of pi: halfway to where the judge's normal part would no longer fall
+_MOST_BENT = 0.6, 0.38  # sine; with the judge's normal part that of half the angle where that part stops to fall
 _NEAR = 1e-3  # standard deviations from the middle, where the saddlepoint form is 0 / 0
 _STEPS = 60
 _DUST = 1e-14  # of a number, what rounding may leave
@@ -250,7 +250,7 @@ def _line(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
 def _bent(form: _Form, s: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Unit and sine of the hyperbola through s, and whether the integrand falls along it."""
     unit, skew = _shape(form, s)
-    sine = _bend(skew)
+    sine = _bend(skew, np.where(form.error > 0, _MOST_BENT[1], _MOST_BENT[0]))
     size = _cumulant(form, _hyperbola(s, unit, sine, _LOOKS[:, None])[0]).real
     return unit, sine, np.all(np.diff(size, axis=0) <= 0, axis=0)
 
@@ -262,10 +262,10 @@ def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
     return unit, third * unit**3
 
 
-def _bend(skew: Floats) -> Floats:
+def _bend(skew: Floats, most: Floats) -> Floats:
     """Sine of the angle between the vertical and the hyperbola whose bend at s is that of the steepest descent."""
     bend = np.abs(skew) / 3
-    return np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), _MOST_BENT), skew)
+    return np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), most), skew)
 
 
 def _hyperbola(s: Floats, unit: Floats, sine: Floats, v: Floats) -> tuple[Complexes, Complexes]:

@@ -263,8 +263,8 @@ def ppi_mean(
     where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
     :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. The unseen label lies at
     :math:`x_{low} = lo - \lambda \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a
-    judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are spread,
-    :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
+    judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are
+    spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
     :math:`w = \max(w_0, \min(1, w_0 / K_y), \min(\frac12, w_0 / K_d))` and
     :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}` (the root is at most 1). Where labels crowd at one value rare
     others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. The
