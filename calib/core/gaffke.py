@@ -234,9 +234,10 @@ def _line(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
     low, high = form.ends()
     with np.errstate(divide="ignore"):
         left, right = np.where(low < 0, 0.9 / low, -np.inf), np.where(high > 0, 0.9 / high, np.inf)
+    s = np.clip(s, left, right)
     unit, skew = _shape(form, np.zeros_like(s))
     beside = np.where(skew > 0, np.maximum(-unit, left), np.minimum(unit, right))  # on the side with more room
-    s = np.where(np.abs(s) < _BESIDE * unit, beside, np.clip(s, left, right))
+    s = np.where(np.abs(s) < _BESIDE * _shape(form, s)[0], beside, s)
     unit, sine, falls = _bent(form, s)
     if not falls.all():
         other = np.where(s > 0, np.maximum(-unit, left / 2), np.minimum(unit, right / 2))
