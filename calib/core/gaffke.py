@@ -266,7 +266,7 @@ def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
 def _bend(skew: Floats, most: Floats) -> Floats:
     """Sine of the angle between the vertical and the hyperbola whose bend at s is that of the steepest descent."""
     bend = np.abs(skew) / 3
-    return np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), most), skew)
+    return np.asarray(np.copysign(np.minimum(2 * bend / (1 + np.sqrt(1 + 4 * bend**2)), most), skew))
 
 
 def _hyperbola(s: Floats, unit: Floats, sine: Floats, v: Floats) -> tuple[Complexes, Complexes]:

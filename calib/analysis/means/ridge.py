@@ -181,8 +181,8 @@ def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floa
     scores = np.concatenate([sample.f, sample.rest])
     ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, scores.min(), scores.max()))
     part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
-    means = (values / count for values in (sums.labels, plain, off))
-    return Seen(*means, count * len(count), sets, *misjudged(*ends), part)
+    low, high = misjudged(*ends)
+    return Seen(sums.labels / count, plain / count, off / count, count * len(count), sets, low, high, part)
 
 
 @dataclass(frozen=True, slots=True)
