@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
 from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
-from calib.stats import Moments, choose_items, ppi_difference, ppi_mean, shift_weights
+from calib.stats import Moments, choose_items, mean_interval, ppi_difference, ppi_mean, shift_weights
 
 NAN = math.nan
 
@@ -353,6 +353,15 @@ def test_yes_or_no_written_out(conservative, finite, turned):
     wanted = [theta - math.sqrt((q * down[0]) ** 2 + ((1 - q) * down[1]) ** 2 + (gap * less) ** 2)]
     wanted += [theta + math.sqrt((q * up[0]) ** 2 + ((1 - q) * up[1]) ** 2 + (gap * more) ** 2)]
     close([result.estimate, *result.interval], [theta, *wanted], 1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 12])
+def test_a_conservative_interval_is_nowhere_narrower(n):
+    for y in (Y[:n], np.r_[np.full(n - 1, 4.0), 2.0], np.full(n, 5.0)):
+        low, high = mean_interval(y, bounds=(1, 5)).interval
+        wide = mean_interval(y, bounds=(1, 5), conservative=True).interval
+        assert wide.low <= low + 1e-9
+        assert wide.high >= high - 1e-9
 
 
 def test_a_probability_of_the_judge_is_a_score():
