@@ -258,8 +258,6 @@ def test_what_moments_cannot_do_is_said():
         values = {name: np.arange(25) % 5 + 1, f"{name}_unlabeled": np.arange(5000) % 5 + 1}
         assert f"`{name}_unlabeled` must come with an array `f_unlabeled`" in message(ppi_mean, y, f, parts, **values)
     assert "`f_unlabeled` must be an array" in message(ppi_mean, y, f, parts, inclusion=np.full(25, 0.1))
-    text = message(ppi_mean, y > 3, (f - 1) / 4, Moments.from_chunks([(u - 1) / 4]))
-    assert text == "`f_unlabeled` must be moments of 0 and 1 for a proportion: cut the scores at 0.5."
     many = Moments.from_chunks([(u, np.arange(5000) % 2)], n_systems=2)
     assert "must be the moments of one set, but holds 2 systems" in message(ppi_mean, y, f, many)
 
