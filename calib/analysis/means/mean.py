@@ -334,13 +334,14 @@ def ppi_mean(
 
     Examples
     --------
-    >>> y = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4]
-    >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
-    >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
+    >>> y = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4, 3, 2, 5, 4, 4, 1, 3, 4, 5, 2]
+    >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9, 2.6, 2.9, 4.4, 3.6, 4.5, 1.8, 3.5, 3.2, 4.7, 2.4]
+    >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4] * 10
+    >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [2.821, 4.39], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.657, 95 % CI [3.261, 3.994], from 20 human labels and 140 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (1.183, ())
+    (0.711, ())
     """
     estimator, design = estimator_of(estimator, drawn.get("method")), design_of(design, drawn)
     data = gold_of(y, f, f_unlabeled, design)

@@ -157,13 +157,17 @@ def evenness(values, count):
     return min(math.pi / 2 * (count @ abs(values)) ** 2 / (n * ((count * values) ** 2).sum()), 1)
 
 
-def gaffke_by_formula(point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, full=False):
+def gaffke_by_formula(
+    point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, full=False, two=False
+):
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
-    least = min(0.2 + 2.5 / kish(count), 1)
+    n = kish(count)
+    least = min(0.2 + 2.5 / n, 1)
     even_y, even_d = evenness(labels, count), evenness(errors, count)
-    w = max(least, min(1, least / even_y), min(0.5, least / even_d))
+    w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
     left = min(1, math.sqrt(((count * errors) ** 2).sum() / ((count * labels) ** 2).sum()))
-    w, lam = (1.0, 1.0) if full else (w, 1 - even_d * left)
+    lam = (1 - even_d * left) * min(1, n / 20)
+    w, lam = (1.0, 1.0) if full else (w, lam**2 if two else lam)
     found = []
     for side in (1, -1):
         end = min(side * bounds[0], side * bounds[1]) - lam * reach[side]
@@ -370,7 +374,12 @@ def test_a_probability_of_the_judge_is_a_score():
     soft, rest = (np.where(s == 1, rng.uniform(0.5, 1, len(s)), rng.uniform(0, 0.49, len(s))) for s in (f, u))
     result = ppi_mean(y, soft, rest)
     assert result.estimator == "gaffke-ppi"
-    assert result == ppi_mean(y, soft, rest, bounds=(0, 1), binary=False)
+    point, _, _, _, law = by_formula(y, soft, rest, k=4, b0=1)
+    close(
+        result.interval,
+        gaffke_by_formula(point, **law, count=np.ones(len(y)), bounds=(0, 1), level=0.95, two=True),
+        1e-7,
+    )
     assert ppi_mean(y, soft, rest, conservative=True).estimator == "gaffke-ppi-conservative"
     # on another scale of two values the same
     other = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
