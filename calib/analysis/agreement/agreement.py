@@ -237,7 +237,8 @@ def agreement(
     With one of the two factors it is the one-way jackknife over its units; with neither, the
     jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
     half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
-    fewer than twenty another, the interval of independent items is at least Fisher's, and warns. A share has
+    fewer than twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten
+    items it is at least Fisher's, too. A share has
     Wilson's interval: of n answers where items are independent, else of as many as the jackknife's
     variance leaves of them; it holds at 100 %, too.
 

@@ -23,6 +23,7 @@ from calib.core.numeric import jackknife_variance
 from calib.core.result import Interval
 
 NO_INTERVAL = Interval(float("nan"), float("nan"))
+_FEW_ITEMS = 10  # below it a jackknife may find all estimates alike by chance
 _FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
 BOOTSTRAPS = {
@@ -44,7 +45,8 @@ class Spread:
     fisher: bool = False
     bounds: tuple[float, float] = (-1.0, 1.0)
     resamples: Floats | None = None
-    least: float = 0.0  # standard error on the z scale
+    least: float = 0.0  # standard error on the z scale, and the degrees of freedom that go with it
+    least_df: float = float("inf")
     correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
     answers: Answers | None = None  # of a share: it has Wilson's interval
 
@@ -67,10 +69,13 @@ class Spread:
         half = t * self.std_error
         if self.fisher:
             # d atanh(r) = dr / (1 - r^2)
-            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), t * self.least)
+            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), self._least(confidence_level))
             return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
         low, high = self.bounds
         return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
+
+    def _least(self, confidence_level: float) -> float:
+        return self.least * float(stats.t.ppf((1 + confidence_level) / 2, self.least_df)) if self.least else 0.0
 
     def _says_nothing(self, estimate: float) -> bool:
         if self.correlations and np.isinf(self.df):
@@ -172,8 +177,15 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
         return _spread_of_share(design, plain)
     if design.level == "group" and left.group is not None and left.cell is None:
         return _spread_of_mean(design, plain, left.group)
-    least = 1 / np.sqrt(design.n - 3) if left.item is not None and rests_on_few(design) else 0.0
-    return replace(plain, fisher=_is_skewed(design), least=least)
+    spread = replace(plain, fisher=_is_skewed(design))
+    if left.item is not None and rests_on_few(design):
+        return replace(spread, least=_fisher_error(design.n), least_df=df)
+    return replace(spread, least=_fisher_error(design.n)) if left.item is not None and design.n < _FEW_ITEMS else spread
+
+
+def _fisher_error(n: int) -> float:
+    """Standard error of Fisher's z of n independent normal pairs."""
+    return float(1 / np.sqrt(n - 3)) if n > 3 else float("inf")
 
 
 def _spread_of_mean(design: Design, spread: Spread, left: Floats) -> Spread:
