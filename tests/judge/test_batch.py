@@ -170,3 +170,11 @@ def test_hostile_texts_stay_on_their_line(tmp_path):
     assert [text in line["body"]["messages"][1]["content"] for text, line in zip(texts, lines, strict=True)] == [
         True
     ] * 6
+
+
+def test_an_id_that_is_null_is_none(tmp_path):
+    """Read as lines without ids they would be taken for those of the items in their order."""
+    lines = [said(text, item=item, custom_id=None) for item, text in (("b", "1"), ("a", "5"))]
+    items = pd.DataFrame({"item": ["a", "b"], "output": ["One.", "Two."]})
+    got = calib.from_jsonl(write(tmp_path / "r.jsonl", lines), items, FORM, judge(method="sample"))
+    assert dict(zip(got["item"], got["score"], strict=True)) == {"a": 5, "b": 1}

@@ -151,7 +151,8 @@ def _read_lines(path: Path) -> list[_Line]:
 def _read_line(number: int, raw: bytes) -> _Line:
     try:
         given = json.loads(raw)
-        name = given.get("custom_id", given.get("item"))
+        names = (given.get("custom_id"), given.get("item"))
+        name = next((one for one in names if one is not None), None)
         body = given.get("response", given)
         failed = given.get("error") or (body or {}).get("status_code", 200) != 200
         body = (body or {}).get("body", body)
