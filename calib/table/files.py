@@ -121,7 +121,7 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
     path = Path(path)
     ending = _ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with stoppable(), _whole_or_not(path) as part:
+    with stoppable(), whole_or_not(path) as part:
         if ending == ".parquet":
             try:
                 frame.to_parquet(part, index=False)
@@ -140,7 +140,7 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
 
 
 @contextmanager
-def _whole_or_not(path: Path) -> Iterator[Path]:
+def whole_or_not(path: Path) -> Iterator[Path]:
     """A file beside, which takes the path's place in the end: half a table cannot be told from a short one."""
     target = Path(os.path.realpath(path))
     if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
