@@ -268,7 +268,7 @@ def ppi_mean(
     \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a judge that is as wrong as can be would
     put it. How much it counts follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2
     (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = .2 + 2.5 / n` it is :math:`w = \max(w_0, \min(1, w_0 / K_y),
-    \min(\frac12, w_0 / K_d))` and :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}`. Where labels crowd at one value rare
+    \min(\frac12, w_0 / K_d))` and :math:`\lambda = \min(1, n / 20) (1 - K_d \sqrt{S_{dd} / S_{yy}})`. Where labels crowd at one value rare
     others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. Where labels
     have two values, w is at most .6 and lambda is squared. The quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
 
@@ -377,8 +377,15 @@ def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
-        warnings=warnings,
+        warnings=warnings + _no_gain(ratio, warnings),
     )
+
+
+def _no_gain(ratio: float, told: tuple[str, ...]) -> tuple[str, ...]:
+    """Where the judge makes the interval longer, and no other caution says so."""
+    if not ratio > 1 or any(text.startswith("weak_judge") for text in told):
+        return ()
+    return (f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)",)
 
 
 def _width_ratio(data: Gold, options: Options, name: str, ends: Interval) -> float:
