@@ -57,7 +57,7 @@ def test_text_of_agreement():
     assert text.endswith("] (n = 3)")
     text = str(agreement(X, Y, systems=SYSTEMS, level="system", method="pearson"))
     assert text.startswith("Pearson r over systems = ")
-    assert text.endswith(", no interval (n = 3)")
+    assert text.endswith(", no interval: over 3 systems that are fixed no interval was found to hold (n = 3)")
 
 
 def test_text_of_means():
@@ -113,8 +113,8 @@ def test_signature_of_agreement():
         [*X, NAN], [*Y, 1], groups=[*GROUPS, "c"], systems=[*SYSTEMS, "z"], level="group", method="kendall"
     )
     assert nested.signature == (
-        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|constant:skip|skipped:1"
-        f"|v:{__version__}"
+        "kendall|level:group|ci:Wilson,-group-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:fixed"
+        f"|constant:skip|skipped:1|v:{__version__}"
     )
     zero = agreement(X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9)
     assert zero.signature == (
