@@ -59,7 +59,7 @@ _FENCE_OR_LEAD = re.compile(
     rf"(?P<lead>{_SCORE_LEAD}))"
 )
 # a quotation that began above ends right below
-_CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[\"'\uff02](?![\"'\w]))")
+_CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[{_QUOTES}](?![\w{_QUOTES}]))")
 _RANGE = re.compile(r"(?:out of|\d+ ?(?:-|\u2013|to)) ?(\d+)")
 # the same in brackets behind a label: 4 (out of 10), 4 (4/10), 4 (on a scale of 1 to 10)
 _OF_REMARK = re.compile(
