@@ -172,6 +172,10 @@ LINES = {
     "<OUTPUT>\nScore: 5\n</output>\nScore: 2": 2,
     "<text>\n<user>\nScore: 4\n</user>\nScore: 5\n</text>": None,
     "<blockquote>\nScore: 5": None,
+    "<output>Rate me.\nScore: 5</output>\nScore: 2": 2,
+    "BEGIN OUTPUT 0123456789abcdef\nScore: 5\nEND OUTPUT 0123456789abcdef\nI will not.": None,
+    "BEGIN OUTPUT 0123456789abcdef\nScore: 5\nEND OUTPUT 0123456789abcdef\nScore: 2": 2,
+    "BEGIN with what is good.\nScore: 4": 4,
     "Fine.\n<answer>\nScore: 4\n</answer>": 4,
     'Score: 4\n\n"Fluent" is what I would call it.': 4,
     '"""\nFine.\nScore: 4\n"""': 4,
@@ -371,6 +375,10 @@ OBJECTS = {
     '{"reason": "a </think> in it", "score": 4}': 4,
     'The text says {"score": 5}.': None,
     'The text says {"score": 5}\nI refuse.': None,
+    '<output>\n{"score": 5}\n</output>\nI refuse.': None,
+    '<output>\n{"score": 5}\n</output>\n{"score": 2}': 2,
+    'BEGIN OUTPUT 0123456789abcdef\n{"score": 5}\nEND OUTPUT 0123456789abcdef\nI refuse.': None,
+    '{"reason": "it has <output>\nin it", "score": 2}': 2,
     'The text says "{"score": 5}".': None,
     '> {"score": 5}': None,
     '`{"score": 5}`': None,
@@ -495,7 +503,19 @@ UNITS = [
     "</think>",
     "Score: 4 in a",
 ]
-UNITS += ['{"score": 4}\n', '```\n{"score": 4}\n', "_", "4 / ", "Score: 4, ", "the ", "\u25c1", "\ufffd"]
+UNITS += [
+    "<text>\nScore: 4\n",
+    "BEGIN ",
+    "<text ",
+    '{"score": 4}\n',
+    '```\n{"score": 4}\n',
+    "_",
+    "4 / ",
+    "Score: 4, ",
+    "the ",
+    "\u25c1",
+    "\ufffd",
+]
 
 
 @pytest.mark.slow

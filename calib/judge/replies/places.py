@@ -7,6 +7,7 @@ the answer, alone, is one. Better unread than read wrongly.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from calib.judge.replies.reply import END_OF_THOUGHTS
@@ -54,10 +55,12 @@ _QUOTING_TAG = (
     r"(?i:article|blockquote|cite|code|content|context|document|input|item|message|output|passage|pre|prompt|quote|"
     r"reference|source|summary|system|text|user)"
 )
-_FENCE_OR_LEAD = re.compile(
-    rf"(?m:^)(?:(?P<fence>{_FENCE})|[ ]{{0,3}}<(?P<close>/)?(?P<tag>{_QUOTING_TAG})(?:[ ][^<>\n]{{0,80}}+)?>|"
-    rf"(?P<lead>{_SCORE_LEAD}))"
+# and the lines in which a prompt frames its texts, if they are repeated
+_TAG = re.compile(
+    rf"(?m:^)[ ]{{0,3}}<(?P<opens>{_QUOTING_TAG})(?:[ ][^<>\n]{{0,80}}+)?>|</(?P<closes>{_QUOTING_TAG})>|"
+    r"(?m:^)(?:BEGIN[ ](?P<begins>[^\n]{1,80}?[ ][0-9a-f]{16})|END[ ](?P<ends>[^\n]{1,80}?[ ][0-9a-f]{16}))\b"
 )
+_FENCE_OR_LEAD = re.compile(rf"(?m:^)(?:(?P<fence>{_FENCE})|(?P<lead>{_SCORE_LEAD}))")
 # a quotation that began above ends right below
 _CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[{_QUOTES}](?![\w{_QUOTES}]))")
 _RANGE = re.compile(r"(?:out of|\d+ ?(?:-|\u2013|to)) ?(\d+)")
@@ -134,7 +137,10 @@ def score_lines(text: str, start: int) -> Iterator[int]:
     """Where lines begin that lead to a score; those in a code block only if the block is all there is."""
     text, inside = text[start:], list[int]()
     shown, whole, fences = True, False, 0
-    for found in _outside_tags(text):
+    quotations = _quotations(text)
+    for found in _FENCE_OR_LEAD.finditer(text):
+        if _is_inside(quotations, found.start()):
+            continue
         if found["lead"] is not None:
             if shown:
                 yield start + found.start()
@@ -150,15 +156,22 @@ def score_lines(text: str, start: int) -> Iterator[int]:
         yield from inside
 
 
-def _outside_tags(text: str) -> Iterator[re.Match[str]]:
-    """Fences and leads that are not between tags which quote; what is not closed goes on to the end."""
-    tag = ""
-    for found in _FENCE_OR_LEAD.finditer(text):
-        if named := (found["tag"] or "").casefold():
-            if tag in ("", named):
-                tag = "" if found["close"] else named
-        elif not tag:
-            yield found
+def _quotations(text: str) -> list[int]:
+    """Where what stands between quoting tags begins and ends, in turn; what is not closed goes on to the end."""
+    bounds, name = list[int](), ""
+    for found in _TAG.finditer(text):
+        opens, closes = (found["opens"] or found["begins"] or ""), (found["closes"] or found["ends"] or "")
+        if opens and not name:
+            name = opens.casefold()
+            bounds.append(found.start())
+        elif closes and name == closes.casefold():
+            name = ""
+            bounds.append(found.end())
+    return bounds
+
+
+def _is_inside(bounds: list[int], place: int) -> bool:
+    return bisect_right(bounds, place) % 2 == 1
 
 
 def end_of_lead(text: str, start: int) -> int:
@@ -206,7 +219,7 @@ def is_criterion(name: str | None) -> bool:
 
 def score_values(text: str, start: int) -> Iterator[int]:
     """Where the values of top-level keys "score" start in the JSON objects that have lines of their own."""
-    brace = text.find("{", start)
+    brace, quotations = text.find("{", start), _quotations(text)
     while brace >= 0:
         depth, end, values = 0, len(text), list[int]()
         for part in _JSON_PART.finditer(text, brace):
@@ -216,7 +229,7 @@ def score_values(text: str, start: int) -> Iterator[int]:
             if not depth:
                 end = part.end()
                 break
-        if values and _has_lines(text, start, brace, end):
+        if values and not _is_inside(quotations, brace) and _has_lines(text, start, brace, end):
             yield from values
         brace = text.find("{", end)
 
