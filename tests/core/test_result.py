@@ -110,11 +110,17 @@ def test_signature_of_agreement():
         f"spearman|level:item|ci:item-jackknife|cl:0.95|n:6|missing:0|v:{__version__}"
     )
     nested = agreement(
-        [*X, NAN], [*Y, 1], groups=[*GROUPS, "c"], systems=[*SYSTEMS, "z"], level="group", method="kendall"
+        [*X, NAN],
+        [*Y, 1],
+        groups=[*GROUPS, "c"],
+        systems=[*SYSTEMS, "z"],
+        level="group",
+        method="kendall",
+        systems_are="random",
     )
     assert nested.signature == (
-        "kendall|level:group|ci:Wilson,-group-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:fixed"
-        f"|constant:skip|skipped:1|v:{__version__}"
+        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:random|constant:skip|skipped:1"
+        f"|v:{__version__}"
     )
     zero = agreement(X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9)
     assert zero.signature == (

@@ -74,7 +74,7 @@ def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two
     than that of Jeffreys' interval, which is 1 / 2, and the place is squared. `left` is the spread of errors over
     that of labels.
     """
-    least = _LEAST + _MORE_BY / n
+    least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
     most = _MOST_OF_TWO if two else 1.0
     weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
     place = (1 - errors * left) * np.minimum(n / _ENOUGH, 1.0)
