@@ -108,7 +108,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     if isinstance(error, ValueError):
         return 2, str(error)
     if isinstance(error, sqlite3.Error):
-        return 1, f"the store of replies: {error}"
+        return 1, " ".join((f"the store of replies: {error}.", *getattr(error, "__notes__", ())))
     if isinstance(error, JudgeError | DatasetError | OSError):
         return 1, str(error)
     return None

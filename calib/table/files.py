@@ -6,7 +6,10 @@ import csv
 import io
 import json
 import math
+import os
 import re
+import shutil
+import uuid
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.core.stop import stoppable
 from calib.table.checks import CHECKS
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
@@ -89,7 +93,8 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
 def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
     """Write a table as .csv, .jsonl or .parquet, by the ending of `path`; folders are made.
 
-    The path comes back.
+    The path comes back. The table takes the place of what was there when it is whole: where
+    writing breaks off (a full disk, a signal) the file is as it was.
 
     Parameters
     ----------
@@ -116,22 +121,40 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
     path = Path(path)
     ending = _ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if ending == ".parquet":
-        try:
-            frame.to_parquet(path, index=False)
-        except UnicodeEncodeError:
-            path.unlink(missing_ok=True)
-            raise TableError(f"a parquet file holds no half characters; write {path.stem}.csv or .jsonl.") from None
-        return path
-    with path.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-        if ending == ".jsonl":
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
-        else:
-            writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
-            writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
-            rows = (row.values() for row in _plain_rows(frame))
-            writer.writerows([_quoted(_cell(value), for_spreadsheets) for value in row] for row in rows)
+    with stoppable(), whole_or_not(path) as part:
+        if ending == ".parquet":
+            try:
+                frame.to_parquet(part, index=False)
+            except UnicodeEncodeError:
+                raise TableError(f"a parquet file holds no half characters; write {path.stem}.csv or .jsonl.") from None
+            return path
+        with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            if ending == ".jsonl":
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
+            else:
+                writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
+                writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
+                rows = (row.values() for row in _plain_rows(frame))
+                writer.writerows([_quoted(_cell(value), for_spreadsheets) for value in row] for row in rows)
     return path
+
+
+@contextmanager
+def whole_or_not(path: Path) -> Iterator[Path]:
+    """A file beside, which takes the path's place in the end: half a table cannot be told from a short one."""
+    target = Path(os.path.realpath(path))
+    if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
+        yield path  # a pipe or a device; a file in a folder that holds no further one
+        return
+    part = target.with_name(f".calib-{uuid.uuid4().hex}")
+    try:
+        yield part
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _quoted(cell: str, for_spreadsheets: bool) -> str:

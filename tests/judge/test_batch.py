@@ -9,6 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
+from calib.judge.calls import batch
 from calib.judge.prompt import Prompt
 from calib.judge.scale import Scale
 from calib.table import TableError
@@ -170,3 +171,28 @@ def test_hostile_texts_stay_on_their_line(tmp_path):
     assert [text in line["body"]["messages"][1]["content"] for text, line in zip(texts, lines, strict=True)] == [
         True
     ] * 6
+
+
+def test_an_id_that_is_null_is_none(tmp_path):
+    """Read as lines without ids they would be taken for those of the items in their order."""
+    lines = [said(text, item=item, custom_id=None) for item, text in (("b", "1"), ("a", "5"))]
+    items = pd.DataFrame({"item": ["a", "b"], "output": ["One.", "Two."]})
+    got = calib.from_jsonl(write(tmp_path / "r.jsonl", lines), items, FORM, judge(method="sample"))
+    assert dict(zip(got["item"], got["score"], strict=True)) == {"a": 5, "b": 1}
+
+
+def test_a_batch_that_breaks_off_leaves_what_was_there(tmp_path, monkeypatch):
+    """Half a file of requests looks like a whole one of fewer items."""
+    path = calib.to_batch(ITEMS.head(1), FORM, judge(), tmp_path / "in.jsonl")
+    before = path.read_bytes()
+    requests, make = iter(range(4)), batch.draws_request
+
+    def breaks(*given: object) -> dict:
+        next(requests)
+        return make(*given)
+
+    monkeypatch.setattr(batch, "draws_request", breaks)
+    with pytest.raises((StopIteration, RuntimeError)):
+        calib.to_batch(ITEMS, FORM, judge(), path)
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]

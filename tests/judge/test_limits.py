@@ -24,8 +24,10 @@ import calib
 from calib.judge.calls import pace
 from calib.judge.calls.body import MOST_BYTES, read_body
 from calib.judge.calls.endpoint import excerpt, public_url
+from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError, _quiet_litellm, connect
 from calib.judge.prompt import Prompt
+from calib.judge.replies.reply import decode
 
 CANARY = "canary-77d0b1c2e9"
 WAYS = {"direct": "openai/local", "litellm": "litellm/openai/local"}
@@ -340,6 +342,25 @@ def test_a_head_without_end(start, way, pieces):
     server = start(pieces)
     with pytest.raises(JudgeError):
         rated(server.url, way, timeout=2, deadline=2)
+
+
+COMPACT = [
+    b"\x93\x90\x01\x01",  # no choices: each reply would be paid for, and asked for again
+    b"\x93\x91\x96\xc4\x015\xa4stop\xa0\x91\xc4\x015\xc4\x03\x00\x00\x00\x81\x00\x92\x91\xc4\x015\xc4\x03\x00\x00\x00\x01\x01",
+    decode(GOOD).pack(),
+]
+
+
+@pytest.mark.parametrize("body", COMPACT)
+@pytest.mark.parametrize("method", ["sample", "logprob"])
+def test_the_form_in_which_the_store_keeps_replies_is_none_for_a_server(start, body, method, tmp_path):
+    server = start(lambda: whole(body))
+    store = tmp_path / "s.sqlite"
+    with pytest.raises(JudgeError, match="no chat completion"):
+        rated(server.url, method=method, deadline=2, store=store)
+    assert len(server.seen) <= 5
+    with Store(store) as kept:
+        assert not len(kept)
 
 
 # --- redirects --------------------------------------------------------------------------------------------------

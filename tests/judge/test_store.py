@@ -372,7 +372,7 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path, other):
         with closing(sqlite3.connect(path)) as db:
             db.execute(f"CREATE TABLE {name} (key TEXT, answer TEXT)")
     before = None if path.is_dir() else path.read_bytes()
-    with pytest.raises(ValueError, match=f"`store` must be a new file or a store of calib, but {path} is not: "):
+    with pytest.raises(ValueError, match=rf"`store` must be a (new )?file (or a|that can) .*, but {path} is not: "):
         Store(path)
     assert before is None or path.read_bytes() == before
 
@@ -381,3 +381,58 @@ def test_an_empty_file_is_a_new_one(tmp_path):
     (tmp_path / "s.sqlite").touch()
     with Store(tmp_path / "s.sqlite") as store:
         assert len(store) == 0
+
+
+# --- what was a store, or cannot be one ---------------------------------------------------------------------------
+
+
+def test_a_table_of_the_same_name_is_left_alone(tmp_path):
+    path = tmp_path / "mine.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE draws (lottery TEXT)")
+    with pytest.raises(ArgumentError, match=r"must be a new file or a store of calib, .*no such column: key"):
+        Store(path)
+    assert rows(path, "SELECT name FROM sqlite_master") == [("draws",)]
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM replies", "UPDATE replies SET body = x'93'"])
+def test_a_damaged_reply_says_where_it_is(tmp_path, damage):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.put(["a"], REQUEST, reply("4"))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(damage)
+        db.commit()
+    with Store(path) as store, pytest.raises(sqlite3.DatabaseError, match=r"reply 1 in .*s\.sqlite cannot be read"):
+        store.get("a")
+
+
+def test_the_name_that_sqlite_has_for_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Store(":memory:") as store:
+        assert store.path is None
+    assert not [*tmp_path.iterdir()]
+
+
+FULL = """
+import resource, signal, sys, pandas as pd, calib
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+items = pd.DataFrame({"item": [str(k) for k in range(5000)], "output": [f"{k} " * 50 for k in range(5000)]})
+prompt = calib.Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    calib.rate(items, prompt, calib.Judge("offline", method="logprob"), store=sys.argv[1], progress=False)
+except Exception as error:
+    print(type(error).__name__, *error.__notes__)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="no such limit here")
+def test_a_full_disk_leaves_what_was_written_and_says_so(tmp_path):
+    path = tmp_path / "s.sqlite"
+    run = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True)
+    assert run.stdout == f"OperationalError What was written before is kept in {str(path)!r}: run again to go on.\n"
+    with Store(path) as store:
+        keys = [key for (key,) in rows(path, "SELECT key FROM draws")]
+        assert len(dict(store.read(keys))) == len(keys)

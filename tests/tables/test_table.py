@@ -3,7 +3,11 @@
 import csv
 import json
 import math
+import os
 import re
+import subprocess
+import sys
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -594,3 +598,66 @@ def test_a_file_is_checked(tmp_path):
     write(items(item=["a", "a"]), tmp_path / "t.csv")
     with pytest.raises(TableError, match="row 1: must be unique"):
         read(tmp_path / "t.csv", "items")
+
+
+# --- a file is whole or as it was -----------------------------------------------------------------------------------
+
+
+class Unwritable:
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_table_that_breaks_off_leaves_what_was_there(tmp_path, ending, there):
+    path = tmp_path / f"t{ending}"
+    before = write(items(), path).read_bytes() if there else None
+    long = pd.DataFrame({"item": [*map(str, range(10_000)), Unwritable()]})
+    with pytest.raises(Exception):  # noqa: B017 - each format has its own
+        write(long, path)
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert [*tmp_path.iterdir()] == [path] * there
+
+
+STOPPED = """
+import os, signal, sys, pandas as pd, calib.table
+class Last:
+    def __str__(self):
+        os.kill(os.getpid(), int(sys.argv[2]))
+        return "x"
+calib.table.write(pd.DataFrame({"item": [*map(str, range(10_000)), Last(), *map(str, range(10_000))]}), sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code", "left"), [(2, 130, 0), (15, 143, 0), (1, 129, 0), (9, -9, 1)])
+def test_a_signal_while_a_table_is_written(tmp_path, number, code, left):
+    path = write(items(), tmp_path / "t.csv")
+    before = path.read_bytes()
+    run = subprocess.run([sys.executable, "-c", STOPPED, path, str(number)], check=False, capture_output=True)
+    assert run.returncode in (code, -number)
+    assert path.read_bytes() == before
+    assert len([*tmp_path.iterdir()]) == 1 + left
+
+
+def test_a_table_goes_where_a_link_leads_and_keeps_who_may_read_it(tmp_path):
+    path, link = write(items(), tmp_path / "t.csv"), tmp_path / "link.csv"
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write(items(item=["c", "d"]), link)
+    assert link.is_symlink()
+    assert read(path, "items")["item"].tolist() == ["c", "d"]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_table_goes_through_a_pipe(tmp_path):
+    path, got = tmp_path / "pipe.csv", []
+    os.mkfifo(path)
+    reader = Thread(target=lambda: got.append(path.read_bytes()), daemon=True)
+    reader.start()
+    write(items(), path)
+    reader.join(10)
+    assert got == [b"item\r\na\r\nb\r\n"]
+    assert path.is_fifo()

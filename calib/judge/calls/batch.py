@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.core.stop import stoppable
 from calib.core.text import printable
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
@@ -20,6 +21,7 @@ from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
 from calib.judge.replies.sheet import Sheet
 from calib.table import TableError
+from calib.table.files import whole_or_not
 
 _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
@@ -60,7 +62,7 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
         rule = "must have evaluation steps for a batch; have them written by `calib.write_steps`"
         raise ArgumentError("prompt", rule)
     plan = Plan(judge.method, "", {})
-    with Path(path).open("wb") as file:
+    with stoppable(), whole_or_not(Path(path)) as part, part.open("wb") as file:
         for call in {call.key: call for call in calls_for(judge, _BATCH_ADDRESS, plan, prompts, rows)}.values():
             body = draws_request(judge, plan, [call]) | {"model": model_name(judge.model)}
             line = {"custom_id": call.key, "method": "POST", "url": "/v1/chat/completions", "body": body}
@@ -151,7 +153,8 @@ def _read_lines(path: Path) -> list[_Line]:
 def _read_line(number: int, raw: bytes) -> _Line:
     try:
         given = json.loads(raw)
-        name = given.get("custom_id", given.get("item"))
+        names = (given.get("custom_id"), given.get("item"))
+        name = next((one for one in names if one is not None), None)
         body = given.get("response", given)
         failed = given.get("error") or (body or {}).get("status_code", 200) != 200
         body = (body or {}).get("body", body)

@@ -14,7 +14,7 @@ from calib.judge.calls.pace import Pace
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, too_long
 from calib.judge.judge import Judge
-from calib.judge.replies.reply import Choice, Reply, decode, to_json
+from calib.judge.replies.reply import Choice, Reply, decode_json, to_json
 
 Done = TypeVar("Done")
 
@@ -93,7 +93,7 @@ class Client:
             if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
                 raise too_long(self.judge.max_reply_bytes)
             try:
-                return raw, decode(raw)
+                return raw, decode_json(raw)
             except ValueError as error:
                 failure = UnavailableError(f"{error}: {excerpt(repr(raw[:2000]), 200)}", paid=True)
         raise failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Coroutine, Iterable, Iterator
@@ -150,6 +151,8 @@ def _client(
 
 def _kept_where(kept: Store, error: BaseException) -> str:
     """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
+    if kept.path and isinstance(error, sqlite3.Error):  # how many are there is not to be had
+        return f"What was written before is kept in {str(kept.path)!r}: run again to go on."
     if (kept.path and isinstance(error, Exception)) or not (n := len(kept)):
         return ""
     if kept.path:

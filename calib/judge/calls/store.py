@@ -19,6 +19,7 @@ from calib.judge.replies.reply import Choice, decode, to_json
 
 _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
 _RULE = "must not be locked by another program"
+_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run
@@ -68,7 +69,7 @@ class Store:
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None or str(path) == ":memory:" else Path(path)
         self._run_id, self._seen = uuid.uuid4().hex, False  # as others know this run; whether it showed itself
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,8 @@ class Store:
         except sqlite3.DatabaseError as error:
             if _is_locked(error):
                 raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
-            raise ArgumentError("store", "must be a new file or a store of calib", f"{path} is not: {error}") from None
+            kind = "a new file or a store of calib" if _code(error) not in _UNWRITABLE else "a file that can be written"
+            raise ArgumentError("store", f"must be {kind}", f"{path} is not: {error}") from None
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
         """Take one reply, whose choices are the draws under these keys; a key that is there keeps its first.
@@ -168,10 +170,18 @@ class Store:
         draw = "SELECT reply, choice, key FROM draws WHERE key = ?"
         found = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
         for reply, draws in groupby(found, key=itemgetter(0)):
-            (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
-            choices = decode(body).choices
+            choices = self._choices(reply)
             for _, choice, key in draws:
                 yield key, choices[choice]
+
+    def _choices(self, reply: int) -> list[Choice]:
+        """Those of one reply."""
+        try:
+            (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
+            return decode(body).choices
+        except (TypeError, ValueError) as error:
+            path = printable(str(self.path))
+            raise sqlite3.DatabaseError(f"reply {reply} in {path} cannot be read, it was damaged: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Copy every reply into a file."""
@@ -217,7 +227,11 @@ def _connection(path: str | Path) -> sqlite3.Connection:
 
 
 def _is_locked(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _locked() -> str:
@@ -231,6 +245,8 @@ def _prepare_tables(db: sqlite3.Connection) -> None:
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and "draws" not in tables:
         raise sqlite3.DatabaseError(f"it has other tables: {', '.join(tables)}")
+    if tables:  # one that has another form is not to get tables of ours
+        db.execute("SELECT key, reply, choice FROM draws LIMIT 0")
     db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
     with suppress(sqlite3.OperationalError):  # a matter of speed, and another process may be at it

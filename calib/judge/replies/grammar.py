@@ -69,8 +69,10 @@ class Grammar:
             found = self.answers.match(text, start)
             return None if found is None or places.is_list(text, start) or self._is_one_of_several(found) else found
         if self.answer == "line":
-            lines = [found for lead in places.score_lines(text, start) if (found := self.answers.match(text, lead))]
-            return None if not lines or places.is_quoted(lines[-1]) or places.names_another(lines) else lines[-1]
+            lines = [self.answers.match(text, lead) for lead in places.score_lines(text, start)]
+            if not lines or (last := lines[-1]) is None or places.is_quoted(last):
+                return None  # where the last one holds no score, what came before may be quoted
+            return None if places.names_another([line for line in lines if line]) else last
         value = _last_of(places.score_values(text, start))
         return None if value is None else self.answers.match(text, value)
 

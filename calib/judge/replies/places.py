@@ -7,6 +7,7 @@ the answer, alone, is one. Better unread than read wrongly.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from calib.judge.replies.reply import END_OF_THOUGHTS
@@ -15,7 +16,9 @@ from calib.judge.replies.reply import END_OF_THOUGHTS
 # line where a match may begin at each line, and no two parts in a row can share a run between them.
 MARKS = r"[\s\"'`*_#(\[{<]*"  # what may stand before a label
 NUMBER = r"[-+]?\d+(?:[.,]\d+)*"  # with a decimal comma it is off every scale, and never the digits before it
-_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
+_OPENING = "\u201c\u201e\u2018\u201a\u00ab\u2039\u300c\u300e\u300a\u301d\ufe41\ufe43\uff62"
+_CLOSING = "\u201d\u2019\u00bb\u203a\u300d\u300f\u300b\u301e\u301f\ufe42\ufe44\uff63"
+_QUOTES = f"\"'\uff02\uff07{_OPENING}{_CLOSING}"
 _CLOSERS = r"(?:[^\S\n]*+[\"'`*_)\]}>\u201d\u2019\u00bb\u300d\u300f\u3011\uff09])*+"
 _COLON = r"[:=\uff1a]"
 _OF = (
@@ -40,15 +43,34 @@ _IS_SCORE = re.compile(rf"{_SCORE_NAME}\Z")
 # a line that begins with the score; quotation marks, block quotes and indented code make it somebody else's
 _LINE_DECOR = (
     r"(?!(?:[ ]{4}|\t)\s*+[^\s*+\u2022-])"
-    r"(?:[^\w\s>\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u2039\u203a|{}<\\]++|[ \t_]++)*+"
+    rf"(?:[^\w\s>`|{{}}<\\{_QUOTES}]++|[ \t_]++)*+"
 )
 _SCORE_LEAD = (
     rf"{_LINE_DECOR}(?i:(?:final|overall|total|my|the)[^\S\n]++)*+(?i:score|rating)"
     rf"(?:[^\S\n]*+\((?P<in>[^()\n]{{0,20}})\)|[^\S\n]++(?:for|of)[^\S\n]++(?P<for>[\w ]{{1,30}}?))?[*_`\s]*+{_COLON}"
 )
-_FENCE = r"[ ]{0,3}(?:```|~~~)"
+_FENCE = r"[ ]{0,3}(?:```|~~~|\"\"\"|''')"
+# tags that hold what somebody else wrote; in others, such as <answer>, the judge itself may speak
+_QUOTING_TAG = (
+    r"(?i:article|blockquote|cite|code|content|context|document|input|item|message|output|passage|pre|prompt|quote|"
+    r"reference|source|summary|system|text|user)"
+)
+# and the lines in which a prompt frames its texts, if they are repeated
+_TAG = re.compile(
+    rf"(?m:^)[ ]{{0,3}}<(?P<opens>{_QUOTING_TAG})(?:[ ][^<>\n]{{0,80}}+)?>|</(?P<closes>{_QUOTING_TAG})>|"
+    r"(?m:^)(?:BEGIN[ ](?P<begins>[^\n]{1,80}?[ ][0-9a-f]{16})|END[ ](?P<ends>[^\n]{1,80}?[ ][0-9a-f]{16}))\b"
+)
 _FENCE_OR_LEAD = re.compile(rf"(?m:^)(?:(?P<fence>{_FENCE})|(?P<lead>{_SCORE_LEAD}))")
+# a quotation that began above ends right below
+_CLOSED_BELOW = re.compile(rf"\s*+(?:[{_CLOSING}]|[{_QUOTES}](?![\w{_QUOTES}]))")
 _RANGE = re.compile(r"(?:out of|\d+ ?(?:-|\u2013|to)) ?(\d+)")
+# the same in brackets behind a label: 4 (out of 10), 4 (4/10), 4 (on a scale of 1 to 10)
+_OF_REMARK = re.compile(
+    r"[\s\"'`*_)\]]*+[(\[\uff08][ ]?(?:(?:out )?of|(?P<again>\d[\d.]*+)? ?/|"
+    r"(?:on )?(?:an? |the )?(?:scale )?(?:of |from )?\d+ ?(?:-|\u2013|to))"
+    r"[ ]?(?P<of>\d++(?:\.\d+)?)(?: stars?| points?)?[ ]?[)\]\uff09]",
+    re.IGNORECASE,
+)
 _ONLY_BLANKS = re.compile(r"\s*+\Z")
 _LEAD_ALONE = re.compile(_SCORE_LEAD)
 
@@ -62,7 +84,11 @@ _LINE_ENDS = (
     r"(?:[-\u2013\u2014] (?-i:[A-Z])|[.!;\u3002]++[*_]*+(?:\s|\Z|<[/|])|[^\S\n]*+(?:\n|\Z|<[/|]))"
 )
 _BETWEEN = rf"{_NO_PART}{_CLOSERS}{_OF}{_CLOSERS}"
-_ITEM = rf"[.)][ ]++(?!{_NO_NAME}){_NAME_WORD}(?:[ ]{_NAME_WORD})?:[ ]*+\d"  # "2. Coherence: 3" is a list, not a 2
+# "2. Coherence: 3" is a list, not a 2, and so is "2. 3"
+_ITEM = (
+    rf"[.)][ ]++(?!{_NO_NAME}){_NAME_WORD}(?:[ ]{_NAME_WORD})?:[ ]*+\d|"
+    r"[.):][^\S\n]++[\"'`*_]*+\d[\d.,]*+[\"'`*_]*+(?:/\d++)?[^\S\n]*+(?:\n|\Z)"
+)
 _FORM_ALONE = rf"(?!{_ITEM}){_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
 _ALONE = rf"{_BETWEEN}(?=[^\S\n]*+(?:{_FOLLOWS}))"
 
@@ -71,13 +97,13 @@ LEADS = {
     "line": rf"{_SCORE_LEAD}(?:{MARKS}+{_NAME})?",
     "json": "",
     "token": "",  # the first token or tokens of an answer
-    "other": rf"(?m:^)[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_NAME}",  # a further answer of a form
+    "other": rf"(?:(?m:^)|(?<=[,;|]))[^\S\n]*+[*_#\u2022-]*+[^\S\n]*+{_NAME}",  # a further answer of a form
 }
 TAILS = {
     "label": _FORM_ALONE,
     "line": rf"{_BETWEEN}(?=[^\S\n]*+{_LINE_ENDS})",
     "json": _ALONE,
-    "token": rf"(?!\w|[.,]\d){_CLOSERS}{_OF}",  # all that a token can tell
+    "token": rf"(?!\w|[.,:\u2013-]\d){_CLOSERS}{_OF}",  # all that a token can tell
     "other": _ALONE,
 }
 
@@ -111,7 +137,10 @@ def score_lines(text: str, start: int) -> Iterator[int]:
     """Where lines begin that lead to a score; those in a code block only if the block is all there is."""
     text, inside = text[start:], list[int]()
     shown, whole, fences = True, False, 0
+    quotations = _quotations(text)
     for found in _FENCE_OR_LEAD.finditer(text):
+        if _is_inside(quotations, found.start()):
+            continue
         if found["lead"] is not None:
             if shown:
                 yield start + found.start()
@@ -127,6 +156,24 @@ def score_lines(text: str, start: int) -> Iterator[int]:
         yield from inside
 
 
+def _quotations(text: str) -> list[int]:
+    """Where what stands between quoting tags begins and ends, in turn; what is not closed goes on to the end."""
+    bounds, name = list[int](), ""
+    for found in _TAG.finditer(text):
+        opens, closes = (found["opens"] or found["begins"] or ""), (found["closes"] or found["ends"] or "")
+        if opens and not name:
+            name = opens.casefold()
+            bounds.append(found.start())
+        elif closes and name == closes.casefold():
+            name = ""
+            bounds.append(found.end())
+    return bounds
+
+
+def _is_inside(bounds: list[int], place: int) -> bool:
+    return bisect_right(bounds, place) % 2 == 1
+
+
 def end_of_lead(text: str, start: int) -> int:
     """Where the lead of a score line ends that begins there."""
     found = _LEAD_ALONE.match(text, start)
@@ -138,13 +185,18 @@ def said_top(found: re.Match[str]) -> float | None:
     said = found.groupdict()
     if said["of"]:
         return float(said["of"])
+    remark = _OF_REMARK.match(found.string, found.end("value"))
+    if remark and remark["again"] in (None, found["value"]):
+        return float(remark["of"])
     in_name = _RANGE.fullmatch(said.get("in") or said.get("within") or "")
     return float(in_name[1]) if in_name else None
 
 
 def is_quoted(found: re.Match[str]) -> bool:
-    """Whether a quotation ends after the label that began before its line."""
+    """Whether a quotation ends after the label, or right below, that began before its line."""
     text = found.string
+    if _CLOSED_BELOW.match(text, found.end()):
+        return True
     before, after = text[found.start("slot") : found.start("value")], text[found.end("value") : found.end()]
     return any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
 
@@ -167,7 +219,7 @@ def is_criterion(name: str | None) -> bool:
 
 def score_values(text: str, start: int) -> Iterator[int]:
     """Where the values of top-level keys "score" start in the JSON objects that have lines of their own."""
-    brace = text.find("{", start)
+    brace, quotations = text.find("{", start), _quotations(text)
     while brace >= 0:
         depth, end, values = 0, len(text), list[int]()
         for part in _JSON_PART.finditer(text, brace):
@@ -177,7 +229,7 @@ def score_values(text: str, start: int) -> Iterator[int]:
             if not depth:
                 end = part.end()
                 break
-        if values and _has_lines(text, start, brace, end):
+        if values and not _is_inside(quotations, brace) and _has_lines(text, start, brace, end):
             yield from values
         brace = text.find("{", end)
 

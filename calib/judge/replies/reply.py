@@ -114,6 +114,11 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
             return _UNPACKER.decode(body)
         except msgspec.MsgspecError as error:
             raise ValueError(str(error)) from None
+    return decode_json(body)
+
+
+def decode_json(body: bytes) -> Reply:
+    """A reply as it comes over the network: only the store may hand out a compact form, which is not looked into."""
     try:
         return _reply_of(_REPLY_JSON.decode(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
