@@ -60,61 +60,6 @@ class Student:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    r"""Wilson's interval, mapped to a scale: the spread at the end itself decides, so no end leaves the scale.
-
-    With x the point as a share of the scale, the ends m solve
-    :math:`(x - m)^2 = t^2 m (1 - m) / n_e`, where :math:`n_e = \tilde x (1 - \tilde x) / V`
-    is the number of yes-or-no answers that would be as uncertain (V on the unit scale).
-    :math:`\tilde x` is x moved off the ends by half an observation.
-    """
-
-    point: Any
-    variance: Any
-    df: Any
-    n: Any
-    bounds: tuple[float, float]
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.bounds
-
-    @property
-    def _share(self) -> Any:
-        low, high = self.bounds
-        return np.clip((self.point - low) / (high - low), 0.0, 1.0)
-
-    @property
-    def _worth(self) -> Any:
-        """1 / n_e."""
-        low, high = self.bounds
-        inner = (self.n * self._share + 0.5) / (self.n + 1)
-        return self.variance / (high - low) ** 2 / (inner * (1 - inner))
-
-    def _end(self, tail: float, side: int) -> Any:
-        low, high = self.bounds
-        t = quantile(self.df, tail)
-        x, t2 = self._share, t**2 * self._worth
-        half = np.sign(t) * np.sqrt(t2 * (x * (1 - x) + t2 / 4))
-        return low + (high - low) * np.clip((x + t2 / 2 + side * half) / (1 + t2), 0.0, 1.0)
-
-    def low(self, tail: float) -> Any:
-        return self._end(tail, -1)
-
-    def high(self, tail: float) -> Any:
-        return self._end(tail, 1)
-
-    def tails(self, null: float) -> tuple[Any, Any]:
-        low, high = self.bounds
-        m, x = (null - low) / (high - low), self._share
-        if not 0 < m < 1:
-            return np.where(x > m, 0.0, 1.0), np.where(x < m, 0.0, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.nan_to_num((x - m) / np.sqrt(m * (1 - m) * self._worth))
-        return upper(self.df, t), upper(self.df, -t)
-
-
-@dataclass(frozen=True, slots=True)
 class Numeric:
     """Any interval whose ends are a function of the tail: its p-values by halving."""
 

@@ -64,7 +64,7 @@ def report(
     <BLANKLINE>
     Also: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
     <BLANKLINE>
-    - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.1.0`
+    - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.2.0`
     <BLANKLINE>
     """
     ending = ".md" if path is None else Path(path).suffix

@@ -57,7 +57,7 @@ def test_text_of_agreement():
     assert text.endswith("] (n = 3)")
     text = str(agreement(X, Y, systems=SYSTEMS, level="system", method="pearson"))
     assert text.startswith("Pearson r over systems = ")
-    assert text.endswith(", no interval (n = 3)")
+    assert text.endswith(", no interval: over 3 systems that are fixed no interval was found to hold (n = 3)")
 
 
 def test_text_of_means():
@@ -110,10 +110,16 @@ def test_signature_of_agreement():
         f"spearman|level:item|ci:item-jackknife|cl:0.95|n:6|missing:0|v:{__version__}"
     )
     nested = agreement(
-        [*X, NAN], [*Y, 1], groups=[*GROUPS, "c"], systems=[*SYSTEMS, "z"], level="group", method="kendall"
+        [*X, NAN],
+        [*Y, 1],
+        groups=[*GROUPS, "c"],
+        systems=[*SYSTEMS, "z"],
+        level="group",
+        method="kendall",
+        systems_are="random",
     )
     assert nested.signature == (
-        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|constant:skip|skipped:1"
+        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:random|constant:skip|skipped:1"
         f"|v:{__version__}"
     )
     zero = agreement(X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9)

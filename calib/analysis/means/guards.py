@@ -182,6 +182,14 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
     return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
 
+def break_even(n: int, rest: int) -> float:
+    r"""The correlation below which the judge makes an interval wider, about: :math:`1.6 \sqrt{1/n + 1/N}`.
+
+    As simulated for normal scores; of the 1.6, what the slope costs that the labels have to show is 1.
+    """
+    return 1.6 * float(np.sqrt(1 / n + 1 / rest)) if rest else np.inf
+
+
 def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     n, told = len(data.y), []
     low, high = options.bounds or (0.0, 1.0)
@@ -192,8 +200,9 @@ def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     dy, df = centred(data.y), centred(data.f)
     cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
     r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
-    if n > 2 and np.ptp(data.y) and abs(r) < (least := 1 / np.sqrt(n - 2)):
-        told.append(f"weak_judge: correlation {r:.2f} with {n} labels, below {least:.2f}: it may not help at all")
+    if n > 2 and np.ptp(data.y) and abs(r) < (least := break_even(n, data.n_rest)):
+        text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
+        told.append(f"weak_judge: {text}")
     if data.drawn == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)

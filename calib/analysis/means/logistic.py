@@ -50,7 +50,8 @@ def ppi_logistic(
     of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
     coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
     do not matter. The gold items' part of the variance has HC3's leverages, the quantiles are of t with
-    Satterthwaite's degrees of freedom.
+    Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
+    those of the rarer outcome.
 
     Parameters
     ----------
@@ -176,7 +177,15 @@ def _fit_corrected(data: Regressors, fixed: float | None) -> Fit:
     pull = left_out_errors(pull - pull.mean(axis=0), leverage)
     residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
     judge = lam**2 * np.diag(bread @ _covariance(gradient, meat, rest) @ bread) / rest
-    return Fit(theta, residual, judge, n - d, lam)
+    return Fit(theta, residual, judge, min(n - d, max(_spread_over(data.y) - d, 1)), lam)
+
+
+def _spread_over(y: Floats) -> float:
+    """As many labels as both outcomes bring together: their harmonic mean, n / 2 where they are equally frequent.
+
+    A variance rests on the labels of the rarer outcome, so its degrees of freedom do, too.
+    """
+    return float(2 * y.sum() * (1 - y).sum() / len(y))
 
 
 def _first_guess(data: Regressors) -> Floats:

@@ -193,7 +193,7 @@ def mean_interval(
     >>> print(mean_interval([3, 4, 4, 5, 4]))
     human mean = 4, 95 % CI [3.122, 4.878], from 5 human labels (people alone)
     >>> print(mean_interval([3, 4, 4, 5, 4], bounds=(1, 5)))
-    human mean = 4, 95 % CI [2.751, 4.682], from 5 human labels (people alone)
+    human mean = 4, 95 % CI [2.401, 4.662], from 5 human labels (people alone)
     """
     labels = check.array(y, "y", ndim=1)
     keep = ~np.isnan(labels)
@@ -260,17 +260,24 @@ def ppi_mean(
     Gaffke's interval weighs labels by :math:`E_i` (exponential) and one unseen label by e (gamma, w); its
     lower end is the quantile at alpha / 2 of
 
-    .. math:: \frac{\sum_i E_i x_i + e\, x_{low}}{\sum_i E_i + e} + z b s_f / \sqrt{n + N}, \qquad
+    .. math:: \frac{\sum_i E_i x_i + e\, x_{low} + (n + w)\, z b s_f / \sqrt{n + N}}{\sum_i E_i + e}, \qquad
               x_i = \hat\theta + \frac{|1 + n g (f_i - \bar f) / D|}{1 - \min(h_i, .9)} d_i
 
-    where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`, :math:`h_i = (f_i - \bar f)^2 / D`
-    and :math:`d_i` are the residuals of labels on b f. The unseen label lies at :math:`x_{low} = lo - \lambda
-    \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a judge that is as wrong as can be would
-    put it. How much it counts follows from how evenly labels and residuals are spread, :math:`K = \frac\pi2
-    (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = .2 + 2.5 / n` it is :math:`w = \max(w_0, \min(1, w_0 / K_y),
-    \min(\frac12, w_0 / K_d))` and :math:`\lambda = 1 - K_d \sqrt{S_{dd} / S_{yy}}`. Where labels crowd at one value rare
-    others may be missing; where the judge seems to be right on nearly all labels, rare gross errors may be. Where labels
-    have two values, w is at most .6 and lambda is squared. The quantile is an integral (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
+    where D is the denominator of b, :math:`g = \frac{N}{n+N} (\bar f_{rest} - \bar f)`,
+    :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. The unseen label lies at
+    :math:`x_{low} = lo - \lambda \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a
+    judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are
+    spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
+    :math:`w = \max(w_0, \min(1, w_0 / K_y), \min(\frac12, w_0 / K_d))` and
+    :math:`\lambda = \min(1, \frac{n}{20}) (1 - K_d \sqrt{S_{dd} / S_{yy}})` (the root is at most 1). Where labels crowd
+    at one value rare others may be missing; where the judge seems to be right on nearly all labels, rare gross errors
+    may be. Where labels have two values, w is at most .6 (or w_0) and lambda is squared. The quantile is an integral
+    (`calib.core.gaffke`), not drawn. `conservative` sets w and lambda to 1.
+
+    For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
+    :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
+    to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
+    counts by its stratum's size, and :math:`x_{low}` is the strata's mean.
 
     Parameters
     ----------
@@ -327,13 +334,14 @@ def ppi_mean(
 
     Examples
     --------
-    >>> y = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4]
-    >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9]
-    >>> result = ppi_mean(y, f, [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4], bounds=(1, 5), step=1)
+    >>> y = [4, 3, 5, 4, 2, 4, 5, 3, 4, 4, 3, 2, 5, 4, 4, 1, 3, 4, 5, 2]
+    >>> f = [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 4.6, 3.3, 4.1, 3.9, 2.6, 2.9, 4.4, 3.6, 4.5, 1.8, 3.5, 3.2, 4.7, 2.4]
+    >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3, 2.8, 3.1, 3.7, 4.4] * 10
+    >>> result = ppi_mean(y, f, rest, bounds=(1, 5), step=1)
     >>> print(result)
-    human mean = 3.713, 95 % CI [3.27, 4.088], from 10 human labels and 22 judge scores (people and judge)
+    human mean = 3.657, 95 % CI [3.261, 3.994], from 20 human labels and 140 judge scores (people and judge)
     >>> round(result.width_ratio, 3), result.warnings
-    (0.658, ())
+    (0.711, ())
     """
     estimator, design = estimator_of(estimator, drawn.get("method")), design_of(design, drawn)
     data = gold_of(y, f, f_unlabeled, design)
@@ -377,8 +385,15 @@ def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
-        warnings=warnings,
+        warnings=warnings + _no_gain(ratio, warnings),
     )
+
+
+def _no_gain(ratio: float, told: tuple[str, ...]) -> tuple[str, ...]:
+    """Where the judge makes the interval longer, and no other caution says so."""
+    if not ratio > 1 or any(text.startswith("weak_judge") for text in told):
+        return ()
+    return (f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)",)
 
 
 def _width_ratio(data: Gold, options: Options, name: str, ends: Interval) -> float:

@@ -181,8 +181,8 @@ def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floa
     scores = np.concatenate([sample.f, sample.rest])
     ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, scores.min(), scores.max()))
     part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
-    means = (values / count for values in (sums.labels, plain, off))
-    return Seen(*means, count * len(count), sets, *misjudged(*ends), part)
+    low, high = misjudged(*ends)
+    return Seen(sums.labels / count, plain / count, off / count, count * len(count), sets, low, high, part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _sums(sample: Sample) -> _Sums:
 
 
 def _alike(summed: Floats, each: Floats) -> float:
-    """Share of a group's variance that its mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
+    """Share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
     size, square = len(each) / len(summed), float(matrix_product(each, each))
     return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
 

@@ -110,7 +110,7 @@ def ppi_means(
     >>> rest = Moments.from_chunks([(judged[:, 20:].ravel(), np.repeat([0, 1], 480))], n_systems=2)
     >>> found = ppi_means(quality[:, :20].ravel(), judged[:, :20].ravel(), np.repeat([0, 1], 20), rest, bounds=(1, 5))
     >>> print(found)
-    human means of 2 systems, half-width 0.09221 in the middle, from 40 human labels and 1000 judge scores
+    human means of 2 systems, half-width 0.3124 in the middle, from 40 human labels and 1000 judge scores
     (people and judge)
     """
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)

@@ -12,6 +12,7 @@ from calib.core.gaffke import Gaffke
 
 _LEAST, _MORE_BY = 0.2, 2.5  # what an unseen label weighs at least: .2 + 2.5 / n
 _MOST_BY_ERRORS, _MOST_OF_TWO = 0.5, 0.6
+_ENOUGH = 20  # labels from which on the place is what the errors say; with fewer the weight alone costs much
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +56,28 @@ def bounded(
 
 
 def _unseen(seen: Seen, *, two: bool) -> tuple[Floats, Floats]:
+    """Weight and place of the unseen label, from what was seen."""
+    n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
+    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
+        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+
+
+def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
     r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
 
     Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
     normal, near 0 if all but a few are the same. Where labels crowd at a value, rare others may be missing from
     the sample; where the judge's errors are 0 but for a few, or small against the spread of the labels,
     rare gross errors may be. Between two values there is no third one to be missed: there the weight is little more
-    than that of Jeffreys' interval, which is 1 / 2, and the place is squared.
+    than that of Jeffreys' interval, which is 1 / 2, and the place is squared. `left` is the spread of errors over
+    that of labels.
     """
-    n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
-    least = _LEAST + _MORE_BY / n
-    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        most = _MOST_OF_TWO if two else 1.0
-        weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
-    place = 1 - errors * np.nan_to_num(left, nan=1.0)
+    least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
+    most = _MOST_OF_TWO if two else 1.0
+    weight = np.maximum(np.minimum(least / labels, most), np.minimum(least / errors, _MOST_BY_ERRORS))
+    place = (1 - errors * left) * np.minimum(n / _ENOUGH, 1.0)
     return np.maximum(weight, least), place**2 if two else place
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calib.analysis.means.guards import bounds_of, on_scale
+from calib.analysis.planning.half_width import half_width_on
+from calib.analysis.planning.ideal import is_whole
 from calib.analysis.planning.labels import error_with_judge, labelled_pairs, not_negative, positive, rho_interval, told
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, Result, bracket, short
+
+_MANY, _CLOSEST = 10**8, 1 - 1e-12
 
 
 def judge_correlation(
@@ -121,21 +125,21 @@ class JudgeHelp(Result):
     Attributes
     ----------
     helps, verdict : bool, str
-        Whether ``|rho|`` is above `break_even`; in words, with how sure that is.
+        Whether `width_ratio` is below 1; in words, with how sure that is.
     rho, interval : float, Interval
         Pearson correlation of labels and judge on the gold items, and its interval (Fisher's z).
     confidence_level : float
     break_even : float
-        1 / sqrt(n_gold - 2): below it the judge makes intervals wider.
+        The lowest correlation with which the judge makes the interval of so many labels narrower; 1 if there is none.
     width_ratio, label_factor : float
-        Expected width with the judge over width without, for many unlabelled items; how many times as far labels
-        go: 1 / `width_ratio` squared.
-    n_gold : int
+        Expected width with the judge over width without; how many times as far labels go: 1 / `width_ratio` squared.
+    n_gold, n_items : int
+        Labels, and items with a score; `n_items` is 0 where no other item came, and many are assumed.
     warnings : tuple of str
         ``constant_judge``.
     """
 
-    _cells = "helps rho interval break_even width_ratio label_factor n_gold"
+    _cells = "helps rho interval break_even width_ratio label_factor n_gold n_items"
     helps: bool
     verdict: str
     rho: float
@@ -145,6 +149,7 @@ class JudgeHelp(Result):
     width_ratio: float
     label_factor: float
     n_gold: int
+    n_items: int
     warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
@@ -153,7 +158,8 @@ class JudgeHelp(Result):
     def __str__(self) -> str:
         far = "take the labels alone"
         if self.label_factor > 1:
-            far = f"labels go {short(self.label_factor)} times as far with many unlabelled items "
+            items = f"{self.n_items} items" if self.n_items else "many unlabelled items"
+            far = f"labels go {short(self.label_factor)} times as far with {items} "
             far += "(a judge no better than what it judges reaches 2 at most)"
         return (
             f"{self.verdict}: r = {short(self.rho)}, {bracket(self.interval, self.confidence_level)}, break-even "
@@ -161,22 +167,32 @@ class JudgeHelp(Result):
         )
 
 
-def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) -> JudgeHelp:
+def will_it_help(
+    y: ArrayLike,
+    f: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
+    same_scale: bool | None = None,
+    confidence_level: float = 0.95,
+) -> JudgeHelp:
     r"""Whether a judge narrows an interval for the human mean.
 
-    The regression estimator beats labels alone, for normal scores and many unlabelled items, by the width ratio
-
-    .. math:: \sqrt{(1 - \rho^2) \frac{n - 2}{n - 3}} < 1
-              \iff |\rho| > \frac{1}{\sqrt{n - 2}}
-
-    so a weak judge helps only where there are many labels. A judge no better than the
+    The expected width of `ppi_mean`'s interval over that of the labels alone, as `budget_plan` knows it, for scores
+    with this mean, spread and correlation. Without ends of the scale a judge pays from
+    about :math:`|\rho| = 1.6 / \sqrt n` on: of that, :math:`1 / \sqrt{n - 2}` is
+    the price of the slope in theory, and the rest that of an interval which also holds for scores that are not normal.
+    On a scale with ends fewer than some 20 labels are often narrower alone, however good the judge: with it the
+    interval allows for an item on which it is as wrong as can be. A judge no better than the
     model that it judges has :math:`\rho^2 \le 1/2` on right-or-wrong answers: labels
     then go twice as far at most, however many items it scores.
 
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Labels (NaN where there is none) and judge scores.
+        Labels (NaN where there is none) and judge scores. Without items that lack a label, many are assumed.
+    bounds, step, same_scale
+        As for `ppi_mean`.
     confidence_level : float, default 0.95
 
     Returns
@@ -195,26 +211,36 @@ def will_it_help(y: ArrayLike, f: ArrayLike, *, confidence_level: float = 0.95) 
     Examples
     --------
     >>> print(will_it_help([4, 3, 5, 4, 2, 4, 1, 3], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8, 2.0, 3.6]))
-    the judge helps: r = 0.9699, 95 % CI [0.838, 0.9947], break-even 0.4082 with 8 labels; labels go 14.06 times as far
+    the judge helps: r = 0.9699, 95 % CI [0.838, 0.9947], break-even 0.578 with 8 labels; labels go 8.802 times as far
     with many unlabelled items (a judge no better than what it judges reaches 2 at most)
     """
-    confidence = check.probability(confidence_level, "confidence_level")
+    confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
     labels, scores, rho = labelled_pairs(y, f)
-    n = len(labels)
-    interval, even = rho_interval(rho, n, confidence), 1 / math.sqrt(n - 2)
-    ratio = math.sqrt((1 - rho**2) * (n - 2) / (n - 3))
+    on_scale(labels, scale, "y")
+    n, every = len(labels), np.asarray(f, dtype=float)
+    every = every[np.isfinite(every)]
+    if same_scale is None:
+        same_scale = scale is not None and bool(scale[0] <= every.min() and every.max() <= scale[1])
+    mean, sd = float(np.mean(labels)), float(np.std(labels, ddof=1))
+    width = half_width_on(scale, step, mean, sd, confidence, same_scale=same_scale)
+    items, spread = len(every) if len(every) > n else _MANY, float(np.std(every, ddof=1)) or 1.0
+    single = is_whole(every, scale, step)
+    even = width.break_even(n, items, spread, single=single)
+    ratio = float(width.judged(n, items, min(abs(rho), _CLOSEST), spread, single=single) / width.alone(n))
+    interval, helps = rho_interval(rho, n, confidence), ratio < 1
     sure = interval.low > even or interval.high < -even
     verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
     return JudgeHelp(
-        helps=abs(rho) > even,
-        verdict=verdict if abs(rho) > even else "the judge does not help",
+        helps=helps,
+        verdict=verdict if helps else "the judge does not help",
         rho=rho,
         interval=interval,
         confidence_level=confidence,
         break_even=even,
         width_ratio=ratio,
-        label_factor=1 / ratio**2 if ratio else math.inf,
+        label_factor=1 / ratio**2,
         n_gold=n,
+        n_items=items if items < _MANY else 0,
         warnings=told({} if np.ptp(scores) else {"constant_judge": "it gives all gold items the same score."}),
     )
 

@@ -7,12 +7,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
+from calib.analysis.means.guards import bounds_of, break_even
+from calib.analysis.planning.half_width import half_width_on
+from calib.analysis.planning.ideal import is_whole
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -83,6 +86,9 @@ def labels_needed(
     power: float = 0.8,
     rho: float | None = None,
     sd: float | None = None,
+    mean: float | None = None,
+    bounds: tuple[float, float] | None = None,
+    step: float | None = None,
     confidence_level: float = 0.95,
 ) -> LabelsNeeded:
     r"""Smallest number of gold labels for an interval this narrow, or a difference this small.
@@ -95,7 +101,8 @@ def labels_needed(
     The bracket with n - 3 is what it costs to learn the slope from the same labels; for M
     without end it is (n - 2)/(n - 3), and with every item labelled it is 1 and the judge
     leaves the formula. The half-width is :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone
-    :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral t.
+    :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral t. With `bounds` half-widths are those that
+    `ppi_mean` and `mean_interval` make there on the average, as in `budget_plan`.
 
     Parameters
     ----------
@@ -110,8 +117,10 @@ def labels_needed(
     difference : float, optional
         Instead: distance of the mean from the value that it is tested against, to be found with probability `power`.
     power : float, default 0.8
-    rho, sd : float, optional
-        Instead of a pilot: correlation of judge and labels, standard deviation of labels.
+    rho, sd, mean : float, optional
+        Instead of a pilot: correlation of judge and labels; standard deviation of labels, with `bounds` their mean.
+    bounds, step
+        As for `ppi_mean`, for a `half_width`.
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
@@ -136,30 +145,31 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    rho, sd, n_pilot, seen = _rho_and_sd(y, f, rho, sd)
-    if (items := seen if n_items is None else n_items) is None:
+    known, scale = _known(y, f, rho, sd, mean), bounds_of(bounds, step)
+    if (items := known.items if n_items is None else n_items) is None:
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     check.whole(items, "n_items", least=LEAST)
-    name, wanted, reached, best = _goal(half_width, difference, power, confidence)
-    if not reached(error := sd / math.sqrt(items), items - 2):
-        rule = f"must be {short(best(error, items - 2))} or more, which labels for all {items} items reach"
+    if scale is not None and not scale[0] <= known.mean <= scale[1]:
+        raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
+    curves = judged, alone = _half_widths(known, items, scale, step, confidence)
+    name, wanted, (enough, enough_alone), best = _goal(half_width, difference, power, confidence, known, items, curves)
+    if not enough(items):
+        rule = f"must be {short(best())} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
-    n_gold = _smallest(lambda n: reached(error_with_judge(n, items, rho, sd), n - 2), LEAST, items)
-    half = partial(half_width_of, confidence=confidence)
+    n_gold, n_gold_alone = _smallest(enough, LEAST, items), _smallest(enough_alone, 2, items)
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
-    judged = (half(error_with_judge(n, items, rho, sd), n - 2) for n in sizes)
     return LabelsNeeded(
         n_gold=n_gold,
-        n_gold_alone=_smallest(lambda n: reached(sd / math.sqrt(n), n - 1), 2, items),
-        half_width=half(error_with_judge(n_gold, items, rho, sd), n_gold - 2),
+        n_gold_alone=n_gold_alone,
+        half_width=judged(n_gold),
         difference=difference,
         power=None if difference is None else power,
-        rho=rho,
-        sd=sd,
+        rho=known.rho,
+        sd=known.sd,
         n_items=items,
         confidence_level=confidence,
-        curve=tuple(zip(sizes, judged, (half(sd / math.sqrt(n), n - 1) for n in sizes), strict=True)),
-        warnings=told(_labels_warnings(n_gold, rho, n_pilot, confidence)),
+        curve=tuple((n, judged(n), alone(n)) for n in sizes),
+        warnings=told(_labels_warnings(n_gold, n_gold_alone, items, known, confidence)),
     )
 
 
@@ -273,19 +283,52 @@ def detectable(error: float, df: int, power: float, confidence: float) -> float:
     )
 
 
+def _half_widths(
+    known: _Known, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
+) -> tuple[Callable[[int], float], Callable[[int], float]]:
+    """With the judge and without, by the number of labels."""
+    rho, sd, half = known.rho, known.sd, partial(half_width_of, confidence=confidence)
+    if scale is None:
+        return lambda n: half(error_with_judge(n, items, rho, sd), n - 2), lambda n: half(sd / math.sqrt(n), n - 1)
+    f = known.scores
+    same = f is None or bool(scale[0] <= f.min() and f.max() <= scale[1])
+    width = half_width_on(scale, step, known.mean, sd, confidence, same_scale=same)
+    spread, single = (sd, False) if f is None else (float(np.std(f)) or 1.0, is_whole(f, scale, step))
+
+    def alone(n: int) -> float:
+        return float(width.alone(n))
+
+    def judged(n: int) -> float:
+        return alone(n) if n == items else float(width.judged(n, items, rho, spread, single=single))
+
+    return judged, alone
+
+
+_Enough = Callable[[int], bool]
+
+
 def _goal(
-    half_width: float | None, difference: float | None, power: float, confidence: float
-) -> tuple[str, float, Callable[[float, int], bool], Callable[[float, int], float]]:
-    """The target by name and value, whether an error reaches it, and the best that this error reaches."""
+    half_width: float | None,
+    difference: float | None,
+    power: float,
+    confidence: float,
+    known: _Known,
+    items: int,
+    curves: tuple[Callable[[int], float], Callable[[int], float]],
+) -> tuple[str, float, tuple[_Enough, _Enough], Callable[[], float]]:
+    """The target by name and value, whether so many labels reach it with the judge or alone, and the best of all."""
     if (half_width is None) == (difference is None):
         raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
     check_power(power, confidence)
     if half_width is not None:
-        half, width = positive(half_width, "half_width"), partial(half_width_of, confidence=confidence)
-        return "half_width", half, lambda error, df: width(error, df) <= half, width
-    delta = positive(abs(difference or 0.0), "difference")
-    least = partial(detectable, power=power, confidence=confidence)
-    return "difference", delta, lambda error, df: power_of(delta, error, df, confidence) >= power, least
+        half, (judged, alone) = positive(half_width, "half_width"), curves
+        return "half_width", half, (lambda n: judged(n) <= half, lambda n: alone(n) <= half), lambda: judged(items)
+    delta, rho, sd = positive(abs(difference or 0.0), "difference"), known.rho, known.sd
+    found = (
+        lambda n: power_of(delta, error_with_judge(n, items, rho, sd), n - 2, confidence) >= power,
+        lambda n: power_of(delta, sd / math.sqrt(n), n - 1, confidence) >= power,
+    )
+    return "difference", delta, found, lambda: detectable(sd / math.sqrt(items), items - 2, power, confidence)
 
 
 def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
@@ -293,23 +336,35 @@ def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
     return low + bisect_left(range(low, high), True, key=enough)
 
 
-def _rho_and_sd(
-    y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None
-) -> tuple[float, float, int | None, int | None]:
-    """Correlation, spread, labels of the pilot and items that the judge has scored."""
+class _Known(NamedTuple):
+    """What is known of labels and judge, and the pilot that it is known from."""
+
+    rho: float
+    sd: float
+    mean: float
+    labels: int | None = None
+    items: int | None = None
+    scores: Floats | None = None
+
+
+def _known(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Known:
     if y is not None and f is not None and rho is None and sd is None:
         labels, _, r = labelled_pairs(y, f)
-        return r, float(np.std(labels, ddof=1)), len(labels), len(np.asarray(f))
+        scores = np.asarray(f, dtype=float)
+        spread, there = float(np.std(labels, ddof=1)), scores[np.isfinite(scores)]
+        return _Known(r, spread, float(np.mean(labels)), len(labels), len(scores), there)
     if y is None and f is None and rho is not None and sd is not None:
-        return checked_rho(rho), positive(sd, "sd"), None, None
+        return _Known(checked_rho(rho), positive(sd, "sd"), math.nan if mean is None else float(mean))
     rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
     raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
 
 
-def _labels_warnings(n_gold: int, rho: float, n_pilot: int | None, confidence: float) -> dict[str, str]:
-    warned = {} if n_pilot is None else pilot_warning(n_pilot, rho, confidence)
-    if abs(rho) <= 1 / math.sqrt(n_gold - 2):
-        warned["weak_judge"] = f"a correlation of {short(rho)} does not pay with {n_gold} labels: leave the judge out."
+def _labels_warnings(n_gold: int, alone: int, items: int, known: _Known, confidence: float) -> dict[str, str]:
+    warned = {} if known.labels is None else pilot_warning(known.labels, known.rho, confidence)
+    weak = n_gold < items and abs(known.rho) < break_even(n_gold, items - n_gold)
+    if weak or LEAST <= alone < n_gold:
+        text = f"a correlation of {short(known.rho)} does not pay with {n_gold} labels: leave the judge out."
+        warned["weak_judge"] = text
     if n_gold == LEAST:
         warned["few"] = f"the target may need fewer than {LEAST} labels, but no interval is given below that."
     return warned

@@ -86,7 +86,7 @@ def test_no_disagreement():
 
 @pytest.mark.parametrize("n", [11, 18, 27])
 def test_weak_judge_is_below_break_even(n):
-    # |r| < 1 / sqrt(n - 2), Mani et al. (2025): n = 11 .333, 18 .25, 27 .2
+    # what it should be is simulated in tests/topics/planning/test_labels.py
     rng = np.random.default_rng(n)
     f = rng.normal(size=n)
     f = (f - f.mean()) / f.std()
@@ -95,7 +95,7 @@ def test_weak_judge_is_below_break_even(n):
     e /= e.std()
     u = rng.normal(size=300)
     for r in (1.02, 0.98, -0.98, -1.02):
-        rho = r / math.sqrt(n - 2)
+        rho = r * 1.6 * math.sqrt(1 / n + 1 / 300)
         y = rho * f + math.sqrt(1 - rho**2) * e
         assert ("weak_judge" in names(ppi_mean(y, f, u))) == (abs(r) < 1)
     assert "weak_judge" in names(ppi_mean(f, np.full(n, 3.0), np.full(9, 3.0)))
@@ -244,7 +244,7 @@ CHANCE = {"inclusion": np.full(30, 0.2)}
         ({"estimator": "ppi++"} | CHANCE, "`estimator` must take `inclusion`, as 'auto' can, but 'ppi++' cannot"),
         ({"estimator": "ppi", "target": "benchmark"}, "`estimator` must take `target='benchmark'`, as 'auto' can, but"),
         *(({"estimator": name}, f"but got '{name}': what other programs compute is in") for name in PEERS),
-        ({"conservative": True, "bounds": (1, 5)}, "`conservative` is for labels and a judge that say yes or no"),
+        ({"conservative": True}, "`conservative` needs a scale with ends (`bounds`)"),
         ({"binary": True}, "`y` must be 0 or 1 where `binary` is True, but has other values"),
         ({"binary": True, "bounds": (1, 5)}, "`y` must be 1 or 5 where `binary` is True, but has other values"),
         ({"step": 1}, "`step` must come with `bounds`, but came alone (1)"),
@@ -440,8 +440,8 @@ def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, s
     assert 1 <= low <= result.estimate + 1e-12
     assert result.estimate - 1e-12 <= high <= 5
     assert high - low > 1e-6  # by luck there is none
-    assert result.std_error > 0
-    assert math.isfinite(result.df)
+    assert result.std_error > 0 or {"constant_gold", "no_disagreement"} & set(names(result))
+    assert math.isnan(result.df)
     assert 0 < result.width_ratio < 100
     for alternative in ("greater", "less"):
         one = ppi_mean(
@@ -468,7 +468,7 @@ def test_yes_or_no_stays_on_the_scale_around_its_point(one, two, n, conservative
     f, u = (0.2 + 0.6 * f, 0.2 + 0.6 * u) if soft else (f, u)
     target = "benchmark" if finite else "population"
     result = ppi_mean(y, f, u, conservative=conservative, target=target, null=0.5)
-    assert result.estimator.startswith("mover")
+    assert result.estimator.startswith("gaffke" if soft else "mover")
     assert 0 <= result.interval.low <= result.estimate <= result.interval.high <= 1
     assert result.interval.high - result.interval.low > 0.01
     assert 0 <= result.p_value <= 1

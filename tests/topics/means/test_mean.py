@@ -224,7 +224,7 @@ def test_auto_is_the_labels_alone_where_every_item_has_one():
     assert (result.estimator, result.lam, result.n, result.width_ratio, result.labels_saved) == ("t", 0, 12, 1, 0)
     close(result.interval, wanted)
     assert ppi_difference(y, y[::-1], f, f[::-1]).estimator == "t"
-    assert ppi_mean(y, f, bounds=(1, 5), step=1).estimator == "wilson-t"
+    assert ppi_mean(y, f, bounds=(1, 5), step=1).estimator == "gaffke"
     same(ppi_mean(y, f, bounds=(1, 5), step=1), mean_interval(y, bounds=(1, 5), step=1))
 
 
@@ -301,7 +301,7 @@ def test_difference_is_the_mean_of_differences():
     same(ppi_mean(y_a - y_b, f_a - f_b, null=0), ppi_difference(y_a, y_b, f_a, f_b), but=("estimand",))
     bounded = ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), step=1)
     same(ppi_mean(y_a - y_b, f_a - f_b, bounds=(-4, 4), step=1, null=0), bounded, but=("estimand",))
-    assert bounded.estimator == "wilson-ppi"
+    assert bounded.estimator == "gaffke-ppi"
     assert ppi_difference(y_a, y_b, f_a, f_b).n_gold == 13
 
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
-from calib.stats import Moments, choose_items, ppi_difference, ppi_mean, shift_weights
+from calib.stats import Moments, choose_items, mean_interval, ppi_difference, ppi_mean, shift_weights
 
 NAN = math.nan
 
@@ -99,7 +99,7 @@ def test_a_one_sided_end_is_that_of_the_two_sided_interval_with_twice_alpha(case
     close([lower.interval.low, upper.interval.high], both.interval)
     # the other end is where the scale ends
     whole = options.get("bounds", (0, 1))
-    scored = both.estimator[:4] in ("move", "jeff", "clop", "wils")
+    scored = both.estimator[:4] in ("move", "jeff", "clop", "gaff")
     bounds = whole if scored else (-math.inf, math.inf)
     assert (lower.interval.high, upper.interval.low) == (bounds[1], bounds[0])
     for result in (lower, upper):
@@ -136,23 +136,55 @@ def kish(weights):
     return sum(values) ** 2 / sum(v * v for v in values) if any(values) else 0.0
 
 
-def not_seen(y, errors, bounds, step, *, groups=None, centre=None):
-    """Squared distance of one more label: as far as the farther end of the scale, with a chance of 1 / (m + 2)."""
-    if bounds is None:
-        return 0.0
-    low, high = bounds
-    names = list(range(len(y))) if groups is None else list(groups)
-    pairs = list(zip(names, y, strict=True))
-    sides = ({h for h, a in pairs if a > low}, {h for h, a in pairs if a < high})
-    off = [kish(names.count(h) for h in side) for side in sides]
-    square = sum(e * e for e in errors)
-    shown = min(*off, sum(abs(e) for e in errors) ** 2 / square if square else 0.0)
-    centre = sum(y) / len(y) if centre is None else centre
-    return max(step**2, max(high - centre, centre - low) ** 2 / (shown + 2))
+def below_zero(factors, shapes, sigma):
+    """That gamma variables times factors, and sigma times a normal one, add up to less than 0.
+
+    By Gil-Pelaez (1951), Biometrika 38:481, on the real axis: 1/2 - 1/pi int Im(phi(u)) / u du.
+    """
+    spread = math.sqrt(shapes @ factors**2 + sigma**2)
+
+    def integrand(u):
+        angle = shapes @ np.arctan(u / spread * factors)
+        size = shapes @ np.log1p((u / spread * factors) ** 2) / 2 + (sigma * u / spread) ** 2 / 2
+        return math.sin(angle) * math.exp(-size) / u
+
+    parts = [integrate.quad(integrand, *ends, epsabs=1e-12, limit=500)[0] for ends in ((0, 2), (2, 10), (10, 80))]
+    return 0.5 - sum(parts) / math.pi
 
 
-def by_formula(y, f, u, *, bounds=None, step=0.0, k=1.0, b0=0.0, robust=True, finite=False):
-    """The corrected mean of section "W-PPI", item by item; with no bounds there is no label that was not seen."""
+def evenness(values, count):
+    n = kish(count)
+    return min(math.pi / 2 * (count @ abs(values)) ** 2 / (n * ((count * values) ** 2).sum()), 1)
+
+
+def gaffke_by_formula(
+    point, labels, errors, off, count, reach, bounds, level, *, judge=0.0, part=1.0, full=False, two=False
+):
+    """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
+    n = kish(count)
+    least = min(0.2 + 2.5 / n, 1)
+    even_y, even_d = evenness(labels, count), evenness(errors, count)
+    w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
+    left = min(1, math.sqrt(((count * errors) ** 2).sum() / ((count * labels) ** 2).sum()))
+    lam = (1 - even_d * left) * min(1, n / 20)
+    w, lam = (1.0, 1.0) if full else (w, lam**2 if two else lam)
+    found = []
+    for side in (1, -1):
+        end = min(side * bounds[0], side * bounds[1]) - lam * reach[side]
+        values = np.append(side * point + off * side, side * point + part * (end - side * point))
+        weights, shapes = np.append(count, 1), np.append(np.ones(len(count)), w)
+        sigma = math.sqrt(judge) * (sum(count) + w)
+
+        def tail(t, values=values, weights=weights, shapes=shapes, sigma=sigma):
+            return below_zero(weights * (values - t), shapes, sigma) - (1 - level) / 2
+
+        t = optimize.brentq(tail, min(values) - 20 * math.sqrt(judge), side * point, xtol=1e-11)
+        found.append(side * max(t, min(side * bounds[0], side * bounds[1])))
+    return found
+
+
+def by_formula(y, f, u, *, k=1.0, b0=0.0, robust=True, finite=False):
+    """The corrected mean of section "W-PPI", item by item; also what an interval on a scale needs."""
     n, N = len(y), len(u)
     y_mean, f_mean, u_mean = sum(y) / n, sum(f) / n, sum(u) / N
     every = [*f, *u]
@@ -164,44 +196,39 @@ def by_formula(y, f, u, *, bounds=None, step=0.0, k=1.0, b0=0.0, robust=True, fi
     gap = N / (n + N) * (u_mean - f_mean)
     e = [(b_ - y_mean) - b * (a - f_mean) for a, b_ in zip(f, y, strict=True)]
     p = 1 + sff / base
-    square, one = sum(x * x for x in e) + not_seen(y, e, bounds, step), 0 if bounds is None else 1
-    usual = square / (n - p + one) * (1 / n + gap**2 * sff / base**2)
-    hc3 = 0.0
+    usual = sum(x * x for x in e) / (n - p) * (1 / n + gap**2 * sff / base**2)
+    hc3, off = 0.0, []
     for a, x in zip(f, e, strict=True):
-        pull, leverage = 1 / n + gap * (a - f_mean) / base, 1 / n + (a - f_mean) ** 2 / base
-        hc3 += (n - 1) / n * (pull * x / (1 - leverage)) ** 2
-    residual = max(usual, hc3) if robust else usual
-    residual, judge = (residual * N / (n + N), 0.0) if finite else (residual, b**2 * s2 / (n + N))
+        pull, leverage = 1 / n + gap * (a - f_mean) / base, (a - f_mean) ** 2 / base
+        hc3 += (n - 1) / n * (pull * x / (1 - 1 / n - leverage)) ** 2
+        off.append(n * abs(pull) * x / (1 - min(leverage, 0.9)))
+    left = N / (n + N) if finite else 1
+    residual = (max(usual, hc3) if robust else usual) * left
+    judge = 0.0 if finite else b**2 * s2 / (n + N)
     variance = residual + judge
     df = variance**2 / (residual**2 / (n - p) + judge**2 / (n + N - 1))
-    return y_mean + b * gap, variance, df, b, p
+    wrong = [b * (x - f_mean - gap) for x in every]
+    law = {"labels": y - y_mean, "errors": np.array(e), "off": math.sqrt(left) * np.array(off), "judge": judge}
+    law |= {"reach": {1: max(wrong), -1: -min(wrong)}, "part": math.sqrt(left)}
+    return y_mean + b * gap, variance, df, b, law
 
 
-def wilson_on(bounds, point, variance, df, n, level):
-    """Roots of (x - m)^2 = t^2 m (1 - m) / n_e, mapped to the scale."""
-    low, high = bounds
-    x, t = (point - low) / (high - low), stats.t.ppf((1 + level) / 2, df)
-    inner = (n * x + 0.5) / (n + 1)
-    worth = inner * (1 - inner) * (high - low) ** 2 / variance
-    roots = np.roots([1 + t * t / worth, -(2 * x + t * t / worth), x * x])
-    return [low + (high - low) * float(np.real(m)) for m in sorted(roots)]
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("step", [None, 1, 3])
-def test_a_bounded_mean_written_out(seed, finite, step):
+@pytest.mark.parametrize("full", [False, True])
+def test_a_bounded_mean_written_out(seed, finite, full):
     y, f, u = ordinal(seed, n=10 + 6 * seed)
     if seed == 4:
         y = np.maximum(y, 4)  # a ceiling
-    options = {"bounds": (1, 5), "step": step, "target": "benchmark" if finite else "population"}
+    options = {"bounds": (1, 5), "target": "benchmark" if finite else "population", "conservative": full}
     for shift, k, b0 in ((0, 4, 1), (-0.7, 1, 0)):  # on the scale, and off it
         result = ppi_mean(y, f + shift, u + shift, confidence_level=0.9, **options)
-        parts = by_formula(y, f + shift, u + shift, bounds=(1, 5), step=step or 0, k=k, b0=b0, finite=finite)
-        point, variance, df, b, _ = parts
-        close([result.estimate, result.std_error, result.df], [point, math.sqrt(variance), df])
+        point, variance, _, b, law = by_formula(y, f + shift, u + shift, k=k, b0=b0, finite=finite)
+        close([result.estimate, result.std_error], [point, math.sqrt(variance)])
         close(result.lam, b * len(u) / (len(y) + len(u)))
-        close(result.interval, wilson_on((1, 5), point, variance, df, len(y), 0.9), 1e-8)
+        wanted = gaffke_by_formula(point, **law, count=np.ones(len(y)), bounds=(1, 5), level=0.9, full=full)
+        close(result.interval, wanted, 1e-7)
         told = ppi_mean(y, f + shift, u + shift, confidence_level=0.9, same_scale=k == 1, **options)
         assert told.lam != result.lam
 
@@ -332,16 +359,32 @@ def test_yes_or_no_written_out(conservative, finite, turned):
     close([result.estimate, *result.interval], [theta, *wanted], 1e-9)
 
 
-def test_a_probability_of_the_judge_is_cut_at_one_half():
+@pytest.mark.parametrize("n", [2, 3, 4, 12])
+def test_a_conservative_interval_is_nowhere_narrower(n):
+    for y in (Y[:n], np.r_[np.full(n - 1, 4.0), 2.0], np.full(n, 5.0)):
+        low, high = mean_interval(y, bounds=(1, 5)).interval
+        wide = mean_interval(y, bounds=(1, 5), conservative=True).interval
+        assert wide.low <= low + 1e-9
+        assert wide.high >= high - 1e-9
+
+
+def test_a_probability_of_the_judge_is_a_score():
     y, f, u = yes_or_no(5)
     rng = np.random.default_rng(5)
     soft, rest = (np.where(s == 1, rng.uniform(0.5, 1, len(s)), rng.uniform(0, 0.49, len(s))) for s in (f, u))
-    one, two = ppi_mean(y, f, u), ppi_mean(y, soft, rest)
-    assert one.interval == two.interval
-    assert two.estimator == "mover-jeffreys"
-    # of a scale of two values the middle
-    three = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
-    close([three.estimate, *three.interval], [2 * x + 1 for x in (one.estimate, *one.interval)])
+    result = ppi_mean(y, soft, rest)
+    assert result.estimator == "gaffke-ppi"
+    point, _, _, _, law = by_formula(y, soft, rest, k=4, b0=1)
+    close(
+        result.interval,
+        gaffke_by_formula(point, **law, count=np.ones(len(y)), bounds=(0, 1), level=0.95, two=True),
+        1e-7,
+    )
+    assert ppi_mean(y, soft, rest, conservative=True).estimator == "gaffke-ppi-conservative"
+    # on another scale of two values the same
+    other = ppi_mean(2 * y + 1, 2 * soft + 1, 2 * rest + 1, bounds=(1, 3), step=2)
+    close([other.estimate, *other.interval], [2 * x + 1 for x in (result.estimate, *result.interval)])
+    assert ppi_mean(y, f, u).estimator == "mover-jeffreys"
 
 
 # --- benchmark --------------------------------------------------------------------------------------------------
@@ -369,7 +412,7 @@ def test_a_known_mean_is_its_own_and_no_other(options):
 # --- groups -----------------------------------------------------------------------------------------------------
 
 
-def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, bounds=None, step=0.0, finite=False):
+def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, finite=False):
     """Errors summed over groups in a loop over the items; CR1 and its form with leverages, the larger."""
     n, every = len(y), [*f, *u]
     M = len(every)
@@ -391,19 +434,30 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, bounds=None, ste
     b = (sum(label[h] * seen[h] for h in gold) + b0 * k * own) / base
     error = {h: (label[h] - b * judged[h]) * (1 + (centre - f_mean) * seen[h] / base) for h in gold}
     p = 1 + square / base
-    plain = [label[h] - b * judged[h] for h in gold]
+    plain = np.array([label[h] - b * judged[h] for h in gold])
     each = [((a - y_mean) - b * (x - f_mean)) / n for a, x in zip(y, f, strict=True)]
     alike = sum(x * x for x in plain) / sum(x * x for x in each)
-    unseen = not_seen(y, plain, bounds, step, groups=groups) * min(max(alike, 1), n / len(gold))
     summed = {h: error[h] + (0 if finite else b * drift[h]) for h in gold}
-    usual = (sum(x * x for x in summed.values()) + unseen / (g * n)) * g / (g - p)
+    usual = sum(x * x for x in summed.values()) * g / (g - p)
     robust = (g - 1) / g * sum((summed[h] / (1 - min(held[h] + seen[h] ** 2 / base, 0.99))) ** 2 for h in gold)
-    residual = max(usual, robust) * (1 - len(gold) / total if finite else 1)
+    left = 1 - len(gold) / total if finite else 1
+    residual = max(usual, robust) * left
     m = len(others)
     judge = 0.0 if finite or not m else b * b * m / max(m - 1, 1) * sum(drift[h] ** 2 for h in others)
-    return y_mean + b * (centre - f_mean), residual + judge, g - p
+    share = np.array([held[h] for h in gold])
+    off = [math.sqrt(left) * summed[h] / held[h] / (1 - min(seen[h] ** 2 / base, 0.9)) for h in gold]
+    size, wrong = n / len(gold), [b * (x - centre) for x in every]
+    law = {
+        "labels": np.array([label[h] for h in gold]) / share,
+        "errors": plain / share,
+        "off": np.array(off),
+        "judge": judge,
+    }
+    law |= {"count": share * len(gold), "part": math.sqrt(left * min(max(alike / size, 1 / size), 1))}
+    return y_mean + b * (centre - f_mean), residual + judge, g - p, law | {"reach": {1: max(wrong), -1: -min(wrong)}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("design", ["apart", "scattered", "benchmark"])
 @pytest.mark.parametrize("bounds", [None, (1, 5)])
@@ -414,14 +468,15 @@ def test_groups_written_out(seed, design, bounds):
     rest = rng.integers(0, 60, 150) if design == "scattered" else rng.integers(9, 60, 150)
     finite = design == "benchmark"
     k, b0 = (4, 1) if bounds else (1, 0)
-    point, variance, df = clusters_by_formula(
-        y, f, u, groups.tolist(), rest.tolist(), k=k, b0=b0, bounds=bounds, finite=finite
-    )
+    found = clusters_by_formula(y, f, u, groups.tolist(), rest.tolist(), k=k, b0=b0, finite=finite)
+    point, variance, df, law = found
     target = "benchmark" if finite else "population"
     result = ppi_mean(y, f, u, groups=groups, groups_unlabeled=rest, bounds=bounds, target=target)
-    close([result.estimate, result.std_error, result.df], [point, math.sqrt(variance), df])
+    close([result.estimate, result.std_error], [point, math.sqrt(variance)])
     if bounds:
-        close(result.interval, wilson_on(bounds, point, variance, df, kish(np.bincount(groups)), 0.95), 1e-8)
+        close(result.interval, gaffke_by_formula(point, **law, bounds=bounds, level=0.95), 1e-7)
+    else:
+        close(result.df, df)
     assert result.n_groups == len(set(groups.tolist()))
 
 
@@ -455,7 +510,7 @@ def test_labels_of_groups_alone_have_the_error_of_statsmodels():
 # --- strata -----------------------------------------------------------------------------------------------------
 
 
-def strata_by_formula(parts, *, k, b0, bounds, step, finite):
+def strata_by_formula(parts, *, k, b0, finite):
     """Each stratum's corrected mean by its own slope, or by one of all; what was not seen is shared by size."""
     n_all, M = sum(len(y) for y, _, _ in parts), sum(len(y) + len(u) for y, _, u in parts)
     sums = []
@@ -469,25 +524,43 @@ def strata_by_formula(parts, *, k, b0, bounds, step, finite):
     errors = [
         (y - y.mean()) - lean / base * (f - f.mean()) for (y, f, _), (base, lean, _) in zip(parts, sums, strict=True)
     ]
-    labels = np.concatenate([y for y, _, _ in parts])
-    found = []
+    found, laws = [], []
     for (y, f, u), (base, lean, s2), e in zip(parts, sums, errors, strict=True):
         n, N, b = len(y), len(u), lean / base
         gap, sff = N / (n + N) * (u.mean() - f.mean()), np.sum((f - f.mean()) ** 2)
-        p, one = 1 + sff / base, n / n_all if bounds else 0
-        unseen = not_seen(labels, np.concatenate(errors), bounds, step, centre=y.mean())
-        usual = (e @ e + one * unseen) / (n - p + one) * (1 / n + gap**2 * sff / base**2)
-        pull, leverage = 1 / n + gap * (f - f.mean()) / base, 1 / n + (f - f.mean()) ** 2 / base
-        residual = max(usual, (n - 1) / n * np.sum((pull * e / (1 - leverage)) ** 2))
+        p = 1 + sff / base
+        usual = e @ e / (n - p) * (1 / n + gap**2 * sff / base**2)
+        pull, leverage = 1 / n + gap * (f - f.mean()) / base, (f - f.mean()) ** 2 / base
+        residual = max(usual, (n - 1) / n * np.sum((pull * e / (1 - 1 / n - leverage)) ** 2))
+        left, wrong = N / (n + N) if finite else 1, b * (np.append(f, u) - f.mean() - gap)
+        off = math.sqrt(left) * n * abs(pull) * e / (1 - np.minimum(leverage, 0.9))
+        share = (n + N) / M
+        laws.append((y - y.mean(), e, off, np.full(n, share * n_all / n), share * np.array([max(wrong), -min(wrong)])))
+        laws[-1] += (share * math.sqrt(left),)
         residual, judge = (residual * N / (n + N), 0.0) if finite else (residual, b * b * s2 / (n + N))
         found.append(((n + N) / M, y.mean() + b * gap, residual, judge, n - p, n + N))
     point = sum(w * m for w, m, *_ in found)
     between = 0.0 if finite else sum(w * (m - point) ** 2 for w, m, *_ in found) / M
     variance = sum(w * w * (a + c) for w, _, a, c, _, _ in found) + between
     spread = sum(w**4 * (a * a / df + c * c / (N - 1)) for w, _, a, c, df, N in found)
-    return point, variance, variance**2 / spread
+    *items, reach, part = zip(*laws, strict=True)
+    labels, errors, off, count = map(np.concatenate, items)
+    law = {
+        "labels": labels,
+        "errors": errors,
+        "off": off,
+        "count": count,
+        "reach": dict(zip((1, -1), sum(reach), strict=True)),
+    }
+    return (
+        point,
+        variance,
+        variance**2 / spread,
+        law | {"part": sum(part), "judge": sum(w * w * c for w, _, _, c, *_ in found) + between},
+    )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("sizes", [(12, 15, 11), (4, 9, 20)])
 @pytest.mark.parametrize("finite", [False, True])
@@ -495,7 +568,7 @@ def strata_by_formula(parts, *, k, b0, bounds, step, finite):
 def test_strata_written_out(seed, sizes, finite, bounds):
     parts = [ordinal(10 * seed + j, n, 80 + 30 * j) for j, n in enumerate(sizes)]
     k, b0 = (4, 1) if bounds else (1, 0)
-    point, variance, df = strata_by_formula(parts, k=k, b0=b0, bounds=bounds, step=1 if bounds else 0, finite=finite)
+    point, variance, df, law = strata_by_formula(parts, k=k, b0=b0, finite=finite)
     y, f, u = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     names = np.repeat(["a", "b", "c"], sizes)
     rest = np.repeat(["a", "b", "c"], [len(u) for _, _, u in parts])
@@ -504,7 +577,11 @@ def test_strata_written_out(seed, sizes, finite, bounds):
         y[order], f[order], u, strata=names[order], strata_unlabeled=rest, bounds=bounds,
         step=1 if bounds else None, target="benchmark" if finite else "population",
     )  # fmt: skip
-    close([result.estimate, result.std_error, result.df], [point, math.sqrt(variance), df])
+    close([result.estimate, result.std_error], [point, math.sqrt(variance)])
+    if bounds:
+        close(result.interval, gaffke_by_formula(point, **law, bounds=bounds, level=0.95), 1e-7)
+    else:
+        close(result.df, df)
     assert result.design == "strata"
 
 

@@ -1,5 +1,7 @@
 """The table of estimators: each can be asked for or is what "auto" becomes, and says what it needs by itself."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -14,14 +16,14 @@ F, U = np.clip(Y + RNG.normal(0, 0.7, 30), 1, 5), RNG.uniform(1, 5, 200)
 X, X_U = np.ones((30, 1)), np.ones((200, 1))
 KINDS = [
     kind_of(bounded=bounded, binary=binary, conservative=conservative, judged=judged)
-    for bounded, binary, conservative in [(False,) * 3, (True, False, False), (True, True, False), (True, True, True)]
+    for bounded, binary, conservative in [(False,) * 3, *((True, *rest) for rest in product((False, True), repeat=2))]
     for judged in (True, False)
 ]
 
 
 def test_the_table_holds_what_one_can_ask_for_and_what_auto_becomes():
     assert set(METHODS) == {*ESTIMATORS, *KINDS}
-    assert len(KINDS) == 8
+    assert len(KINDS) == 10
 
 
 @pytest.mark.parametrize("name", METHODS)

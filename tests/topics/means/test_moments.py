@@ -258,8 +258,6 @@ def test_what_moments_cannot_do_is_said():
         values = {name: np.arange(25) % 5 + 1, f"{name}_unlabeled": np.arange(5000) % 5 + 1}
         assert f"`{name}_unlabeled` must come with an array `f_unlabeled`" in message(ppi_mean, y, f, parts, **values)
     assert "`f_unlabeled` must be an array" in message(ppi_mean, y, f, parts, inclusion=np.full(25, 0.1))
-    text = message(ppi_mean, y > 3, (f - 1) / 4, Moments.from_chunks([(u - 1) / 4]))
-    assert text == "`f_unlabeled` must be moments of 0 and 1 for a proportion: cut the scores at 0.5."
     many = Moments.from_chunks([(u, np.arange(5000) % 2)], n_systems=2)
     assert "must be the moments of one set, but holds 2 systems" in message(ppi_mean, y, f, many)
 
@@ -312,7 +310,12 @@ def test_a_system_with_nothing_unlabelled_has_its_labels_alone():
         assert_allclose(found, [one.estimate, one.std_error, *one.interval], rtol=1e-10)
 
 
-def test_yes_or_no_with_a_judge_of_probabilities_is_refused_as_for_one_system():
+def test_yes_or_no_with_a_judge_of_probabilities_is_that_of_one_system():
     y, f, gold, u, others = systems(4)
-    rest = Moments.from_chunks([((u - 1) / 4, others)], n_systems=6)
-    assert "cut the scores" in message(ppi_means, y > 3, (f - 1) / 4, gold, rest, bounds=(0, 1), step=1)
+    y, f, u = (y > 3).astype(float), (f - 1) / 4, (u - 1) / 4
+    rest = Moments.from_chunks([(u, others)], n_systems=6)
+    found = ppi_means(y, f, gold, rest, bounds=(0, 1), step=1)
+    assert found.estimator == "gaffke-ppi"
+    for k in range(6):
+        one = ppi_mean(y[gold == k], f[gold == k], u[others == k], bounds=(0, 1), step=1, min_gold=2)
+        assert_allclose([found.low[k], found.high[k]], one.interval, rtol=1e-8)

@@ -83,6 +83,7 @@ def test_a_win_rate_is_a_mean_on_the_unit_scale():
 
 def test_a_win_rate_without_ties_is_a_share():
     y, f = verdicts(np.random.default_rng(4), 400, ties=False)
+    f = (f >= 0.5) * 1.0
     result = ppi_win_rate(y[:50], f[:50], f[50:], ties=False)
     share = ppi_proportion(y[:50], f[:50], f[50:], above=1, judge_above=0.5)
     assert (result.estimate, result.interval) == (share.estimate, share.interval)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import optimize, special, stats
 
 from calib.analysis.means import regression
 from calib.stats import ppi_logistic, ppi_mean, ppi_ols
@@ -227,6 +227,44 @@ def test_coverage_of_logistic_regression():
         held += (result.low <= beta) & (result.high >= beta)
     for hits in held:
         assert stats.binomtest(int(hits), sets, 0.95).pvalue > 1e-3
+
+
+def rare(rng, rate, n, slope=1.0, rest=600):
+    """Yes at this rate, given one covariate; a judge that finds 80 % of them and calls 5 % of the others so."""
+    chances = np.linspace(-5, 5, 2001)
+    density = stats.norm.pdf(chances) / stats.norm.pdf(chances).sum()
+    start = optimize.brentq(lambda a: density @ special.expit(a + slope * chances) - rate, -20, 20)
+    x = np.column_stack([np.ones(n + rest), rng.standard_normal(n + rest)])
+    y = rng.random(n + rest) < special.expit(x @ [start, slope])
+    f = np.where(y, rng.random(n + rest) < 0.8, rng.random(n + rest) < 0.05)
+    return np.array([start, slope]), (x[:n], y[:n] * 1.0, f[:n] * 1.0, x[n:], f[n:] * 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rate", "n"), [(0.05, 100), (0.1, 50), (0.1, 100), (0.05, 200), (0.03, 300), (0.95, 100), (0.9, 60)]
+)
+def test_coverage_of_logistic_regression_where_one_outcome_is_rare(rate, n):
+    rng, sets, held, refused = np.random.default_rng(14), 600, np.zeros(2), 0
+    for _ in range(sets):
+        beta, data = rare(rng, rate, n)
+        try:
+            result = ppi_logistic(*data)
+        except ValueError:  # too few of one outcome, or separated
+            refused += 1
+        else:
+            held += (result.low <= beta) & (result.high >= beta)
+    share = held / (sets - refused)
+    assert refused < 0.05 * sets
+    assert np.all(share > 0.93 - 3 * np.sqrt(0.93 * 0.07 / sets)), share
+
+
+def test_a_rare_outcome_has_the_degrees_of_freedom_of_its_labels():
+    _, data = rare(np.random.default_rng(0), 0.1, 80)
+    y = data[1]
+    result, yes = ppi_logistic(*data, lam=0), y.sum()
+    assert_allclose(result.df, 2 * yes * (80 - yes) / 80 - 2, rtol=1e-9)
+    assert_allclose((result.high - result.low) / 2, stats.t.ppf(0.975, result.df) * result.std_error, rtol=1e-9)
 
 
 # --- refusals and display ---------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from scipy import stats
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning import purchase
 from calib.analysis.planning.budget import budget_plan
+from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
 from calib.analysis.planning.labels import error_with_judge
-from calib.analysis.planning.purchase import HalfWidth
 from calib.stats import CalibWarning, cost_optimal, mean_interval, ppi_mean
 
 INF = math.inf
@@ -143,6 +143,32 @@ def test_half_width_is_what_is_got(design, model, size):
     wide, error = half.mean(), half.std() / math.sqrt(len(half))
     assert 3 * error < 0.03 * wide
     assert abs(wide / said(design, model, size) - 1) < 0.02 + 3 * error / wide
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bounds", "mean", "sd", "step"),
+    [((1, 5), 3, 1, 1), ((1, 5), 4.2, 1, 1), ((0, 100), 50, 20, None), ((0, 100), 85, 20, 1), ((1, 5), 4.6, 0.8, None)],
+)
+@pytest.mark.parametrize(("n", "rest", "rho"), [(20, 980, 0.0), (20, 300, 0.95), (50, 600, 0.6), (200, 2000, 0.9)])
+def test_half_width_of_scores_that_are_cut_or_whole(bounds, mean, sd, step, n, rest, rho):
+    rng, half, alone = np.random.default_rng([n, rest]), [], []
+
+    def drawn(size):
+        x = rng.normal(size=size)
+        y = rho * x + math.sqrt(1 - rho**2) * rng.normal(size=size)
+        both = (mean + sd * side for side in (y, x))
+        return [np.clip(np.round(side) if step else side, *bounds) for side in both]
+
+    y, f = drawn(400_000)
+    width = half_width_on(bounds, step, y.mean(), y.std(), 0.95)
+    planned = width.judged(n, n + rest, np.corrcoef(y, f)[0, 1], f.std(), single=step is not None)
+    for _ in range(15_000 // n if n > 50 else 300):
+        y, f = drawn(n + rest)
+        half.append(np.diff(ppi_mean(y[:n], f[:n], f[n:], bounds=bounds, step=step).interval)[0] / 2)
+        alone.append(np.diff(mean_interval(y[:n], bounds=bounds, step=step).interval)[0] / 2)
+    for got_, said_ in ((half, planned), (alone, width.alone(n))):
+        assert abs(np.mean(got_) / said_ - 1) < 0.05 + 3 * np.std(got_) / math.sqrt(len(got_)) / said_
 
 
 def test_this_test_can_fail():

@@ -6,11 +6,13 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import optimize, stats
+from scipy import stats
 
+from calib.analysis.means.guards import break_even
+from calib.analysis.planning.half_width import half_width_on
 from calib.analysis.planning.judge_correlation import will_it_help
 from calib.analysis.planning.labels import detectable_difference, error_with_judge, labels_needed
-from calib.stats import CalibWarning
+from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
 
@@ -157,6 +159,9 @@ def test_messages_about_labels():
         "more items are needed."
     )
     assert message(labels_needed, **known, n_items=100, difference=-0.1).startswith("`difference` must be 0.2829 or ")
+    assert message(labels_needed, **known, n_items=100, half_width=1, bounds=(1, 5)) == (
+        "`mean` must be given with `bounds` and lie within them, but got None."
+    )
     assert message(labels_needed, [1, 1, 1, 1], [1, 2, 3, 4], half_width=1) == (
         "`y` must vary to plan from it, but every label is 1."
     )
@@ -174,18 +179,86 @@ def test_messages_about_labels():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "rho"), [(20, 0.6), (40, 0.9), (120, 0.5)])
+def test_on_a_scale_the_half_width_is_that_of_the_interval(n, rho):
+    rng, half = np.random.default_rng(n), []
+    y, f = drawn(rho, 200_000, rng, (1, 5))
+    known = {"rho": np.corrcoef(y, f)[0, 1], "sd": y.std(), "mean": y.mean(), "bounds": (1, 5), "n_items": n + 800}
+    for _ in range(400):
+        y, f = drawn(rho, n + 800, rng, (1, 5))
+        half.append(np.diff(ppi_mean(y[:n], f[:n], f[n:], bounds=(1, 5)).interval)[0] / 2)
+    found = labels_needed(**known, half_width=float(np.mean(half)))
+    assert abs(found.n_gold - n) <= 1 + 0.05 * n
+    assert found.n_gold_alone > found.n_gold
+    bare = labels_needed(**{name: value for name, value in known.items() if name != "bounds"}, half_width=np.mean(half))
+    assert bare.n_gold <= found.n_gold
+
+
 # --- does it help -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "even"), [(6, 0.5), (11, 1 / 3), (18, 0.25), (27, 0.2)])
-def test_break_even_is_where_the_width_ratio_is_one(n, even):
-    # Mani et al. (2025), and the root of the width ratio itself
+@pytest.mark.parametrize("n", [10, 20, 50, 100, 400])
+def test_break_even_is_above_the_price_of_the_slope(n):
+    # 1 / sqrt(n - 2), Mani et al. (2025), is that of the regression estimator with its usual variance
     y, f = pilot(n=n, rest=0, rho=0.6)
     found = will_it_help(y, f)
-    assert_allclose(found.break_even, even, rtol=1e-12)
-    root = optimize.brentq(lambda r: (1 - r**2) * (n - 2) / (n - 3) - 1, 0, 1)
-    assert_allclose(found.break_even, root, rtol=1e-10)
-    assert found.helps == (abs(found.rho) > even) == (found.width_ratio < 1)
+    assert 1 / math.sqrt(n - 2) < found.break_even
+    assert_allclose(found.break_even, break_even(n, 10**8), rtol=0.03)
+    assert found.helps == (abs(found.rho) > found.break_even) == (found.width_ratio < 1)
+
+
+def drawn(rho, size, rng, bounds):
+    f = rng.normal(size=size)
+    y = rho * f + math.sqrt(1 - rho**2) * rng.normal(size=size)
+    return (y, f) if bounds is None else (np.clip(3.4 + 0.9 * y, *bounds), np.clip(3.4 + 0.9 * f, *bounds))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "rest"), [(12, 600), (20, 600), (20, 100), (50, 1000), (50, 150), (100, 1000)])
+@pytest.mark.parametrize("bounds", [None, (1, 5)])
+def test_at_break_even_the_two_intervals_are_as_wide(n, rest, bounds):
+    rng, ratios = np.random.default_rng([n, rest]), []
+    pilot_y, pilot_f = drawn(0.5, 200_000, rng, bounds)
+    width = half_width_on(bounds, None, pilot_y.mean(), pilot_y.std(), 0.95)
+    even = width.break_even(n, n + rest, pilot_f.std())
+    if even == 1:  # never: see the next test
+        return
+    judged, alone = [], []
+    for _ in range(400):
+        y, f = drawn(even, n + rest, rng, bounds)
+        judged.append(np.diff(ppi_mean(y[:n], f[:n], f[n:], bounds=bounds).interval)[0])
+        alone.append(np.diff(mean_interval(y[:n], bounds=bounds).interval)[0])
+    ratios = np.array(judged) / np.mean(alone) - np.array(alone) / np.mean(alone)
+    assert abs(ratios.mean()) < 0.01 + 3 * ratios.std() / math.sqrt(len(ratios))
+    if n >= 20:  # the rule of thumb that `ppi_mean` warns by
+        assert abs(break_even(n, rest) - even) < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "below", "above"), [(20, 0.1, 0.65), (50, 0.05, 0.45), (100, 0.03, 0.35)])
+def test_a_weak_judge_is_told_where_it_probably_does_not_pay(n, below, above):
+    rng = np.random.default_rng(n)
+    for rho, least, most in ((below, 0.75, 1.0), (above, 0.0, 0.15)):
+        y, f = (np.reshape(side, (400, n + 1000)) for side in drawn(rho, 400 * (n + 1000), rng, None))
+        told = [ppi_mean(a[:n], b[:n], b[n:]).warnings for a, b in zip(y, f, strict=True)]
+        share = np.mean([any(text.startswith("weak_judge") for text in texts) for texts in told])
+        assert least < share <= most
+
+
+@pytest.mark.slow
+def test_ten_labels_of_a_scale_are_narrower_alone():
+    rng = np.random.default_rng(3)
+    for rho in (0.3, 0.6, 0.9):
+        ends = []
+        for _ in range(300):
+            y, f = drawn(rho, 500, rng, (1, 5))
+            judged, alone = ppi_mean(y[:10], f[:10], f[10:], bounds=(1, 5)), mean_interval(y[:10], bounds=(1, 5))
+            ends.append((judged.interval.high - judged.interval.low, alone.interval.high - alone.interval.low))
+        width = half_width_on((1, 5), None, y.mean(), y.std(), 0.95)
+        ratio = np.divide(*np.mean(ends, axis=0))
+        assert ratio > 1
+        assert_allclose(width.judged(10, 500, np.corrcoef(y, f)[0, 1], f.std()) / width.alone(10), ratio, rtol=0.05)
 
 
 def test_the_correlation_and_its_interval_are_scipys():
@@ -195,7 +268,9 @@ def test_the_correlation_and_its_interval_are_scipys():
     assert_allclose(found.rho, wanted.statistic)
     assert_allclose(found.interval, wanted.confidence_interval(0.9))
     assert found.verdict == "the judge helps"
-    assert found.label_factor == pytest.approx((57 / 58) / (1 - wanted.statistic**2))
+    assert found.label_factor == pytest.approx(1 / found.width_ratio**2)
+    assert (found.n_gold, found.n_items) == (60, 460)
+    assert will_it_help(y[:60], f[:60]).width_ratio < found.width_ratio  # with endless items
     assert will_it_help(y, -f).helps
 
 
@@ -227,7 +302,7 @@ def test_a_perfect_pilot_is_not_sure():
     found = will_it_help([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
     assert math.isnan(found.interval.low)
     assert "not make it sure" in str(found)
-    assert found.label_factor > 1e6
+    assert found.label_factor > 5  # `ppi_mean` does not believe the slope of five labels as it is
 
 
 def test_results_tell_themselves():

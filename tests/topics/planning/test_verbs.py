@@ -451,11 +451,15 @@ Y_PILOT = HUMAN["score"].where(HUMAN["item"].isin(PILOT["item"])).to_numpy()
 
 def test_planning_on_tables_is_that_of_the_arrays():
     f = JUDGE["score"]
-    assert calib.labels_needed(JUDGE, PILOT, **COUNTED).one() == stats.labels_needed(Y_PILOT, f, **COUNTED)
-    found = calib.labels_needed(JUDGE, PILOT, difference=0.4, power=0.9, n_items=900).one()
-    assert found == stats.labels_needed(Y_PILOT, f, difference=0.4, power=0.9, n_items=900)
-    assert calib.will_it_help(JUDGE, PILOT).one() == stats.will_it_help(Y_PILOT, f)
-    known = facts(Y_PILOT, f.to_numpy(), item=f.var())
+    known = stats.labels_needed(Y_PILOT, f, bounds=(1, 5), step=1, **COUNTED)
+    found = calib.labels_needed(JUDGE, PILOT, **COUNTED).one()
+    assert (found.n_gold, found.n_gold_alone, found.n_items) == (known.n_gold, known.n_gold_alone, known.n_items)
+    np.testing.assert_allclose(found.curve, known.curve, rtol=1e-6)
+    aim = {"difference": 0.4, "power": 0.9, "n_items": 900}
+    found, known = calib.labels_needed(JUDGE, PILOT, **aim).one(), stats.labels_needed(Y_PILOT, f, **aim)
+    assert (found.n_gold, found.n_gold_alone) == (known.n_gold, known.n_gold_alone)
+    assert calib.will_it_help(JUDGE, PILOT).one() == stats.will_it_help(Y_PILOT, f, bounds=(1, 5), step=1)
+    known = facts(Y_PILOT, f.to_numpy(), item=f.var(), draws=math.inf)  # a score between the steps
     for aim in ({"budget": 100}, {"budget": 100, "max_items": 300}, {"half_width": 0.2}):
         same_plan(calib.plan(JUDGE, PILOT, prices=MONEY, **aim).one(), stats.budget_plan(**known, **aim))
     best = calib.plan(JUDGE, PILOT, prices=MONEY, budget=100).one()
@@ -562,10 +566,12 @@ def test_bounds_and_step_come_from_the_scale():
 
 
 def test_yes_or_no_by_its_scale():
-    judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] - 1) / 4)
+    judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] > 3) * 1.0)
     gold = people(judge, (HUMAN["score"] > 3) * 1.0).assign(scale="0|1").head(40)
     result = calib.interval(judge, gold).one()
     assert result.estimator == "mover-jeffreys"
+    unsure = judge.assign(score=(JUDGE["score"] - 1) / 4)  # a probability of yes
+    assert calib.interval(unsure, gold).one().estimator == "gaffke-ppi"
     assert calib.interval(judge, gold, conservative=True).one().estimator == "mover-clopper-pearson"
     other = calib.interval(
         judge.assign(scale="1|2", score=judge["score"] + 1), gold.assign(scale="1|2", score=gold["score"] + 1)
@@ -573,7 +579,7 @@ def test_yes_or_no_by_its_scale():
     assert other.one().interval == pytest.approx([end + 1 for end in result.interval])
     # labels of a question with five answers may be all at its ends
     ends = gold.assign(score=1 + 4 * gold["score"], scale=FIVE)
-    assert calib.interval(JUDGE, ends).one().estimator == "wilson-ppi"
+    assert calib.interval(JUDGE, ends).one().estimator == "gaffke-ppi"
 
 
 def test_labels_of_several_raters_lie_between_the_values():
@@ -591,7 +597,7 @@ def test_labels_of_several_raters_lie_between_the_values():
 def test_the_mean_of_three_who_say_yes_or_no_is_a_score():
     judge = JUDGE.assign(scale="0|1", score=(JUDGE["score"] - 1) / 4)
     gold = people(judge, np.round((HUMAN["score"] - 1) / 4 * 3) / 3).assign(scale="0|1").head(40)
-    assert calib.interval(judge, gold).one().estimator == "wilson-ppi"
+    assert calib.interval(judge, gold).one().estimator == "gaffke-ppi"
 
 
 def test_strata_within_each_system():
@@ -820,8 +826,8 @@ def test_yes_or_no_is_planned_as_interval_takes_it():
     frame = frame.assign(score=(x.ravel() > 2).astype(float), scale="0|1")
     y = (y > 2).astype(float)
     found = calib.plan(frame, labels_of(y, scale="0|1"), prices=MONEY, budget=30).one()
-    vote = (x > 2).mean(axis=2).mean(axis=1) > 0.5
-    assert found.rho == pytest.approx(np.corrcoef(vote, y)[0, 1])
+    share = (x > 2).mean(axis=2).mean(axis=1)  # of all replies: a score between yes and no
+    assert found.rho == pytest.approx(np.corrcoef(share, y)[0, 1])
 
 
 @pytest.mark.slow

@@ -1,0 +1,190 @@
+"""How wide the interval of a corrected mean will be: the law of `ppi_mean`, applied to ideal scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calib.analysis.means.rates import posterior_error
+from calib.analysis.means.ridge import Rule
+from calib.analysis.means.unseen import unseen_label
+from calib.analysis.planning.ideal import Ideal, Spread, ideal
+from calib.core.check import Floats
+
+_NODES, _WEIGHTS = ((side + shift) / 2 for side, shift in zip(np.polynomial.legendre.leggauss(20), (1, 0), strict=True))
+_TIMES, _CHANCES = np.polynomial.hermite_e.hermegauss(4)
+_STEPS, _CLOSE = 20, 1e-4
+_CORRELATIONS = np.linspace(0, 0.999, 1000)
+
+
+class _Parts(NamedTuple):
+    """Expected variances of what the labels leave and of the judge's mean, and what they are made of.
+
+    `squares` is the sum of squared errors of all labels, `p` what they are fitted with, `slope` by how much more the
+    slope makes of them, `pull` the share of it that is believed, `by` the slope.
+    """
+
+    squares: Floats
+    p: Floats
+    slope: Floats
+    judge: Floats
+    pull: Floats
+    by: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class HalfWidth:
+    """What `ppi_mean` gives on the average at its default, for normal labels and judge scores.
+
+    On a scale with ends these are cut to it (`ideal`); without, t standard errors. Where people say `yes_or_no`
+    a single reply of the judge does so, too.
+    """
+
+    sd: float
+    confidence: float
+    rule: Rule
+    mean: float = math.nan
+    ideal: Ideal | None = None
+    yes_or_no: bool = False
+
+    def judged(
+        self, n: ArrayLike, items: ArrayLike, rho: ArrayLike, spread: ArrayLike, *, single: ArrayLike = False
+    ) -> Floats:
+        """With n of the items labelled; `spread` is that of the judge's scores, `single` if each is one whole reply."""
+        n, items, rho, spread = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (n, items, rho, spread)))
+        parts = self._parts(n, items, rho, spread)
+        if self.ideal is None:
+            robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
+            return self._student(n, items, parts, robust)
+        half = self._gaffke(n, items, parts, spread, self.ideal.errors(rho, single=single))
+        return np.where(single, self._counted(n, items, rho), half) if self.yes_or_no else half
+
+    def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
+        """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
+        pays = self.judged(n, items, _CORRELATIONS, spread, single=single) < self.alone(n)
+        return float(_CORRELATIONS[np.argmax(pays)]) if pays.any() else 1.0
+
+    def alone(self, n: ArrayLike) -> Floats:
+        labels = np.asarray(n, dtype=float)
+        if self.yes_or_no:
+            return np.asarray(special.ndtri((1 + self.confidence) / 2) * self.sd / np.sqrt(labels + 2.5))
+        one, nothing = np.ones_like(labels), np.zeros_like(labels)
+        parts = _Parts((labels - 1) * self.sd**2, one, one, nothing, one, nothing)
+        if self.ideal is None:
+            return self._student(labels, labels + 1, parts, nothing)
+        return self._gaffke(labels, labels + 1, parts, nothing, self.ideal.labels)
+
+    def _parts(self, n: Floats, items: Floats, rho: Floats, spread: Floats) -> _Parts:
+        rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
+        left, own = self.sd**2 * (1 - rho**2), rho * self.sd
+        off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
+        squares = (n - 2) * left + pull**2 * (off**2 * (n - 1) + left)
+        learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
+        moved = own + pull * off
+        judge = (moved**2 + learned * left) / items
+        return _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
+
+    def _student(self, n: Floats, items: Floats, parts: _Parts, robust: Floats) -> Floats:
+        residual = parts.squares / (n - parts.p) * (parts.slope + robust) / n
+        variance = residual + parts.judge
+        df = variance**2 / (residual**2 / (n - parts.p) + parts.judge**2 / (items - 1))
+        # the mean of a root is below the root of the mean
+        reach = special.stdtrit(df, (1 + self.confidence) / 2) * np.sqrt(variance)
+        return np.asarray(reach * (1 - 1 / (4 * df)))
+
+    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Spread) -> Floats:
+        """Gaffke's interval, with an unseen label as heavy and as far as ideal scores make it on the average."""
+        assert self.ideal is not None
+        (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
+        left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
+        weight, place = _unseen(n, self.ideal.labels, errors, left, two=self.yes_or_no)
+        # errors are divided by 1 - leverage, which is `own` times a chi-square
+        size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
+        size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
+        extreme = -special.ndtri(0.625 / (items + 0.25)) * spread  # of so many scores
+        ends = (self.mean - low, high - self.mean)
+        down, up = (np.minimum(extreme, end) if self.rule.slope else extreme for end in ends)
+        beyond = place * parts.by
+        far = np.stack(np.broadcast_arrays(ends[0] + beyond * up, ends[1] + beyond * down))
+        each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
+        return np.asarray(each.mean(axis=(0, 1)))
+
+    def _counted(self, n: Floats, items: Floats, rho: Floats) -> Floats:
+        """From Jeffreys' posterior of both rates, for a judge that says yes as often as people do."""
+        assert self.ideal is not None
+        low, high = self.ideal.bounds
+        share = (self.mean - low) / (high - low)
+        yes, no = n * share, n * (1 - share)
+        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+        rest = items - n
+        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
+        return np.asarray((high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n)))
+
+
+def half_width_on(
+    bounds: tuple[float, float] | None,
+    step: float | None,
+    mean: float | None,
+    sd: float,
+    confidence: float,
+    *,
+    same_scale: bool = True,
+) -> HalfWidth:
+    """For labels on this scale, or on none."""
+    rule = Rule.on(bounds, same_scale=same_scale)
+    if bounds is None or mean is None:
+        return HalfWidth(sd, confidence, rule)
+    scores = ideal(bounds, step, float(mean), sd, same_scale=same_scale)
+    return HalfWidth(sd, confidence, rule, float(mean), scores, step == bounds[1] - bounds[0])
+
+
+def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
+    """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
+
+    They scatter with the estimates of how even scores are.
+    """
+    n, left, chances = n[..., None, None], left[..., None, None], _CHANCES[:, None] * _CHANCES / _CHANCES.sum() ** 2
+    pairs = (labels, _TIMES[:, None]), (errors, _TIMES[:, None] if errors is labels else _TIMES)
+    ours, theirs = (
+        np.minimum(part.even[..., None, None] * np.exp(part.scatter[..., None, None] * at / np.sqrt(n)), 1)
+        for part, at in pairs
+    )
+    weight, place = unseen_label(n, ours, theirs, left, two=two)
+    mean, square, far = (np.sum(chances * part, axis=(-2, -1)) for part in (weight, weight**2, weight * place))
+    off = np.sqrt(np.maximum(square - mean**2, 0))
+    return np.stack([mean - off, mean + off]), far / mean
+
+
+def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, confidence: float) -> Floats:
+    r"""Distance of an end of Gaffke's interval from the point, where errors are normal and the unseen one lies `far`.
+
+    The unseen label has a share :math:`B \sim` Beta(w, n) of all, and of what is left the mean is nearly normal: an
+    integral over B, and Newton's steps on the normal deviate.
+    """
+    z = float(special.ndtri((1 + confidence) / 2))
+    df = n + 9  # a mean with exponential weights has the kurtosis of Student's law with these
+    size = size / np.sqrt(n + 1) * special.stdtrit(df, (1 + confidence) / 2) * np.sqrt(1 - 2 / df) / z
+    share = np.minimum(1, 15 / n)[..., None] * _NODES ** (1 / weight[..., None])
+    chance = _WEIGHTS * (1 - share) ** (n[..., None] - 1)
+    chance = chance / chance.sum(axis=-1, keepdims=True)
+    spread = np.sqrt(((1 - share) * size[..., None]) ** 2 + judge[..., None] ** 2)
+    shift = share * far[..., None]
+    low, high = np.zeros(shift.shape[:-1]), np.max(shift, axis=-1) + 5 * spread.max(axis=-1)
+    end = np.sum(chance * shift, axis=-1) + z * np.sqrt(np.sum(chance * (spread**2 + shift**2), axis=-1))
+    for _ in range(_STEPS):
+        off = (end[..., None] - shift) / spread
+        deviate = special.ndtri(np.sum(chance * special.ndtr(-off), axis=-1))
+        slope = np.sum(chance * np.exp(-np.minimum(off**2, 1e3) / 2) / spread, axis=-1)
+        low, high = np.where(deviate > -z, end, low), np.where(deviate > -z, high, end)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = end + (deviate + z) * np.exp(-(deviate**2) / 2) / slope
+        step = np.where((low < step) & (step < high), step, (low + high) / 2)
+        moved, end = np.abs(step - end), step
+        if np.all(moved <= _CLOSE * end):
+            break
+    return np.asarray(end)
