@@ -23,6 +23,7 @@ from calib.core.result import Interval, short
 
 _DOUBLINGS = 40
 _NO_INTERVAL = Interval(np.nan, np.nan)
+_ASKED = (Asked.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,8 @@ def ppi_difference(
         `p_value` is for this difference.
     **options
         As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold` (of each system),
-        `confidence_level`. With groups, strata or weights, and by "ppi", "ppi++" and "regression", only pairs count.
+        `conservative`, `same_scale`, `confidence_level`. With groups, strata or weights, and by "ppi", "ppi++" and
+        "regression", only pairs count.
 
     Returns
     -------
@@ -182,8 +184,9 @@ def _only_pairs(options: Asked) -> bool:
 
 
 def _design_in(options: Asked) -> Design:
-    fields_of = {name: value for name, value in options.items() if name in Design.__dataclass_fields__}
-    return design_of(options.get("design"), cast(Drawn, fields_of))
+    """The design among the options, of which what `ppi_mean` does not take is refused."""
+    drawn = {name: value for name, value in options.items() if name not in _ASKED}
+    return design_of(options.get("design"), cast(Drawn, drawn))
 
 
 def _paired(
@@ -258,6 +261,8 @@ def _asked_of_each(scale: Scale, options: Asked) -> dict[str, Any]:
     return {
         "bounds": scale.bounds,
         "step": scale.step,
+        "same_scale": options.get("same_scale"),
+        "conservative": options.get("conservative", False),
         "target": options.get("target", "population"),
         "estimator": estimator_of(options.get("estimator", "auto"), options.get("method")),
         "alternative": options.get("alternative", "two-sided"),

@@ -57,7 +57,7 @@ def _side(y: Floats, f: Floats, which: str, binary: bool | None, asked: Mapping[
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
     data = gold_of(y[answered], f[answered], None, Design())
-    options = options_of(data, same_scale=None, binary=binary, conservative=False, **asked)
+    options = options_of(data, binary=binary, **asked)
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 
 

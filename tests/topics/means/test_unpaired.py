@@ -217,6 +217,20 @@ def test_a_half_on_one_side_makes_neither_yes_or_no():
 # --- what it says and refuses ---------------------------------------------------------------------------------------
 
 
+def test_what_is_asked_of_pairs_is_asked_of_labels_that_are_none():
+    y, f = inputs(np.random.default_rng(31), 200)
+    shown = hidden(np.random.default_rng(32), y, 20, 0)
+    plain, wide, other = (
+        ppi_difference(*shown, *f, **FIVE, **more) for more in ({}, {"conservative": True}, {"same_scale": False})
+    )
+    assert wide.estimator == "gaffke-ppi-conservative"
+    assert wide.interval.low < plain.interval.low < plain.interval.high < wide.interval.high
+    one, two = (ppi_mean(*each, **FIVE, same_scale=False).estimate for each in zip(shown, f, strict=True))
+    assert other.estimate == one - two != plain.estimate
+    with pytest.raises(TypeError, match="'estimater' is no argument of this function"):
+        ppi_difference(*shown, *f, **FIVE, estimater="ppi")
+
+
 def test_it_says_what_was_paired():
     rng = np.random.default_rng(13)
     y, f = inputs(rng, 250)
