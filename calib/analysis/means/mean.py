@@ -267,7 +267,8 @@ def ppi_mean(
     :math:`h_i = (f_i - \bar f)^2 / D` and :math:`d_i` are the residuals of labels on b f. The unseen label lies at
     :math:`x_{low} = lo - \lambda \max_j b (f_j - \bar f_{all})`: at the end of the scale, and beyond it as far as a
     judge that is as wrong as can be puts it. How much it counts follows from how evenly labels and residuals are
-    spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
+    spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2` (at most 1; of the labels with one more at the farther end of
+    the scale): with :math:`w_0 = \min(1, .2 + 2.5 / n)` it is
     :math:`w = \max(w_0, \min(1, w_0 / K_y), \min(\frac12, w_0 / K_d))` and
     :math:`\lambda = \min(1, \frac{n}{20}) (1 - K_d \sqrt{S_{dd} / S_{yy}})` (the root is at most 1). Where labels crowd
     at one value rare others may be missing; where the judge seems to be right on nearly all labels, rare gross errors
@@ -277,7 +278,8 @@ def ppi_mean(
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
     to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
-    counts by its stratum's size, and :math:`x_{low}` is the strata's mean.
+    counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
+    :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from calib.core.check import Codes, Floats
 from calib.core.numeric import matrix_product
 
 _DUST = 1e-13  # of a number, what rounding may leave
+_NONE = 1e-9  # of the judge's variance: less is none
 _MOST = 0.9  # leverage that is corrected for
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
 
@@ -101,10 +102,11 @@ def ridge(
     gap = N / (n + N) * apart
     pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
-    known = (square > 0) & (N > 0)  # where the judge says the same of all labels, the slope is the prior's alone
+    # where the judge says the same of all labels, the slope would be the prior's alone
+    known = (square > _NONE * n * pooled) & (N > 0)
     if strata and n.min() < _FEW:
         base, lean, known = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, known.any())
-    b = np.divide(lean, base, out=np.zeros(sets), where=known)
+    b = np.divide(lean, base, out=np.zeros(sets), where=known & (N > 0))
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse

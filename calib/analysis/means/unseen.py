@@ -49,16 +49,18 @@ def bounded(
     `full` gives the unseen label all that it can have; `two` says that labels have two values only.
     """
     inside = np.clip(point, *bounds)
-    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, two=two)
+    far = np.maximum(bounds[1] - inside, inside - bounds[0])
+    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, far, two=two)
+    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
     low = inside + seen.part * (bounds[0] - place * seen.low - inside)
     high = inside + seen.part * (bounds[1] + place * seen.high - inside)
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
-def _unseen(seen: Seen, *, two: bool) -> tuple[Floats, Floats]:
-    """Weight and place of the unseen label, from what was seen."""
+def _unseen(seen: Seen, far: Floats, *, two: bool) -> tuple[Floats, Floats]:
+    """Weight and place of the unseen label, from what was seen; `far` is how far off a label can be."""
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
-    labels, errors = _evenness(seen, seen.labels, n), _evenness(seen, seen.errors, n)
+    labels, errors = _evenness(seen, seen.labels, n, far), _evenness(seen, seen.errors, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
         return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
@@ -68,11 +70,11 @@ def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two
     r"""Weight of the unseen label, and its place between an end of the scale (0) and the worst error (1).
 
     Both follow from how evenly labels and errors are spread, :math:`K = \frac\pi2 (\sum|d|)^2 / n \sum d^2`: 1 if
-    normal, near 0 if all but a few are the same. Where labels crowd at a value, rare others may be missing from
-    the sample; where the judge's errors are 0 but for a few, or small against the spread of the labels,
-    rare gross errors may be. Between two values there is no third one to be missed: there the weight is little more
-    than that of Jeffreys' interval, which is 1 / 2, and the place is squared. `left` is the spread of errors over
-    that of labels.
+    normal, near 0 if all but a few are the same. Where labels crowd, seen from the farther end of the scale, rare
+    others may be missing from the sample: K of the labels is taken with one more label there. Where the judge's
+    errors are 0 but for a few, or small against the spread of the labels, rare gross errors may be. Between two
+    values there is no third one to be missed: there the weight is little more than that of Jeffreys' interval,
+    which is 1 / 2, and the place is squared. `left` is the spread of errors over that of labels.
     """
     least = np.minimum(_LEAST + _MORE_BY / n, 1.0)
     most = _MOST_OF_TWO if two else 1.0
@@ -81,9 +83,10 @@ def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two
     return np.maximum(weight, least), place**2 if two else place
 
 
-def _evenness(seen: Seen, values: Floats, n: Floats) -> Floats:
-    size, square = seen.total(seen.count * np.abs(values)), seen.square(values)
-    even = np.divide(np.pi / 2 * size**2, n * square, out=np.zeros_like(n), where=square > 0)
+def _evenness(seen: Seen, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
+    """K of the values, and of one more if it is given."""
+    size, square = seen.total(seen.count * np.abs(values)) + more, seen.square(values) + np.square(more)
+    even = np.divide(np.pi / 2 * size**2, (n + np.sign(more)) * square, out=np.zeros_like(n), where=square > 0)
     return np.minimum(even, 1.0)
 
 

@@ -102,7 +102,8 @@ class HalfWidth:
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
         left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
-        weight, place = _unseen(n, self.ideal.labels, errors, left, two=self.yes_or_no)
+        farthest = max(self.mean - low, high - self.mean) / self.sd
+        weight, place = _unseen(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
         # errors are divided by 1 - leverage, which is `own` times a chi-square
         size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
         size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
@@ -143,10 +144,13 @@ def half_width_on(
     return HalfWidth(sd, confidence, rule, float(mean), scores, step == bounds[1] - bounds[0])
 
 
-def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
+def _unseen(
+    n: Floats, labels: Spread, errors: Spread, left: Floats, farthest: float, *, two: bool
+) -> tuple[Floats, Floats]:
     """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
 
-    They scatter with the estimates of how even scores are.
+    They scatter with the estimates of how even scores are. `farthest` is how far off a label can be, in standard
+    deviations.
     """
     n, left, chances = n[..., None, None], left[..., None, None], _CHANCES[:, None] * _CHANCES / _CHANCES.sum() ** 2
     pairs = (labels, _TIMES[:, None]), (errors, _TIMES[:, None] if errors is labels else _TIMES)
@@ -154,6 +158,8 @@ def _unseen(n: Floats, labels: Spread, errors: Spread, left: Floats, *, two: boo
         np.minimum(part.even[..., None, None] * np.exp(part.scatter[..., None, None] * at / np.sqrt(n)), 1)
         for part, at in pairs
     )
+    size = n * np.sqrt(2 / np.pi * ours) + farthest
+    ours = np.minimum(np.pi / 2 * size**2 / ((n + 1) * (n + farthest**2)), 1)
     weight, place = unseen_label(n, ours, theirs, left, two=two)
     mean, square, far = (np.sum(chances * part, axis=(-2, -1)) for part in (weight, weight**2, weight * place))
     off = np.sqrt(np.maximum(square - mean**2, 0))

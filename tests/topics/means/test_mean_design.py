@@ -163,11 +163,14 @@ def gaffke_by_formula(
     """Ends of the interval; `reach` is how far beyond the ends of the scale an error can go."""
     n = kish(count)
     least = min(0.2 + 2.5 / n, 1)
-    even_y, even_d = evenness(labels, count), evenness(errors, count)
+    far = max(bounds[1] - point, point - bounds[0])
+    size, square = (count * abs(labels)).sum() + far, ((count * labels) ** 2).sum() + far**2
+    even_y, even_d = min(math.pi / 2 * size**2 / (n + 1) / square, 1), evenness(errors, count)
     w = max(least, min(0.6 if two else 1, least / even_y), min(0.5, least / even_d))
     left = min(1, math.sqrt(((count * errors) ** 2).sum() / ((count * labels) ** 2).sum()))
     lam = (1 - even_d * left) * min(1, n / 20)
     w, lam = (1.0, 1.0) if full else (w, lam**2 if two else lam)
+    w *= (count**2).sum() / count.sum()
     found = []
     for side in (1, -1):
         end = min(side * bounds[0], side * bounds[1]) - lam * reach[side]
