@@ -59,7 +59,7 @@ PARTS = {
     "/calib/judge/prompt.py": "render, keys",
     "/calib/judge/judge.py": "render, keys",
     "/calib/judge/replies/sheet.py": "rows, table",
-    "/calib/table.py": "rows, table",
+    "/calib/table/": "rows, table",
     "/calib/judge/calls/transport.py": "http: calib's side",
     "/calib/judge/calls/": "pace, workers",
     "/aiohttp/": "http: aiohttp",

@@ -95,6 +95,55 @@ def _candidates(reply: dict) -> list[dict]:
     return [one for place in reply["choices"][0]["logprobs"]["content"] for one in place["top_logprobs"]]
 
 
+WORDS = [" word"] * 40
+BYTES_OF = {  # by the text of a candidate, what a server has for its bytes
+    "\ufffd": [0xE5, 0xB7],
+    "\\xe5\\xb7": [0xE5, 0xB7],
+    "<0xE5>": [0xE5],
+    "\u0120four": list(b" four"),
+    "\u2581four": list(b" four"),
+    "": [0xE5],
+    "\x00": [0],
+    "a\x00b": [97, 0, 98],
+    "\U0001f642": list("\U0001f642".encode()),
+    "\u00e9": None,
+    "bytes": [],
+    " plain": list(b" plain"),
+    '\n"4': list(b'\n"4'),
+}
+
+
+@pytest.mark.parametrize("rare", BYTES_OF)
+def test_in_a_long_reply_the_bytes_of_candidates_are_theirs(rare):
+    reply = stream((" 4", {" 4": 0.5, rare: 0.2, " 5": 0.2}), *WORDS, content="4" + "".join(WORDS))
+    for one in _candidates(reply):
+        one["bytes"] = BYTES_OF.get(one["token"], list(one["token"].encode()))
+    said = {one["token"]: bytes(one["bytes"] or one["token"].encode()) for one in _candidates(reply)[:3]}
+    assert choice_of(reply).lists[0].tokens == list(said.values())
+
+
+def test_a_short_reply_does_not_show_that_texts_say_the_same_as_bytes():
+    reply = stream(("4", {"4": 0.6, "5": 0.4}))
+    _candidates(reply)[1]["bytes"] = list(b" 5")
+    assert choice_of(reply).lists[0].tokens == [b"4", b" 5"]
+
+
+def test_where_the_tokens_of_a_reply_have_other_texts_than_bytes_so_have_candidates():
+    reply = stream(("token_id:19", {"token_id:19": 0.6, "token_id:20": 0.4}), *WORDS, content="4" + "".join(WORDS))
+    places = reply["choices"][0]["logprobs"]["content"]
+    for one in (places[0], *_candidates(reply)[:2]):
+        one["bytes"] = list(one["token"].replace("token_id:19", "4").replace("token_id:20", "5").encode())
+    assert choice_of(reply).lists[0].tokens == [b"4", b"5"]
+
+
+@pytest.mark.parametrize("raw", [None, [], "4", [300], [-1], [4.5], {}])
+def test_in_a_long_reply_texts_stand_where_no_bytes_are(raw):
+    reply = stream((" 4", {" 4": 0.6, " 5": 0.4}), *WORDS)
+    for one in (*reply["choices"][0]["logprobs"]["content"], *_candidates(reply)):
+        one["bytes"] = raw
+    assert choice_of(reply).lists[0].tokens == [b" 4", b" 5"]
+
+
 @pytest.mark.parametrize("mark", ["\u2581", "\u0120", " "])
 def test_the_blanks_of_tokenizers_are_blanks(mark):
     choice = choice_of(stream((mark + "4", {mark + "4": 0.5, mark + "5": 0.5}), content=" 4"))

@@ -119,8 +119,10 @@ class Round:
 
     def _claimed(self, group: list[Call]) -> list[Call]:
         """What of a group this run is to ask for: another that shares the store may have been faster, or be at it."""
+        if self.client.claim([call.key for call in group]):
+            return group
         missing = [call for call in group if not self._arrived(call)]
-        if missing and not self.client.claim([call.key for call in missing]):
+        if len(missing) == len(group) or (missing and not self.client.claim([call.key for call in missing])):
             self.elsewhere.append(missing)
             self._part()
             return []

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from calib.judge.replies.grammar import Grammar, Meaning, grammar_of
+from calib.judge.replies.grammar import NOTHING, Grammar, Meaning, grammar_of
 from calib.judge.replies.reply import UNKNOWN, Choice, answer_start, empty_before, message_offset, unmarked
 from calib.judge.scale import Scale
 
@@ -267,22 +267,32 @@ class _Mass:
         for piece, p in again.items():  # two tokens that read the same, or one told twice
             self._doubt(self.grammar.meaning(begun + piece), share * p)
         follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
-        return self._spread(choice, place, lead, begun, {piece: share * p for piece, p in top.items()}, follow=follow)
+        return self._spread(choice, place, lead, begun, top, share, follow=follow)
 
     def _spread(
-        self, choice: Choice, place: int, lead: bytes, begun: bytes, top: Mapping[bytes, float], *, follow: bool
+        self,
+        choice: Choice,
+        place: int,
+        lead: bytes,
+        begun: bytes,
+        top: Mapping[bytes, float],
+        share: float,
+        *,
+        follow: bool,
     ) -> str:
         """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
         here, trouble = choice.tokens[place][len(lead) :], ""
-        meanings = {piece: self.grammar.meaning(begun + piece) for piece in top}
-        for (piece, p), meaning in zip(top.items(), meanings.values(), strict=True):
-            drawn = piece == here and choice is self.choice
-            if not piece and not lead:
+        meanings = self.grammar.meanings_of(begun + piece for piece in top)
+        for (piece, part), meaning in zip(top.items(), meanings, strict=True):
+            p, drawn = share * part, piece == here and choice is self.choice
+            if meaning is NOTHING and piece:  # most are
+                self.off += p
+            elif not piece and not lead:
                 trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
             elif drawn and follow and meaning.longer:
                 trouble = self.add(choice, place + 1, b"", begun + piece, p)
             # a 1 beside a 10 of one token goes on to nothing: it is taken for a 1
-            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings.values()):
+            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings):
                 self._begin(begun + piece, meaning, p)
             elif drawn:
                 trouble = self._settle_drawn(meaning, p)
@@ -308,7 +318,7 @@ class _Mass:
     def _settle_drawn(self, meaning: Meaning, p: float) -> str:
         if self.silent and not math.isnan(meaning.value):
             return self.silent  # "2 flaws were found" begins like a label and is none
-        self._settle(_OFF if self.stray else meaning, p)
+        self._settle(NOTHING if self.stray else meaning, p)
         return ""
 
     def _settle(self, meaning: Meaning, p: float) -> None:
@@ -350,8 +360,9 @@ class _Mass:
 
     def rows(self, floor: float) -> list[RatingRow]:
         faint = {value: p for value, p in self.score.items() if p < floor}
+        ends = self.ends
         rows = [
-            RatingRow(value, p, "ok", *self.ends.get(value, (math.nan, math.nan)))
+            RatingRow(value, p, "ok", *ends[value]) if value in ends else RatingRow(value, p, "ok")
             for value, p in sorted(self.score.items())
             if p > 0 and value not in faint
         ]
@@ -361,9 +372,6 @@ class _Mass:
         rows += [RatingRow(math.nan, self.off, "off_scale")] if self.off > 0 else []
         hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
         return rows + hidden
-
-
-_OFF = Meaning(math.nan, frozenset())
 
 
 def _possible(meaning: Meaning) -> frozenset[float]:

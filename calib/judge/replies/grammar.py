@@ -33,7 +33,7 @@ class Meaning(NamedTuple):
     longer: frozenset[float]
 
 
-_NOTHING = Meaning(math.nan, frozenset())
+NOTHING = Meaning(math.nan, frozenset())  # off the scale, whatever follows
 
 
 class Grammar:
@@ -114,13 +114,18 @@ class Grammar:
         """What the bytes of tokens at the answer mean."""
         if (known := self.meanings.get(text)) is None:
             known = self._meaning(text.decode("utf-8", "surrogateescape"))
-            if known == _NOTHING and self.beyond_ascii:  # of a message that is ASCII the alphabet is not seen
+            if known is NOTHING and self.beyond_ascii:  # of a message that is ASCII the alphabet is not seen
                 known = self._meaning(from_byte_level(text).decode("utf-8", "surrogateescape"))
             if len(self.meanings) > _MEANINGS_KEPT:
                 self.meanings.clear()
             if len(text) <= _LONGEST_KEPT:
                 self.meanings[text] = known
         return known
+
+    def meanings_of(self, texts: Iterable[bytes]) -> list[Meaning]:
+        """What each of many means; most of them are known."""
+        known = self.meanings.get
+        return [known(text) or self.meaning(text) for text in texts]
 
     def _meaning(self, text: str) -> Meaning:
         found = self.tokens.match(text)
@@ -130,7 +135,8 @@ class Grammar:
             return Meaning(value, self.all)
         # a label may itself begin with a mark
         begun = (text[k:] for k in range(max(len(text) - self.longest, 0), marks + 1))
-        return Meaning(value, frozenset(value for one in begun for value in self._begun_by(one)))
+        longer = frozenset(value for one in begun for value in self._begun_by(one))
+        return NOTHING if math.isnan(value) and not longer else Meaning(value, longer)
 
     def _begun_by(self, text: str) -> Iterator[float]:
         """Values of the labels that begin with the text and go on; part of a character may end it."""
