@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,7 @@ class Population:
     f: Floats
     bounds: Bounds | None = None
     step: float = 0.0
+    ends: Bounds | None = None  # of a difference, where one of both scores is at an end
 
     @property
     def truth(self) -> float:
@@ -197,12 +198,17 @@ def compared(design: str, rho: float) -> Population:
         second = Population(*(np.roll(values, SIZE // 3) for values in (first.y, first.f)))
         same = special.ndtr(other_z) < 0.7
         y, f = (np.where(same, 0.0, a - b) for a, b in ((first.y, second.y), (first.f, second.f)))
-        return Population(y, f, (-4.0, 4.0), 1.0)
+        return Population(y, f, (-4.0, 4.0), 1.0, _ends_of(first.y, second.y))
     z, noise = (np.sqrt(0.5) * (a + b) for a, b in ((z, other_z), (noise, other_noise)))
     y = _cut(z, shapes[1])
     judge = judge_of("", float(y.mean()), float(y.std()), 1.0, (1.0, 5.0))
     f = judge(weighted(y, z, noise, judge, rho))
-    return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0)
+    return Population(first.y - y, first.f - f, (-4.0, 4.0), 1.0, _ends_of(first.y, y))
+
+
+def _ends_of(a: Floats, b: Floats) -> Bounds:
+    """As `ppi_difference` has them from the labels' means; here from the populations'."""
+    return float(min(1 - b.mean(), a.mean() - 5)), float(max(5 - b.mean(), a.mean() - 1))
 
 
 JUDGES = {"poor": (0.7, 0.2), "good": (0.9, 0.05), "excellent": (0.98, 0.01)}  # sensitivity, false positive rate
@@ -239,9 +245,9 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     }
 
 
-def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, two: bool = False) -> Ends:
+def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, **how: Any) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once; by the saddlepoint unless `exact`."""
-    law = law_on_scale(parts, bounds, two=two)[1]
+    law = law_on_scale(parts, bounds, **how)[1]
     if bounds is None or exact:
         return law.low(TAIL), law.high(TAIL)
     low, high = law.near(TAIL)
@@ -262,7 +268,7 @@ def parts_of(y: Floats, f: Floats, rest: Moments, population: Population, *, fin
 
 def with_judge(y: Floats, f: Floats, rest: Moments, population: Population) -> dict[str, Ends]:
     """`ppi_mean`, and on a scale with ends what it was in calib 0.1."""
-    found = {"calib": ours(parts_of(y, f, rest, population), population.bounds)}
+    found = {"calib": ours(parts_of(y, f, rest, population), population.bounds, ends=population.ends)}
     if population.bounds is not None:
         found["calib 0.1"] = former(y, f, rest, population.bounds, population.step, TAIL)
     return found

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from calib.analysis.means.gold import Asked, Design, Drawn, design_of
-from calib.analysis.means.guards import bounds_of, cautions_of, on_scale
-from calib.analysis.means.mean import MeanEstimate, ppi_mean
+from calib.analysis.means.gold import Asked, Design, Drawn, design_of, gold_of
+from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
+from calib.analysis.means.mean import MeanEstimate, estimated, ppi_mean
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.analysis.means.moments import Moments
 from calib.analysis.means.unpaired import difference_of, sides_of
@@ -197,22 +197,28 @@ def _paired(
     if f_unlabeled is None and not _only_pairs(options):
         answered = ~np.isnan(f_a + f_b)
         y_a, y_b, f_a, f_b = (values[answered] for values in (y_a, y_b, f_a, f_b))
-    width = None if scale.bounds is None else scale.bounds[1] - scale.bounds[0]
-    result = ppi_mean(
-        y_a - y_b,
-        f_a - f_b,
-        f_unlabeled,
-        bounds=None if width is None else (-width, width),
-        step=scale.step,
-        binary=False,
-        null=scale.null,
-        **options,
-    )
+    design, asked = _design_in(options), _asked_of_each(scale, options) | {"null": scale.null}
+    if scale.bounds is not None:
+        width = scale.bounds[1] - scale.bounds[0]
+        asked["bounds"] = -width, width
+    data = gold_of(y_a - y_b, f_a - f_b, f_unlabeled, design)
+    pairs = ~np.isnan(y_a + y_b)
+    a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
+    found = replace(options_of(data, binary=False, **asked), ends=_one_extreme(a, b, scale.bounds))
+    result = estimated(data, found, cautions_of(design) + cautions_on(data, found))
     cells = {cell.name: getattr(result, cell.name) for cell in fields(MeanEstimate)}
     cells["estimand"] = f"{result.estimand} difference"
     if result.n_gold and (left := int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())):
         cells["warnings"] += (f"pairs_alone: {left} labels of one system alone were left out",)
     return DifferenceEstimate(**cells, n_paired=result.n_gold, n_a_only=0, n_b_only=0)
+
+
+def _one_extreme(a: float, b: float, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Where a difference can lie of which one score is at an end of its scale and the other as it is on average."""
+    if bounds is None:
+        return None
+    low, high = bounds
+    return min(low - b, a - high), max(high - b, a - low)
 
 
 def _unpaired(arrays: Mapping[str, Floats], scale: Scale, options: Asked) -> DifferenceEstimate:

@@ -277,7 +277,7 @@ def ppi_mean(
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
-    to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
+    to :math:`x_{low}`: the 3/4 power of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
     :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts.
 
@@ -351,10 +351,10 @@ def ppi_mean(
     options = options_of(
         data, bounds, step, same_scale, binary, conservative, target, estimator, alternative, null, min_gold, confidence
     )
-    return _estimate(data, options, cautions_of(design) + cautions_on(data, options))
+    return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def _estimate(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
+def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
     """From the gold and the rest to the estimate."""
     found = METHODS[options.estimator].law(data, options)
     name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0

@@ -35,6 +35,7 @@ class Options:
     null: float
     confidence: float
     yes_or_no: bool  # of people; the judge and the design may ask for another law
+    ends: tuple[float, float] | None = None  # where a label that was not seen may lie, if not anywhere on the scale
 
 
 class Found(NamedTuple):
@@ -112,7 +113,7 @@ def _by_slope(data: Gold, options: Options) -> Found:
     else:
         parts = clustered(_sample(data), rule, finite=options.finite)
     two = options.yes_or_no and data.drawn == "items"
-    return _from_parts(parts, options.bounds, full=options.conservative, two=two)
+    return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
 def _by_rates(data: Gold, options: Options) -> Found:
@@ -174,21 +175,19 @@ def _sample(data: Gold) -> Sample:
     return Sample(data.y, data.f, rest, group, group_rest, data.label_weight, np.concatenate([weight, weight_rest]))
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False, two: bool = False) -> Found:
-    point, law = law_on_scale(parts, bounds, full=full, two=two)
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> Found:
+    point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
         return Found(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
     return Found(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
-def law_on_scale(
-    parts: Parts, bounds: tuple[float, float] | None, *, full: bool = False, two: bool = False
-) -> tuple[Floats, Any]:
-    """Student's or, where the scale has ends, Gaffke's, with the point on the scale; of one set or of many."""
+def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
+    """Student's or, where the scale has ends, Gaffke's (`bounded`), with the point on the scale; of one set or many."""
     if bounds is None:
         return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
-    return bounded(parts.point, parts.judge, parts.seen, bounds, full=full, two=two)
+    return bounded(parts.point, parts.judge, parts.seen, bounds, **how)
 
 
 # --- as published -----------------------------------------------------------------------------------------------

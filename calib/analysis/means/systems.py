@@ -59,7 +59,8 @@ class MeanEstimates(Columns, Estimated):
         half = short(float(np.median(self.high - self.low)) / 2)
         return (
             f"human means of {len(self.estimate)} systems, half-width {half} in the middle, from "
-            f"{self.n_gold.sum()} human labels and {self.n.sum()} judge scores (people and judge)"
+            f"{self.n_gold.sum()} human labels and {self.n.sum()} judge scores
+    (people and judge)"
         )
 
 
@@ -110,7 +111,7 @@ def ppi_means(
     >>> rest = Moments.from_chunks([(judged[:, 20:].ravel(), np.repeat([0, 1], 480))], n_systems=2)
     >>> found = ppi_means(quality[:, :20].ravel(), judged[:, :20].ravel(), np.repeat([0, 1], 20), rest, bounds=(1, 5))
     >>> print(found)
-    human means of 2 systems, half-width 0.3124 in the middle, from 40 human labels and 1000 judge scores
+    human means of 2 systems, half-width 0.3475 in the middle, from 40 human labels and 1000 judge scores
     (people and judge)
     """
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)

@@ -42,18 +42,27 @@ class Seen:
 
 
 def bounded(
-    point: Any, judge: Floats, seen: Seen, bounds: tuple[float, float], *, full: bool = False, two: bool = False
+    point: Any,
+    judge: Floats,
+    seen: Seen,
+    bounds: tuple[float, float],
+    *,
+    full: bool = False,
+    two: bool = False,
+    ends: tuple[float, float] | None = None,
 ) -> tuple[Any, Gaffke]:
     """The point within the scale and the law of its interval.
 
-    `full` gives the unseen label all that it can have; `two` says that labels have two values only.
+    `full` gives the unseen label all that it can have; `two` says that labels have two values only; `ends` are where
+    an unseen one can lie, if not anywhere within the bounds.
     """
     inside = np.clip(point, *bounds)
-    far = np.maximum(bounds[1] - inside, inside - bounds[0])
+    bottom, top = bounds if full or ends is None else ends
+    far = np.maximum(top - inside, inside - bottom)
     weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, far, two=two)
     weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
-    low = inside + seen.part * (bounds[0] - place * seen.low - inside)
-    high = inside + seen.part * (bounds[1] + place * seen.high - inside)
+    low = inside + seen.part * (bottom - place * seen.low - inside)
+    high = inside + seen.part * (top + place * seen.high - inside)
     return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
