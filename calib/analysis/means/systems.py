@@ -59,8 +59,7 @@ class MeanEstimates(Columns, Estimated):
         half = short(float(np.median(self.high - self.low)) / 2)
         return (
             f"human means of {len(self.estimate)} systems, half-width {half} in the middle, from "
-            f"{self.n_gold.sum()} human labels and {self.n.sum()} judge scores
-    (people and judge)"
+            f"{self.n_gold.sum()} human labels and {self.n.sum()} judge scores (people and judge)"
         )
 
 
