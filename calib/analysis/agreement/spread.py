@@ -23,7 +23,7 @@ from calib.core.numeric import jackknife_variance
 from calib.core.result import Interval
 
 NO_INTERVAL = Interval(float("nan"), float("nan"))
-_FEW_ITEMS = 10  # below it a jackknife may find all estimates alike by chance
+_FEW_JACKKNIFED = 10  # below it a jackknife may find all estimates alike by chance
 _FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
 BOOTSTRAPS = {
@@ -180,7 +180,7 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     spread = replace(plain, fisher=_is_skewed(design))
     if left.item is not None and rests_on_few(design):
         return replace(spread, least=_fisher_error(design.n), least_df=df)
-    return replace(spread, least=_fisher_error(design.n)) if left.item is not None and design.n < _FEW_ITEMS else spread
+    return replace(spread, least=_fisher_error(design.n)) if left.item is not None and design.n < _FEW_JACKKNIFED else spread
 
 
 def _fisher_error(n: int) -> float:

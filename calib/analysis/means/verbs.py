@@ -97,7 +97,7 @@ def interval(
     >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
     >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
     >>> print(results.select(system="clean").one())
-    human mean = 4.732, 95 % CI [4.041, 4.853], from 12 human labels and 24 judge scores (people and judge) \
+    human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
     estimator = estimator_of(estimator, method)
@@ -261,7 +261,7 @@ def difference(
     True
     >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
-    [0.0005, 0.2184]
+    [0.0001, 0.5747]
     """
     judged, people = _judges(scores, gold, pool)
     others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
