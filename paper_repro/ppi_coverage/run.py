@@ -781,10 +781,10 @@ def check(path: Path, sets: int) -> int:
 
 
 def _agree(row: dict[str, object], before: pd.Series, sets: int) -> bool:
-    """Coverage and mean width within four Monte Carlo standard errors (for coverage, not below those of 99.5 %)."""
+    """Coverage and mean width within four Monte Carlo standard errors of both (for coverage, not below those of 99.5 %)."""
     p = min(max(float(before["coverage"]) / 100, 0.005), 0.995)
-    error = 100 * np.sqrt(p * (1 - p) / sets)
-    wide = 4 * float(str(row["width_se"])) + 1e-3 * float(before["width"])
+    error = 100 * np.sqrt(p * (1 - p) * (1 / sets + 1 / float(before["sets"])))
+    wide = 4 * np.hypot(float(str(row["width_se"])), float(before["width_se"])) + 1e-3 * float(before["width"])
     return bool(
         abs(float(str(row["coverage"])) - before["coverage"]) <= 4 * error
         and abs(float(str(row["width"])) - before["width"]) <= wide

@@ -180,7 +180,8 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     spread = replace(plain, fisher=_is_skewed(design))
     if left.item is not None and rests_on_few(design):
         return replace(spread, least=_fisher_error(design.n), least_df=df)
-    return replace(spread, least=_fisher_error(design.n)) if left.item is not None and design.n < _FEW_JACKKNIFED else spread
+    few = left.item is not None and design.n < _FEW_JACKKNIFED
+    return replace(spread, least=_fisher_error(design.n)) if few else spread
 
 
 def _fisher_error(n: int) -> float:

@@ -277,7 +277,7 @@ def ppi_mean(
 
     For a benchmark z is 0 and all deviations from the estimate are shorter by :math:`\sqrt{N / (n + N)}`. With groups
     :math:`x_i` are means of groups, which count by what their labels weigh, and the unseen group goes a part of the way
-    to :math:`x_{low}`: the 3/4 power of the share of an item's variance that a group's mean keeps. With strata a label
+    to :math:`x_{low}`: the root of the share of an item's variance that a group's mean keeps. With strata a label
     counts by its stratum's size, and :math:`x_{low}` is the strata's mean. Where labels count differently, w is times
     :math:`\sum c^2 / \sum c`, as the unseen label counts like one that is drawn by what it counts.
 

@@ -15,7 +15,6 @@ from calib.core.numeric import matrix_product
 
 _DUST = 1e-13  # of a number, what rounding may leave
 _NONE = 1e-9  # of the judge's variance: less is none
-_ALONG = 0.75  # power of what a group's labels have in common: how far an unseen group goes, found by simulation
 _MOST = 0.9  # leverage that is corrected for
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
 
@@ -183,7 +182,7 @@ def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floa
     count, sets = sums.count, np.zeros(len(sums.count), dtype=np.intp)
     scores = np.concatenate([sample.f, sample.rest])
     ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, scores.min(), scores.max()))
-    part = np.array([np.sqrt(left) * _alike(plain, sums.each[0] - b * sums.each[1]) ** _ALONG])
+    part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
     low, high = misjudged(*ends)
     return Seen(sums.labels / count, plain / count, off / count, count * len(count), sets, low, high, part)
 

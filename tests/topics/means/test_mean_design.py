@@ -456,7 +456,7 @@ def clusters_by_formula(y, f, u, groups, groups_rest, *, k, b0, finite=False):
         "off": np.array(off),
         "judge": judge,
     }
-    law |= {"count": share * len(gold), "part": math.sqrt(left) * min(max(alike / size, 1 / size), 1) ** 0.75}
+    law |= {"count": share * len(gold), "part": math.sqrt(left * min(max(alike / size, 1 / size), 1))}
     return y_mean + b * (centre - f_mean), residual + judge, g - p, law | {"reach": {1: max(wrong), -1: -min(wrong)}}
 
 
