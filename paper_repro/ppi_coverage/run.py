@@ -781,7 +781,7 @@ def check(path: Path, sets: int) -> int:
 
 
 def _agree(row: dict[str, object], before: pd.Series, sets: int) -> bool:
-    """Coverage and mean width within four Monte Carlo standard errors of both (of coverage at least those at 99.5 %)."""
+    """Coverage and mean width within four Monte Carlo standard errors of both; coverage not below that of 99.5 %."""
     p = min(max(float(before["coverage"]) / 100, 0.005), 0.995)
     error = 100 * np.sqrt(p * (1 - p) * (1 / sets + 1 / float(before["sets"])))
     wide = 4 * np.hypot(float(str(row["width_se"])), float(before["width_se"])) + 1e-3 * float(before["width"])
