@@ -62,6 +62,7 @@ class Population(NamedTuple):
     f: Floats
     bounds: tuple[float, float]
     step: float
+    ends: tuple[float, float] | None = None  # of a difference, where one of both scores is at an end
 
 
 # --- the files --------------------------------------------------------------------------------------------------
@@ -111,10 +112,18 @@ def _by_document(grids: list[Grid], scale: Scale) -> Iterator[tuple[str, str, li
         yield criterion, judge, [Population("all", human.to_numpy(), said.to_numpy(), *scale)]
 
 
+def _ends(human: pd.DataFrame, a: str, b: str) -> tuple[float, float]:
+    """As `ppi_difference` has them from the labels' means; here from those of all."""
+    mean_a, mean_b = float(human[a].mean()), float(human[b].mean())
+    return min(1 - mean_b, mean_a - 5), max(5 - mean_b, mean_a - 1)
+
+
 def _differences(grids: list[Grid]) -> Iterator[tuple[str, str, list[Population]]]:
     for criterion, judge, human, said in grids:
         pairs = [
-            Population(f"{a} - {b}", *((t[a] - t[b]).to_numpy() for t in (human, said)), *DIFFERENCE)
+            Population(
+                f"{a} - {b}", *((t[a] - t[b]).to_numpy() for t in (human, said)), *DIFFERENCE, _ends(human, a, b)
+            )
             for a, b in combinations(human, 2)
         ]
         yield criterion, judge, pairs
@@ -218,8 +227,9 @@ def of_items(
     y, f, rest = drawn_items(population, cell, rng, sets)
     nothing = _set_of(*np.zeros((3, sets)))
     code, rule = np.repeat(np.arange(sets), cell.gold), rule_of(population.bounds)
-    alone = ours(ridge(y.ravel(), np.zeros(y.size), code, nothing, rule), population.bounds, exact=exact)
-    both = ours(parts_of(y, f, rest, population), population.bounds, exact=exact)
+    how = {"exact": exact, "ends": population.ends}
+    alone = ours(ridge(y.ravel(), np.zeros(y.size), code, nothing, rule), population.bounds, **how)
+    both = ours(parts_of(y, f, rest, population), population.bounds, **how)
     return {"calib": both, "labels, calib": alone} | _others(labelled(y, f), rest)
 
 
@@ -530,8 +540,8 @@ def _as_package(cell: Cell) -> bool:
         found, group = _of_documents(population, y, f, exact=True), np.repeat(np.arange(len(f)), f.shape[1])
         groups, alone = {"groups": group[: y.size], "groups_unlabeled": group[y.size :]}, {"groups": group[: y.size]}
         data = y.ravel(), f.ravel()[: y.size], f.ravel()[y.size :]
-    elif _is_binary(population):
-        return True
+    elif _is_binary(population) or population.ends is not None:
+        return True  # tested with ppi_coverage, and with `ppi_difference`
     else:
         found = {k: (low[0], high[0]) for k, (low, high) in of_items(population, cell, rng, 1, exact=True).items()}
         y, f, rest = drawn_items(population, cell, np.random.default_rng(1), 1)
