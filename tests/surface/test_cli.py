@@ -651,6 +651,7 @@ def test_data_lists_and_writes_sets(run, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:no_gain")
 def test_demo_goes_through_everything(run, tmp_path):
     folder = tmp_path / "the demo"
     code, out, _ = run("demo", "--out", folder)

@@ -421,6 +421,7 @@ SWAPPED += [("adjacent", "item"), ("adjacent", "group")]
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
+@pytest.mark.filterwarnings("ignore:unlike ranges")
 @each_scale
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 @pytest.mark.parametrize(("method", "level"), SWAPPED)
