@@ -540,6 +540,7 @@ def test_fixed_systems_are_not_drawn():
 @pytest.mark.parametrize(("unread", "said"), [(188, True), (11, True), (10, False), (0, False)])
 @pytest.mark.parametrize("place", [0, 1])
 def test_what_each_judge_left_unread_is_said(unread, said, place):
+    pytest.importorskip("pandas")  # to_frame
     rng = np.random.default_rng(3)
     y = rng.normal(size=200)
     scores = [y + rng.normal(size=200) for _ in range(2)]
@@ -1019,6 +1020,7 @@ def test_clusters_and_sentence_of_known_p_values():
 
 
 def test_equal_judges_and_judges_without_a_coefficient():
+    pytest.importorskip("pandas")  # to_frame
     judges, y = panel(2)
     judges |= {"twin": judges["judge 0"], "constant": np.ones_like(y)}
     found = rank_judges(judges, y)
