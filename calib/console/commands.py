@@ -12,7 +12,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import By, Files, Human, Items, Out, Scores
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
-from calib.core.check import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +126,8 @@ def report(
     **options: Any,
 ) -> None:
     """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
+    from calib.core.check import ArgumentError
+
     judged, people = files.read([scores], human)
     parts: list[Any] = [
         (f"Agreement, level {level}", calib.agreement(judged, people, level=level, **options))

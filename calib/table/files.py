@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.table.checks import CHECKS
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
@@ -78,6 +79,7 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     """
     path = Path(path)
     if (ending := _ending(path)) == ".parquet":
+        needed("pyarrow", extra="parquet", use="Parquet files")  # pandas would name other packages, too
         with _of_form(path, "Parquet"):
             return pd.read_parquet(path)
     with _of_form(path, "UTF-8"):
@@ -119,7 +121,8 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
     calib.table.schema.TableError: a table's file must end in .csv, .jsonl or .parquet, but got 'items.xlsx'.
     """
     path = Path(path)
-    ending = _ending(path)
+    if (ending := _ending(path)) == ".parquet":
+        needed("pyarrow", extra="parquet", use="Parquet files")
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         if ending == ".parquet":
