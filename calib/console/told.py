@@ -70,23 +70,24 @@ def _most_telling(parts: Sequence[Any]) -> Any:
 
 def _parts(annotation: ast.expr, module: str) -> list[Any]:
     """The alternatives of an annotation that a shell can give, and None; what is imported for it is not loaded."""
+    found: list[Any] = []
     match annotation:
         case ast.Constant(value=None):
-            return [NoneType]
+            found = [NoneType]
         case ast.BinOp(left=left, right=right):
-            return _parts(left, module) + _parts(right, module)
+            found = _parts(left, module) + _parts(right, module)
         case ast.Subscript(value=ast.Name(id="Sequence"), slice=inner):
-            return [list[one] for one in _parts(inner, module)]  # type: ignore[valid-type]
+            found = [list[one] for one in _parts(inner, module)]  # type: ignore[valid-type]
         case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
-            return [tuple[tuple(part for one in inner for part in _parts(one, module))]]  # type: ignore[misc]
+            found = [tuple[tuple(part for one in inner for part in _parts(one, module))]]  # type: ignore[misc]
         case ast.Subscript(value=ast.Name(id="Literal")):
-            return [str]
+            found = [str]
         case ast.Name(id=name) if name in _SIMPLE:
-            return [_SIMPLE[name]]
+            found = [_SIMPLE[name]]
         case ast.Name(id=name):
             home, there = _found(module, name)
-            return _parts(there.value, home) if isinstance(there, ast.Assign) else []
-    return []
+            found = _parts(there.value, home) if isinstance(there, ast.Assign) else []
+    return found
 
 
 def _literal(value: ast.expr, module: str) -> Any:

@@ -1,6 +1,7 @@
 """What a user and a reader of the package may rely on: names, imports that stay cheap, layers."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -42,8 +43,16 @@ def test_each_name_resolves(name):
     assert getattr(calib, name) is not None
 
 
-def test_dir_is_all_and_another_name_is_an_attribute_error():
-    assert sorted(dir(calib)) == sorted(calib.__all__)
+def test_dir_leads_to_the_main_names():
+    listed = dir(calib)
+    assert len(listed) < 35, "what is rare goes into _RARE"
+    assert set(listed) < set(calib.__all__)
+    assert not [name for name in listed if name.startswith("load_")], "sets stand in calib.datasets"
+    unsaid = [name for name in listed if not re.search(rf"\b{name}\b", calib.__doc__)]
+    assert unsaid == ["__version__"], "the docstring of calib says of each what it is for"
+
+
+def test_another_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"calib.* attribute .?nonsense"):
         calib.nonsense  # noqa: B018
 
