@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from calib.intake.words import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
+from calib.intake.vocabulary import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
@@ -311,7 +311,8 @@ def _by_known_words(found: list[Any], where: _Where) -> _Read:
 
 def _unordered(count: Mapping[str, int], column: str) -> TableArgumentError:
     most = sorted(count.items(), key=lambda one: -one[1])
-    shown = ", ".join(f"{word[:40]!r} ({n} times)" for word, n in most[:8]) + (", ..." if len(most) > 8 else "")
+    often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
+    shown = ", ".join(often) + (", ..." if len(most) > 8 else "")
     example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
     rule = f"must name the words of column `{column}`, worst first, such as {example!r} in the right order"
     return TableArgumentError("scale", rule, f"says nothing of {shown}")

@@ -134,6 +134,7 @@ ORDER = {
     "calib.stats": 3,
     "calib.table": 3,
     "calib.tables": 4,
+    "calib.intake": 4.5,
     "calib.judge": 5,
     "calib.datasets": 6,
     "verbs": 5,
