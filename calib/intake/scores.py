@@ -81,7 +81,7 @@ def scores_from(
     for column, name, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
         out[column] = given.get(column, default) if name is None else given.get(name, name)
     values = _values(source, out, score, scale)
-    read, people = values.numbers.notna(), rater is None and "rater" not in given
+    read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in given)
     how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
     more = _riding(source, {*taken.values(), *out, criterion, rater})
     known = {name: values for name, values in how.items() if name not in more}
