@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.core.extras import needed
-from calib.intake.grid import Grid
+from calib.intake.grid import Grid, known_form
 from calib.table import TableError
 
 
@@ -46,7 +46,10 @@ def _sheets(path: Path) -> dict[str, list[list[Any]]]:
                 found[sheet.title] = _filled([list(row) for row in sheet.iter_rows(values_only=True)])
             book.close()
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
-        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
+        with path.open("rb") as file:
+            form = known_form(file.read(8))
+        why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
     return found
 
 
