@@ -120,7 +120,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
         return 2, error.format_message()  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | FileNotFoundError):
         return 2, str(error)
     # of what is not loaded by now there is no error; a mistyped word need not wait for it
     import sqlite3

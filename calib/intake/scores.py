@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from calib.core import check
+from calib.core.check import as_typed
 from calib.intake.source import source_of
 from calib.intake.taken import Source
 from calib.intake.values import Values, valued
@@ -72,6 +73,7 @@ def scores_from(
     0    a    4.0  human
     1    b    2.0  human
     """
+    as_typed(scores_from, locals())
     source = source_of(frame, "frame")
     given, said = source.frame, {"item": item, "score": score, "group": group, "system": system}
     _not_ratings(source)

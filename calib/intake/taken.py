@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import pandas as pd  # the shell reads its words here, and must not wait for tables
 
 Role = Literal[
-    "item", "judge", "label", "annotator", "rater", "system", "group", "criterion", "source", "output", "text",
-    "weight", "first", "second", "other",
+    "item", "system", "group", "criterion", "first", "second", "judge", "rater", "label", "annotator", "source",
+    "output", "text", "weight", "other",
 ]  # fmt: skip
 Stands = Literal["rater", "system", "criterion"]
 # a table of calib's, or what is taken in: a path, a frame of pandas, polars, pyarrow, columns, rows; an `Intake`

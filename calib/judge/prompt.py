@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     MOST_VARIANTS,
@@ -346,6 +346,7 @@ def geval_prompt(
     >>> geval_prompt("fluency", reasoning="think").answer
     'line'
     """
+    as_typed(geval_prompt, locals())
     if criterion not in _BUILT_IN:
         known = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
         raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 
 
@@ -56,6 +56,7 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
+    as_typed(summarize, locals())
     if pool not in (None, "rater", "prompt"):
         raise ArgumentError("pool", "must be None, 'rater' or 'prompt'", f"got {pool!r}")
     table = check_ratings(ratings)

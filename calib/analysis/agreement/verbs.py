@@ -12,7 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_known_scales
-from calib.core.check import ArgumentError, choice
+from calib.core.check import ArgumentError, as_typed, choice
 from calib.intake.entry import given, two_judges
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
@@ -95,6 +95,7 @@ def agreement(
     >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
     [0.63]
     """
+    as_typed(agreement, locals())
     rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
@@ -221,6 +222,7 @@ def compare(
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
     """
+    as_typed(compare, locals())
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
@@ -287,6 +289,7 @@ def rank_judges(
     >>> sorted(result.names)
     ['simulated-1', 'simulated-2']
     """
+    as_typed(rank_judges, locals())
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
@@ -380,6 +383,7 @@ def reliability(
     >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
     0.73
     """
+    as_typed(reliability, locals())
     options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
     options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
     answers = []
@@ -439,6 +443,7 @@ def alternative_annotator_test(
     >>> result.constant_winning_rate  # most of these outputs are good: "5" for all of them passes too
     1.0
     """
+    as_typed(alternative_annotator_test, locals())
     answers = []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     files = given(scores, human, columns, names=("scores", "human"))

@@ -12,7 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import adjusted
 from calib.intake.entry import Given, given, is_file
 from calib.intake.taken import Columns, Data
@@ -107,6 +107,7 @@ def interval(
     human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
+    as_typed(interval, locals())
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
@@ -292,6 +293,7 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0001, 0.5747]
     """
+    as_typed(difference, locals())
     if isinstance(gold, str) and not is_file(gold) and isinstance(a, str | None):
         gold, a, b = None, gold, b if a is None else a
     files = given(scores, gold, columns)

@@ -15,7 +15,7 @@ from calib import stats
 from calib.analysis.planning.ideal import is_whole
 from calib.analysis.prompts.verbs import beside, cells_of_replies, over_prompts, with_gold
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means
 from calib.intake.entry import Given, given
 from calib.intake.taken import Columns, Data
@@ -84,6 +84,7 @@ def choose_items(
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
     """
+    as_typed(choose_items, locals())
     files = given(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
@@ -161,6 +162,7 @@ def labels_needed(
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
     97 labels with the judge (r = 0.9224, 312 items), 156 without, for a 95 % interval of +/- 0.1497
     """
+    as_typed(labels_needed, locals())
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
     files = given(scores, gold, columns)
@@ -200,6 +202,7 @@ def will_it_help(
     >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
     True
     """
+    as_typed(will_it_help, locals())
     options: dict[str, Any] = {"confidence_level": confidence_level}
     files = given(scores, gold, columns)
     return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
@@ -270,6 +273,7 @@ def plan(
     60 labels, 562 items, 2 prompts x 2 draws (250 items new) for 50: +/- 0.1582 instead of 0.2138; next
     labels: 4 more for 8 narrow it by 5.8 %
     """
+    as_typed(plan, locals())
     if (half_width is None) == (budget is None):
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
@@ -398,6 +402,7 @@ def transport_test(
     >>> results.select(system="coherence-1").one().transports
     True
     """
+    as_typed(transport_test, locals())
     answers = []
     files = given(scores, gold, columns)
     by = files.named(by) or by
