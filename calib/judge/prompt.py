@@ -115,7 +115,7 @@ class Prompt:
         if "steps" in inputs:
             what = "the evaluation steps; rename the column"
             raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
-        chosen = Scale() if scale is None else Scale.parse(scale) if isinstance(scale, str) else scale
+        chosen = Scale() if scale is None else _parsed(scale) if isinstance(scale, str) else scale
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         shown = tuple(inputs)
@@ -310,6 +310,13 @@ _BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 CRITERIA = tuple(_BUILT_IN)
+
+
+def _parsed(scale: str) -> Scale:
+    try:
+        return Scale.parse(scale)
+    except ArgumentError as error:
+        raise error.renamed({"labels": "scale"}) from None
 
 
 def geval_prompt(

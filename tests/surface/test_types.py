@@ -1,14 +1,18 @@
-"""Arguments of a wrong type: every keyword of every verb refuses them in words, before any work."""
+"""Arguments of a wrong type: every keyword of every verb, and every option, refuses them in words."""
 
 import inspect
+import re
 import warnings
 from functools import cache
+from itertools import product
 
 import pandas as pd
 import pytest
+from typer.models import ArgumentInfo
 
 import calib
-from calib import stats
+from calib import cli, stats
+from calib.console.command import built
 from calib.core.check import ArgumentError
 
 WRONG = {
@@ -116,3 +120,58 @@ def test_what_is_nearly_of_the_type_is_taken():
         plain = calib.interval(scores, gold).one()
         near = calib.interval(scores, gold, confidence_level=np.float64(0.95), min_gold=np.int64(10), null=None)
     assert near.one().interval == plain.interval
+
+
+# --- in the shell -----------------------------------------------------------------------------------------------------
+
+LINES = {
+    "agree": "scores.csv human.csv",
+    "compare": "scores.csv other.csv human.csv",
+    "reliability": "raters.csv scores.csv",
+    "converge": "sampled.csv scores.csv",
+    "sensitivity": "asked.csv --items items.csv",
+    "interval": "scores.csv gold.csv",
+    "difference": "scores.csv human.csv clean coherence-1",
+    "choose": "scores.csv 10 --out chosen.csv",
+    "plan": "scores.csv gold.csv --price-label 1 --price-judge .1 --budget 50",
+    "rate": "items.csv --criterion coherence --model offline --out ratings-2.csv",
+    "summarize": "ratings.csv",
+    "report": "scores.csv gold.csv --out page.md",
+    "data": "planted --out .",
+}
+# a model's name is for its provider to refuse, in words of its own
+ANYTHING = ("model",)
+
+
+def options_of(command: str) -> list[str]:
+    shown = built(cli.commands()[command]).__signature__.parameters
+    notes = {name: getattr(one.annotation, "__metadata__", ()) for name, one in shown.items()}
+    return [name for name, note in notes.items() if not any(isinstance(one, ArgumentInfo) for one in note)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("command", LINES)
+def test_the_shell_speaks_of_options(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, table in tables().items():
+        if isinstance(table, pd.DataFrame):
+            calib.table.write(table, f"{name}.csv")
+
+    def run(*words: str) -> tuple[object, str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([command, *LINES[command].split(), *words])
+        return ended.value.code, capsys.readouterr().err
+
+    assert run()[0] == 0
+    options = options_of(command)
+    for name, wrong in product(options, ("nonsense", "3,4", "-7")):
+        code, said = run(f"--{name.replace('_', '-')}", wrong)
+        if code == 0 or name in ANYTHING:
+            continue
+        assert code in (1, 2)
+        line = said.splitlines()[-1]
+        assert line.startswith("calib: "), said
+        words = {word.partition("=")[0] for word in re.findall(r"`([^`]+)`", line)}
+        assert not words & {*options, "judge", "labels"}, line
+        assert not [word for word in words if "." in word or "(" in word], line

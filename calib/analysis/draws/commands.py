@@ -14,7 +14,7 @@ from calib.console.files import Files, Out
 from calib.console.show import paragraphs, show_results
 
 
-@options_from("convergence")
+@options_from("convergence", called={"file": "each file"})
 def converge(
     sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
     files: Files,

@@ -35,6 +35,9 @@ def choose(
     said = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
     judged, _ = replace(files, said=cast(Columns, said)).taken(file, names=("scores",))
     if chosen is not None:
+        there = sorted(set(judged["criterion"].astype(str)))
+        if chosen not in there:
+            raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose_items(judged, n, rng=seed, **options)
     shown = drawn[drawn["chosen"]]
