@@ -67,7 +67,7 @@ def asked_for() -> list[tuple[str, str]]:
 
 
 def test_each_message_names_the_extra_that_brings_the_package():
-    assert {package for package, _ in asked_for()} <= OPTIONAL
+    assert {package for package, _ in asked_for()} == OPTIONAL
     for package, extra in asked_for():
         assert package in names(EXTRAS[extra])
 
