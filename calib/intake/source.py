@@ -218,7 +218,7 @@ def _beside(path: Path, where: str = "beside it") -> str:
     except (OSError, ValueError):
         return ""
     folded = {name.lower(): name for name in names}
-    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.5)]
+    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
     shown = near or names[:5]
     return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
 

@@ -220,9 +220,9 @@ class _Where:
         if all(_PERCENT.fullmatch(text) for text in texts):
             rule = f"must say what 100 % are in column `{self.column}`, '0..1' or '0..100'"
             raise TableArgumentError("scale", rule, f"got {self.scale!r}" if self.scale else "says nothing")
-        odd = next(number for number, text in enumerate(texts) if not _PLAIN.fullmatch(text))
+        odd = next(number for number, cell in enumerate(cells) if _number(cell) is None)
         hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
-        raise self.refused(odd, "must be a number that reads in one way", cells[odd], hint)
+        raise self.refused(odd, "must be a number, and read in one way", cells[odd], hint)
 
     def on_scale(self, numbers: Floats, cells: list[Any], scale: str) -> None:
         """Refuse the first number that is not between the ends."""

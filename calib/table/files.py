@@ -258,9 +258,9 @@ def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    texts = [name for name in frame if any(isinstance(value, str) for value in frame[name])]
-    numbers = {name: frame[name].infer_objects() for name in frame if name not in texts}
-    return frame.assign(**numbers)
+    texts = [any(isinstance(value, str) for value in column) for _, column in frame.items()]
+    kept = [column if text else column.infer_objects() for (_, column), text in zip(frame.items(), texts, strict=True)]
+    return pd.concat(kept, axis=1) if kept else frame
 
 
 def guessed(cells: list[str]) -> list[Any]:
