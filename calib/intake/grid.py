@@ -66,8 +66,13 @@ def cut(text: str, name: str) -> Grid:
     separator = first[1] if first else _separator(text)
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
+    text = text[first.end() :] if first else text
+    names = text.lstrip().partition("\n")[0]
+    # as people type: a, b, c
+    spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
+    notes += ["blanks after separators were passed over."] * spaced
     try:
-        found = list(csv_rows(text[first.end() :] if first else text, separator))
+        found = list(csv_rows(text, separator, spaced=spaced))
     except csv.Error as error:
         quote = " (a quote is opened and not closed?)" if "end of data" in str(error) else ""
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
@@ -84,7 +89,7 @@ def _separator(text: str) -> str:
 def _cuts_alike(text: str, separator: str) -> bool:
     rows: list[list[str]] = []
     with suppress(csv.Error):
-        rows.extend(row for _, row in islice(csv_rows(text, separator), 50))
+        rows.extend(row for _, row in islice(csv_rows(text, separator, spaced=True), 50))
     least, most = (len(_without_tail(rows[0])), len(rows[0])) if rows else (0, 0)
     return least > 1 and all(len(row) >= least and len(_without_tail(row)) <= most for row in rows)
 

@@ -119,18 +119,19 @@ def _may_be_ids(cells: pd.Series) -> bool:
 def _framed(thing: Any, argument: str) -> Source:
     if isinstance(thing, pd.DataFrame):
         return Source(thing, "the frame")
+    if isinstance(thing, pd.Series):
+        return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
-    if hasattr(thing, "__arrow_c_stream__"):
+    if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
         import pyarrow as pa
-
-        return Source(_from_arrow(pa.table(thing)), name)
-    if hasattr(thing, "__dataframe__"):
         from pyarrow import interchange
 
-        return Source(_from_arrow(interchange.from_dataframe(thing)), name)
-    if isinstance(thing, pd.Series) and thing.name is not None:
-        return Source(thing.to_frame(), "the series")
+        try:
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else interchange.from_dataframe(thing)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
+        return Source(_from_arrow(table), name)
     if isinstance(thing, Mapping):
         return Source(_from_columns(thing, f"`{argument}`"), "the dict")
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):

@@ -124,6 +124,10 @@ def test_a_frame_is_not_changed_and_a_plain_one_not_copied():
     pd.testing.assert_frame_equal(MINE, before)
 
 
+def test_a_series_is_one_column():
+    assert cells(source_of(MINE.set_index("id")["n"], "scores")) == {"id": ["007", "8", "NA"], "n": [1, 2, 3]}
+
+
 def test_how_sources_are_called(tmp_path):
     path = file(tmp_path, "mine.csv", "id,a\nx,1\n")
     named = [source_of(thing, "scores").name for thing in (path, MINE, pl.from_pandas(MINE), pa.table(MINE))]
@@ -296,9 +300,16 @@ def test_windows_letters_are_read_and_said(tmp_path):
 
 
 def test_blanks_around_names_are_forgiven_and_said(tmp_path):
-    found = read(tmp_path, "id , mark\na,1\n")
+    found = read(tmp_path, "id ,mark\t\na,1\n")
     assert list(found.frame) == ["id", "mark"]
     assert found.notes == ("blanks around the names of columns were passed over (id, mark).",)
+
+
+def test_blanks_after_separators_as_people_type_them(tmp_path):
+    found = read(tmp_path, 'id, mark, text\na b, 3, "x, y"\nc,4, z\n')
+    assert cells(found) == {"id": ["a b", "c"], "mark": [3, 4], "text": ["x, y", "z"]}
+    assert found.notes == ("blanks after separators were passed over.",)
+    assert cells(read(tmp_path, "id,mark, text\na, 3, x\n"))["text"] == [" x"]  # not everywhere: a part of the cells
 
 
 def test_an_id_may_be_called_as_a_blank_is(tmp_path):
@@ -431,6 +442,7 @@ def test_what_is_no_table_in_json_or_parquet(name, text, part, tmp_path):
         (np.ones((2, 2)), "got numpy ndarray"),
         ([1, 2], "got list"),
         (pl.LazyFrame({"a": [1]}), "got polars LazyFrame: collect() it"),
+        (pl.Series("a", [1]), "got polars Series, which is no table"),
         (io.StringIO("id,mark\n"), "got _io StringIO: give the path"),
     ],
 )
