@@ -67,7 +67,7 @@ def cut(text: str, name: str) -> Grid:
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
     text = text[first.end() :] if first else text
-    names = text.lstrip().partition("\n")[0]
+    names = _line_of_names(text)
     # as people type: a, b, c
     spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
     notes += ["blanks after separators were passed over."] * spaced
@@ -81,9 +81,14 @@ def cut(text: str, name: str) -> Grid:
 
 def _separator(text: str) -> str:
     """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
-    names = re.sub(r'"[^"]*"', "", text.lstrip().partition("\n")[0])
+    names = _line_of_names(text)
     there = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
     return next((separator for separator in there if _cuts_alike(text, separator)), there[0] if there else ",")
+
+
+def _line_of_names(text: str) -> str:
+    """The first line without what stands in quotes."""
+    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
 
 
 def _cuts_alike(text: str, separator: str) -> bool:

@@ -280,6 +280,8 @@ def test_decimal_commas_only_where_they_are_certain(text, numbers, tmp_path):
         ("only\n1\n2\n", ["only"]),
         ('id,"a;b;c"\nx,"1;2;3"\n', ["id", "a;b;c"]),
         ('"id";"text"\n"a";"x\n;;;y"\n', ["id", "text"]),
+        ('"id\nof it";"a,b"\n"a";1\n', ["id\nof it", "a,b"]),
+        ("id;a,b\rx;1\r", ["id", "a,b"]),
     ],
 )
 def test_the_separator_is_found(text, names, tmp_path):
