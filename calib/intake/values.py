@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import Floats
-from calib.intake.vocabulary import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
+from calib.intake.words import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
