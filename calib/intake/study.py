@@ -168,9 +168,9 @@ def _of_criteria(
 
 def _count_forgiven(read: Reading, found: Sequence[Seen], notes: list[str]) -> None:
     """What was read in spite of how it was written, and what words were read as."""
-    for one in found:
-        if (ids := one.cells("item")) is not None and (padded := n_padded(ids)):
-            notes.append(f"{one.source.name}: `{ids.name}`: {padded} ids were read without the blanks around them.")
+    ids = [(one.source.name, cells) for one in found if (cells := one.cells("item")) is not None]
+    padded = [(name, cells.name, n) for name, cells in ids if (n := n_padded(cells))]
+    notes += [f"{name}: `{column}`: {n} ids were read without the blanks around them." for name, column, n in padded]
     for (_, column), values in read.done.items():
         many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
         forgiven = f"`{column}`: {many} read in spite of blanks around them or how they are written."

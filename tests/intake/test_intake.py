@@ -84,13 +84,13 @@ def test_a_a_column_of_scores_for_each_model(truth, write, capsys, tmp_path, kin
     tables = by_hand(judge, "judge"), by_hand(people, "human", LABELLED)
     expected = numbers(calib.interval(*tables, by="system"))
     assert numbers(calib.interval(scores, labels, by="system")) == expected
-    code, out, err = shell(capsys, "interval", scores, labels, "--by", "system", "--out", tmp_path / "out.csv")
+    code, _, err = shell(capsys, "interval", scores, labels, "--by", "system", "--out", tmp_path / "out.csv")
     assert code == 0, err
     assert table.read_frame(tmp_path / "out.csv")["estimate"].tolist() == [row[0] for row in expected]
     assert "judge.csv: `id` as ids, `gpt-4o`, `llama`, `claude` and `mistral` as the judge" in err
     apart = numbers(calib.difference(*tables, "gpt-4o", "llama"))
     assert numbers(calib.difference(scores, labels, "gpt-4o", "llama")) == apart
-    code, out, err = shell(capsys, "difference", scores, labels, "gpt-4o", "llama", "--out", tmp_path / "d.csv")
+    code, _, err = shell(capsys, "difference", scores, labels, "gpt-4o", "llama", "--out", tmp_path / "d.csv")
     assert code == 0, err
     assert table.read_frame(tmp_path / "d.csv")["estimate"].tolist() == [apart[0][0]]
 
@@ -178,7 +178,6 @@ def test_c_yes_and_no_in_any_words(one_file, pair):
 
 @pytest.fixture
 def pairs(truth):
-    people, judge = truth
     won = {name: np.sign(frame["gpt-4o"] - frame["llama"]).to_numpy() for name, frame in zip("hj", truth, strict=True)}
     return pd.DataFrame(
         {
