@@ -16,7 +16,6 @@ from calib.intake.values import decimal_commas
 from calib.table import TableError
 from calib.table.files import csv_rows, frame_of, guessed
 
-# of several that cut all rows alike the first is taken: a comma is in numbers and texts, too
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # other files than their names say
@@ -46,7 +45,7 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
         text, notes = data.decode(encoding, "surrogatepass"), []
     except UnicodeDecodeError as error:
         if encoding != "utf-8-sig" or b"\0" in data:
-            raise TableError(f"{name}: must be text in UTF-8, but {error}.") from None
+            raise TableError(f"{name}: must be text, but {error}.") from None
         line = data.count(b"\n", 0, error.start) + 1
         text = data.decode("cp1252", "replace")
         notes = [f"line {line} is not UTF-8: the file was read as Windows-1252 (Western European); check its accents."]
@@ -67,8 +66,13 @@ def cut(text: str, name: str) -> Grid:
     separator = first[1] if first else _separator(text)
     usual = "\t" if name.lower().endswith(".tsv") else ","
     notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
+    text = text[first.end() :] if first else text
+    names = _line_of_names(text)
+    # as people type: a, b, c
+    spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
+    notes += ["blanks after separators were passed over."] * spaced
     try:
-        found = list(csv_rows(text[first.end() :] if first else text, separator))
+        found = list(csv_rows(text, separator, spaced=spaced))
     except csv.Error as error:
         quote = " (a quote is opened and not closed?)" if "end of data" in str(error) else ""
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
@@ -76,18 +80,23 @@ def cut(text: str, name: str) -> Grid:
 
 
 def _separator(text: str) -> str:
-    """That which cuts each of the first rows into as many cells as there are names; of several, into most."""
+    """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
+    names = _line_of_names(text)
+    there = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
+    return next((separator for separator in there if _cuts_alike(text, separator)), there[0] if there else ",")
 
-    def fit(separator: str) -> tuple[bool, int]:
-        rows: list[list[str]] = []
-        with suppress(csv.Error):
-            rows.extend(row for _, row in islice(csv_rows(text, separator), 50))
-        least, most = (len(_without_tail(rows[0])), len(rows[0])) if rows else (0, 0)
-        alike = least > 1 and all(len(row) >= least and len(_without_tail(row)) <= most for row in rows)
-        return alike, least
 
-    best = max(_SEPARATORS, key=fit)
-    return best if fit(best)[1] > 1 else ","
+def _line_of_names(text: str) -> str:
+    """The first line without what stands in quotes."""
+    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
+
+
+def _cuts_alike(text: str, separator: str) -> bool:
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        rows.extend(row for _, row in islice(csv_rows(text, separator, spaced=True), 50))
+    least, most = (len(_without_tail(rows[0])), len(rows[0])) if rows else (0, 0)
+    return least > 1 and all(len(row) >= least and len(_without_tail(row)) <= most for row in rows)
 
 
 def _without_tail(row: list[Any]) -> list[Any]:
@@ -162,7 +171,7 @@ def _headless(frame: pd.DataFrame, at: str) -> list[str]:
     counted = [str(k) for k in range(len(numeric) + 1)]  # annotators may be called 1, 2, 3
     as_number = numeric and all(re.fullmatch(r"-?\d+(\.\d+)?", str(name)) for name in numeric)
     as_number = as_number and (len(numeric) == 1 or [*map(str, numeric)] not in (counted[:-1], counted[1:]))
-    again = [name for name in frame if name not in numeric and (frame[name] == name).any()]
+    again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
     if not as_number and not again:
         return []
     told = ", ".join(f"`{name}`" for name in list(frame)[:4])

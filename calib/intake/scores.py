@@ -85,9 +85,10 @@ def scores_from(
     values = _values(source, out, score, scale)
     read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in given)
     how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
-    more = _riding(source, {*taken.values(), *out, criterion, rater})
-    known = {name: values for name, values in how.items() if name not in more}
-    table = out.assign(score=values.numbers, scale=values.scale, **known).join(more)
+    whose = [name or column for column, name in (("criterion", criterion), ("rater", rater))]
+    more = _riding(source, {*taken.values(), *whose, *["scale"] * bool(values.scale)})
+    known = {name: cells for name, cells in (how | {"scale": values.scale}).items() if name not in more}
+    table = out.assign(score=values.numbers, **known).join(more)
     table = table[read] if people else table
     _one_each(source, table, item)
     return check_scores(table)
@@ -145,7 +146,7 @@ def _values(source: Source, out: pd.DataFrame, score: str, scale: str) -> Values
     return values
 
 
-def _riding(source: Source, used: set[str | None]) -> pd.DataFrame:
+def _riding(source: Source, used: set[str]) -> pd.DataFrame:
     """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
     more = source.frame[[name for name in source.frame if name not in used]]
     if set(_TABLE) <= set(source.frame):

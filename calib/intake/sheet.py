@@ -37,14 +37,13 @@ def _sheets(path: Path) -> dict[str, list[list[Any]]]:
     """Each sheet's rows, from the first on; those at its end without a cell are none."""
     openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     try:
-        with warnings.catch_warnings():
+        with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             found = {}
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong
                 found[sheet.title] = _filled([list(row) for row in sheet.iter_rows(values_only=True)])
-            book.close()
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
         with path.open("rb") as file:
             form = known_form(file.read(8))

@@ -119,18 +119,19 @@ def _may_be_ids(cells: pd.Series) -> bool:
 def _framed(thing: Any, argument: str) -> Source:
     if isinstance(thing, pd.DataFrame):
         return Source(thing, "the frame")
+    if isinstance(thing, pd.Series):
+        return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
-    if hasattr(thing, "__arrow_c_stream__"):
+    if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
         import pyarrow as pa
-
-        return Source(_from_arrow(pa.table(thing)), name)
-    if hasattr(thing, "__dataframe__"):
         from pyarrow import interchange
 
-        return Source(_from_arrow(interchange.from_dataframe(thing)), name)
-    if isinstance(thing, pd.Series) and thing.name is not None:
-        return Source(thing.to_frame(), "the series")
+        try:
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else interchange.from_dataframe(thing)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
+        return Source(_from_arrow(table), name)
     if isinstance(thing, Mapping):
         return Source(_from_columns(thing, f"`{argument}`"), "the dict")
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
@@ -176,10 +177,12 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
     if not _is_there(path):
         raise FileNotFoundError(_missing(path, argument))
     if path.is_dir():
-        raise TableArgumentError(argument, "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}")
+        raise TableArgumentError(
+            argument or "file", "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
+        )
     if (ending := path.suffix.lower()) not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(argument, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
+        raise TableArgumentError(argument or "file", f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending in _TEXTS:
         source = _from_csv(path)
     elif ending in _LINES:
@@ -208,7 +211,7 @@ def _is_there(path: Path) -> bool:
 def _missing(path: Path, argument: str) -> str:
     shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
     hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
-    return printable(f"`{argument}`: there is no file {shown!r}{hint}.")
+    return printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}.")
 
 
 def _beside(path: Path, where: str = "beside it") -> str:
@@ -218,7 +221,7 @@ def _beside(path: Path, where: str = "beside it") -> str:
     except (OSError, ValueError):
         return ""
     folded = {name.lower(): name for name in names}
-    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.5)]
+    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
     shown = near or names[:5]
     return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import Floats
-from calib.intake.vocabulary import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
+from calib.intake.words import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
@@ -54,6 +54,8 @@ def blank(cells: pd.Series) -> pd.Series:
     >>> blank(pd.Series(["4", " ", "n/a", None])).tolist()
     [False, True, True, True]
     """
+    if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
+        return cells.isna()
     return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
 
 
@@ -220,9 +222,9 @@ class _Where:
         if all(_PERCENT.fullmatch(text) for text in texts):
             rule = f"must say what 100 % are in column `{self.column}`, '0..1' or '0..100'"
             raise TableArgumentError("scale", rule, f"got {self.scale!r}" if self.scale else "says nothing")
-        odd = next(number for number, text in enumerate(texts) if not _PLAIN.fullmatch(text))
+        odd = next(number for number, cell in enumerate(cells) if _number(cell) is None)
         hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
-        raise self.refused(odd, "must be a number that reads in one way", cells[odd], hint)
+        raise self.refused(odd, "must be a number, and read in one way", cells[odd], hint)
 
     def on_scale(self, numbers: Floats, cells: list[Any], scale: str) -> None:
         """Refuse the first number that is not between the ends."""
