@@ -12,7 +12,7 @@ from calib.intake.names import key
 from calib.intake.roles import Seen, Value
 from calib.intake.taken import Columns
 from calib.intake.values import Values, blank, preferred
-from calib.intake.vocabulary import TIE, folded, loosely
+from calib.intake.words import TIE, folded, loosely
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))

@@ -14,7 +14,7 @@ from calib.intake.pairs import won
 from calib.intake.roles import Seen, Side, Value
 from calib.intake.taken import Columns, Role, Stands
 from calib.intake.values import Values, blank, valued
-from calib.intake.vocabulary import known_order, loosely
+from calib.intake.words import known_order, loosely
 from calib.table import TableArgumentError, TableError
 
 QUALITY, PREFERENCE = "quality", "preference"
