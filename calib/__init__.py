@@ -1,21 +1,61 @@
 """How far can we trust an LLM judge's number.
 
-Three tables and one direction: `items` are rated into `ratings` (paid, kept),
-`summarize` makes `scores` of them (free), and `agreement`, `convergence`, `interval`
-and `difference` make results that print, tabulate, plot and report themselves.
-`calib.stats` has the same statistics on arrays. The names stand in `__init__.pyi`.
+From a file with one row per output, a column of the judge's scores and a column of human
+labels (blank where there is none)::
+
+    calib.look("results.csv")                            # what the columns are, and what can be computed
+    calib.report("results.csv", "page.html")             # all of that, on one page
+    calib.interval("results.csv", judge="gpt4", label="expert", by="system")     # one number at a time
+
+From texts, which a model rates for you (it costs money; every reply is kept)::
+
+    items, people = calib.datasets.load_planted()        # or frames of your own
+    judge = calib.Judge("openai/gpt-4o-mini")            # "offline" is a toy that needs no key
+    ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, store="run.sqlite")
+    scores = calib.summarize(ratings, items)             # a table for all that follows
+    calib.agreement(scores, calib.summarize(people, items, pool="rater"))
+
+The questions, and who answers them:
+
+===============================================  =============================================================
+what do my files hold, what can I ask            `look`
+all at once, for a reader                        `report`; `conclusions` are sentences to paste
+the human mean, from few labels and the judge    `interval`; one system against others: `difference`
+does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
+do people agree with each other                  `reliability`
+how the judge uses its scale, where it fails     `profile`
+how many draws it needs                          `convergence`
+how far the wording of the prompt moves it       `sensitivity`, `prompt_mean`
+which items to label, how many, is it worth it   `choose_items`, `labels_needed`, `will_it_help`, `plan`
+===============================================  =============================================================
+
+Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of
+your own become tables by `scores_from`, replies recorded elsewhere by `from_jsonl` (`to_batch` writes
+the requests), a prompt of your own is a `Prompt`. `calib.datasets` has public sets and their
+`load_...`, `calib.plot` the pictures, `calib.table` the columns of the tables and their files,
+`calib.stats` the same statistics on arrays. A wrong argument is an `ArgumentError`, a failed call a
+`JudgeError`. On the command line: ``calib look results.csv``, ``calib --help``. Rarer functions,
+such as `rank_stability`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
 """
 
 import lazy_loader
 
 from calib._version import __version__ as __version__
 
+# a public name stands in `__init__.pyi`, where editors and type checkers see it
 __getattr__, _all_names, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # sets that are downloaded stand in `calib.datasets`, and `chain_components` is a former name; here they resolve, too
-_unlisted = {name for name in _names if name.startswith("load_")} - {"load_planted"} | {"chain_components"}
-__all__ = [name for name in _names if name not in _unlisted]
+_elsewhere = {name for name in _names if name.startswith("load_")} - {"load_planted"} | {"chain_components"}
+__all__ = [name for name in _names if name not in _elsewhere]
+
+# what is rare is public, but not what someone who looks for a start should find
+_RARE = {
+    *("LogprobsError", "Scale", "alternative_annotator_test", "averaging", "distribution_fit", "fit_temperature"),
+    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "transport_test"),
+    *("variance_components", "write_steps", "write_variants"),
+}
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [name for name in __all__ if name not in _RARE]

@@ -1,6 +1,6 @@
 """The command line: one command per verb, each one call of the function of that name.
 
-Exit codes: 0 done, 1 the run failed (no API key, a call failed, data not available), 2 the
+Exit codes: 0 done, 1 the run failed (no API key, a call failed, data or a package not available), 2 the
 usage or the input is wrong, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from calib._version import __version__
 from calib.analysis import TOPICS
 from calib.console.command import built
 from calib.console.show import say
@@ -53,22 +54,41 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def commands() -> dict[str, Callable[..., Any]]:
-    """Each command by its name: those of the topics, and of the packages that are none."""
+def places() -> dict[str, str]:
+    """The package of each command, by its name: the topics', and those that are none."""
     topics = [import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS]
-    places = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
-    return {name: getattr(import_module(f"{home}.commands"), name) for home, name in places}
+    found = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
+    return {name: home for home, name in found}
+
+
+def commands() -> dict[str, Callable[..., Any]]:
+    """Each command by its name."""
+    return {name: getattr(import_module(f"{home}.commands"), name) for name, home in places().items()}
 
 
 def app(arguments: Sequence[str]) -> int:
     """Run one command; the options of the others, which stand in the signatures of their verbs, are not read."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    program.callback(
-        help="How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
-    )(lambda: None)
+    about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
+    # where a command comes first there is none of these, and to look whether there is takes as long as all the rest
+    asked = not arguments or arguments[0][:1] == "-"
+    program.callback(help=about, add_help_option=asked)(_options if asked else lambda: None)
     for name, function in commands().items():
         program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"calib {__version__}")
+        raise typer.Exit
+
+
+_Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")]
+
+
+def _options(version: _Version = False) -> None:
+    """What stands before a command."""
 
 
 def _run(arguments: Sequence[str], stop: Stop) -> int:
@@ -96,20 +116,22 @@ def _stopped(error: BaseException, stop: Stop) -> int:
 
 def _failure(error: Exception) -> tuple[int, str] | None:
     """Exit code and message of an error that the user can do something about."""
-    import sqlite3
-
-    from calib.datasets import DatasetError
-    from calib.judge.calls.transport import JudgeError
-
     if isinstance(error, _UsageError):
         return 2, error.format_message()  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | FileNotFoundError):
         return 2, str(error)
+    # of what is not loaded by now there is no error; a mistyped word need not wait for it
+    import sqlite3
+
+    from calib.core.extras import MissingPackageError
+    from calib.datasets import DatasetError
+    from calib.judge.calls.transport import JudgeError
+
     if isinstance(error, sqlite3.Error):
         return 1, " ".join((f"the store of replies: {error}.", *getattr(error, "__notes__", ())))
-    if isinstance(error, JudgeError | DatasetError | OSError):
+    if isinstance(error, JudgeError | DatasetError | MissingPackageError | OSError):
         return 1, str(error)
     return None
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
-import calib
 from calib.console.files import Files, Items
+from calib.console.told import arguments, arguments_told
+from calib.intake.taken import Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
 _WRITTEN = ("out", "store", "to_batch")  # options that name what a command writes
-_SIMPLE = (Path, float, int, bool, str)
-_SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
+# what options for files of one's own were called
+_FORMER = {"judge": ("--score",), "label": ("--human-score",), "label_item": ("--human-item",)}
 
 
 def options_from(
@@ -43,7 +42,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options = _verb_options(asked, own)
-    files = _file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
+    files = _file_options() if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     shown = special | options | files
 
@@ -53,8 +52,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         _refuse_overwriting(given, shown)
         taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
-            said = {name: value for name in files if (value := given.pop(name)) is not None}
-            taken["files"] = Files(said.pop("items", None), said)
+            said = {name: value for name in files if (value := given.pop(name)) not in (None, [])}
+            taken["files"] = Files(said.pop("items", None), cast(Columns, said))
         try:
             function(**given, **taken)
         except ArgumentError as error:
@@ -72,7 +71,9 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_overwriting(given: Mapping[str, Any], shown: Parameters) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
     values = [(name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])]
-    paths = [(name, path) for name, path in values if isinstance(path, Path)]
+    # a text may be a file where a command takes files and names
+    files = ((name, Path(one) if isinstance(one, str) and name == "arguments" else one) for name, one in values)
+    paths = [(name, path) for name, path in files if isinstance(path, Path)]
     for (name, path), (other, there) in product(paths, repeat=2):
         if name in _WRITTEN and other != name and _is_same_file(path, there):
             same = f"{str(path)!r} is {str(there)!r}"
@@ -91,39 +92,35 @@ def _is_same_file(path: Path, other: Path) -> bool:
 def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameters:
     found: Parameters = {}
     for verb in asked["verbs"]:
-        for name, parameter in _shell_options(getattr(calib, verb)).items():
+        for name, parameter in _shell_options(verb).items():
             if name not in (*own, *asked["without"]) and (not asked["only"] or name in asked["only"]):
                 found.setdefault(name, parameter)
     return found
 
 
-def _file_options(*, both: bool) -> Parameters:
-    """--items, and the options for a file of one's own: the arguments of `calib.scores_from`."""
-    told = arguments_told(calib.scores_from)
-    helps = {name: f"Your own file. {text}" for name, text in told.items() if name != "frame"}
-    if both:
-        what = {"item": "ids", "score": "scores"}
-        helps |= {
-            f"human_{of}": f"Your own human file: its column of {it}, if that is another." for of, it in what.items()
-        }
-    notes = {"items": Items} | {name: Annotated[str | None, typer.Option(help=text)] for name, text in helps.items()}
+def _file_options() -> Parameters:
+    """--items, and what may be said of the columns of a file of one's own: the same words as in Python."""
+    notes: dict[str, Any] = {"items": Items}
+    for name, hint in get_type_hints(Columns, include_extras=True).items():
+        kind, told = get_args(hint)
+        many = any(get_origin(part) is Sequence for part in get_args(kind))
+        option = typer.Option(f"--{name.replace('_', '-')}", *_FORMER.get(name, ()), help=f"Your own file. {told}")
+        notes[name] = Annotated[list[str] | None if many else str | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
 
 
-def _shell_options(function: Any) -> Parameters:
-    """The keyword arguments of a function, or fields with a default, that a shell can give."""
-    hints, told = get_type_hints(function), arguments_told(function)
+def _shell_options(verb: str) -> Parameters:
+    """The arguments of a function of `calib` as options."""
+    told = arguments_told(verb)
     found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        kind, default = _shell_type(hints.get(name)), parameter.default
-        settled = parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)
-        if kind is None or not settled or default is parameter.empty:
-            continue
-        empty = " An empty text is None." if isinstance(default, str) and NoneType in get_args(hints[name]) else ""
-        option = typer.Option(help=told.get(name, "") + empty, hidden=name == "method" and default is None)
-        default = list(default) if isinstance(default, tuple) else default
-        found[name] = parameter.replace(annotation=Annotated[kind, option], default=default)
+    for name, argument in arguments(verb).items():
+        text = told.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
+        default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
+        option = typer.Option(help=text, hidden=name == "method" and default is None)
+        found[name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[argument.kind, option]
+        )
     return found
 
 
@@ -134,22 +131,6 @@ def _under_new_names(given: dict[str, Any], options: Parameters) -> dict[str, An
     now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
     old = given.pop("method")
     return given if old is None else given | {now: old}
-
-
-def _shell_type(hint: Any) -> Any:
-    """The part of a type that can be written on a command line, or None.
-
-    Examples
-    --------
-    >>> _shell_type(str | Path | None), _shell_type(Sequence[int]), _shell_type(dict)
-    (pathlib.Path | None, list[int], None)
-    """
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    many = [list[get_args(part)[0]] for part in parts if get_origin(part) is Sequence]  # type: ignore[misc]
-    kinds = [*many, *(part for part in parts if get_origin(part) is tuple), *(k for k in _SIMPLE if k in parts)]
-    if not kinds:
-        return None
-    return kinds[0] | None if NoneType in parts else kinds[0]
 
 
 def _value(parameter: inspect.Parameter, given: Any) -> Any:
@@ -166,41 +147,3 @@ def _told(name: str, shown: Parameters) -> str:
     if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(shown[name].annotation)):
         return name.upper()
     return f"--{name.replace('_', '-')}"
-
-
-# --- docstrings -------------------------------------------------------------------------------------------------------
-
-
-def arguments_told(function: Any) -> dict[str, str]:
-    """A text for each argument; one that stands elsewhere ("As for `calib.stats.x`.") is taken from there.
-
-    Examples
-    --------
-    >>> arguments_told(calib.difference)["adjust"]
-    'holm or bh. How p-values are adjusted where a is compared with several.'
-    """
-    section = _SECTION.search(inspect.getdoc(function) or "")
-    found: dict[str, str] = {}
-    bare: list[str] = []
-    for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:
-        head, _, body = block.partition("\n")
-        names, _, kind = head.partition(" : ")
-        text = " ".join(inspect.cleandoc(body).partition("\n\n")[0].split())
-        elsewhere = re.match(r"As for `([\w.]+)`([^:]|$)", text)
-        # one reference may stand below several arguments
-        about = names.split(", ") + bare * bool(elsewhere)
-        there: dict[str, str] = {}
-        if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
-            arrays = "calib.stats." in elsewhere[1] or not function.__module__.endswith(".verbs")
-            there = arguments_told(getattr(calib.stats if arrays else calib, elsewhere[1].rpartition(".")[2]))
-        found |= {name: there.get(name) or _plain(kind, "" if elsewhere else text) for name in about}
-        bare = [] if text else [*bare, *names.split(", ")]
-    return found
-
-
-def _plain(kind: str, text: str) -> str:
-    """The choices and the text without the marks of a docstring."""
-    choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
-    said = re.sub(r"^As for `[\w.]+`: ", "", text)
-    listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))
-    return " ".join(filter(None, (f"{listed}." if listed else "", re.sub(r'[`"]', "", said))))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import calib
-from calib.core.result import short
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ def show_rows(frame: pd.DataFrame) -> None:
 def print_table(frame: pd.DataFrame) -> None:
     """A table as wide as the terminal, in several parts where it needs them."""
     import pandas as pd
+
+    from calib.core.result import short
 
     shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
     width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import collections.abc
+import inspect
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from numbers import Integral
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,9 +96,7 @@ def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
             value = value.to_numpy(dtype=float, na_value=np.nan)
         out = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        text = repr(value)
-        glimpse = text if len(text) <= 60 else text[:57] + "..."
-        raise ArgumentError(name, "must be numeric", f"got {glimpse}") from None
+        raise ArgumentError(name, "must be numeric", _got(value)) from None
     if ndim is not None and out.ndim != ndim:
         plural = "" if ndim == 1 else "s"
         raise ArgumentError(name, f"must have {ndim} dimension{plural}", f"got shape {out.shape}")
@@ -175,8 +178,8 @@ def probability(value: float, name: str) -> float:
         ...
     calib.core.check.ArgumentError: `confidence_level` must be between 0 and 1, but got 95.
     """
-    if not 0 < value < 1:
-        raise ArgumentError(name, "must be between 0 and 1", f"got {value!r}")
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < 1:
+        raise ArgumentError(name, "must be between 0 and 1", _got(value))
     return float(value)
 
 
@@ -193,6 +196,78 @@ def whole(value: int, name: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ArgumentError(name, f"must be a whole number of {least} or more", f"got {value!r}")
     return int(value)
+
+
+# of what an argument may be: the test, and the words for one and for many
+_KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
+    NoneType: (lambda value: value is None, "None", "None"),
+    bool: (lambda value: isinstance(value, bool | np.bool_), "True or False", "True or False"),
+    int: (lambda value: isinstance(value, Integral) and not isinstance(value, bool), "a whole number", "whole numbers"),
+    float: (lambda value: isinstance(value, Real) and not isinstance(value, bool), "a number", "numbers"),
+    str: (lambda value: isinstance(value, str), "a text", "texts"),
+    Path: (lambda value: isinstance(value, str | PathLike), "a path", "paths"),
+    np.random.Generator: (lambda value: isinstance(value, np.random.Generator), "a numpy Generator", "Generators"),
+}
+
+
+def as_typed(function: Any, given: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that are not what the signature says: the first line of a public function.
+
+    Only of numbers, texts, truth values, paths, and sequences and mappings of these.
+
+    Examples
+    --------
+    >>> def draw(*, n: int = 1, sizes: Sequence[int] | None = None) -> None:
+    ...     as_typed(draw, locals())
+    >>> draw(sizes=[1, "x"])
+    Traceback (most recent call last):
+        ...
+    calib.core.check.ArgumentError: `sizes` must be whole numbers or None, but got [1, 'x'].
+    """
+    for name, parts in _typed_arguments(function).items():
+        value, kinds = given[name], [_kind(part) for part in parts]
+        if None in kinds or any(test(value) for test, _ in filter(None, kinds)):
+            continue
+        raise ArgumentError(name, f"must be {' or '.join(words for _, words in filter(None, kinds))}", _got(value))
+
+
+@cache
+def _typed_arguments(function: Any) -> dict[str, tuple[Any, ...]]:
+    """The types of keyword arguments, or of fields, each as its alternatives."""
+    hints, found = get_type_hints(function), {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in hints and (parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)):
+            hint = hints[name]
+            found[name] = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return found
+
+
+def _kind(part: Any) -> tuple[Callable[[Any], bool], str] | None:
+    """The test of one alternative and its words; None for what is tested elsewhere."""
+    origin, inner = get_origin(part), get_args(part)
+    test, one, many = _KINDS.get(inner[-1] if inner else part, (callable, "a function", ""))
+    if part is str:  # the name of a column may be a number
+        return (lambda value: test(value) or _KINDS[int][0](value)), one
+    if part in _KINDS or origin is collections.abc.Callable:
+        return test, one
+    if origin in (Sequence, tuple) and many:
+        return (lambda value: not isinstance(value, str) and _all(test, value)), many
+    if origin is Mapping and many:
+        return (lambda value: isinstance(value, Mapping) and _all(test, value.values())), f"a dict of {many}"
+    return None
+
+
+def _all(test: Callable[[Any], bool], values: Any) -> bool:
+    """Whether these are several and each passes; rows and columns of a frame are neither."""
+    return isinstance(values, Iterable) and not hasattr(values, "columns") and all(map(test, values))
+
+
+def _got(value: Any) -> str:
+    """What came, in a few words."""
+    if hasattr(value, "columns"):
+        return f"got a {type(value).__name__}"
+    text = repr(value)
+    return f"got {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 class CalibWarning(UserWarning):

@@ -24,16 +24,32 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         ...
     AttributeError: module 'calib.stats' has no attribute 'short'
     """
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
-    homes = {alias.name: str(line.module) for line in lines for alias in line.names}
-    names = sorted(name for name, home in homes.items() if not home.endswith(".former"))
+    found = homes(face, file)
+    names = sorted(name for name, home in found.items() if not home.endswith(".former"))
 
     def load(name: str) -> Any:
-        if name not in homes:
+        if name not in found:
             raise AttributeError(f"module {face!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        value = getattr(import_module(found[name]), name)
         setattr(sys.modules[face], name, value)  # the next use finds it there
         return value
 
     return load, names.copy, names
+
+
+def homes(face: str, file: str) -> dict[str, str]:
+    """The module of each name of a face, by its stub.
+
+    Examples
+    --------
+    >>> import calib
+    >>> homes("calib", calib.__file__)["interval"]
+    'calib.analysis.means.verbs'
+    """
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
+    return {
+        alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)
+        for line in lines
+        for alias in line.names
+    }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from asyncio import Task
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from asyncio import Task  # half of what the command line would load
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _UNMINDED = (signal.SIG_DFL, signal.default_int_handler)

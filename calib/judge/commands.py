@@ -14,7 +14,9 @@ from calib.console.files import Out
 from calib.console.show import say, show_rows, shown_text, write
 
 
-@options_from("Judge", "geval_prompt", "rate", without=("complete", "progress"))
+@options_from(
+    "Judge", "geval_prompt", "rate", without=("complete", "progress"), called={"judge": "the judge (--method)"}
+)
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
     criterion: Annotated[list[str], typer.Option(help="coherence, consistency, fluency, relevance; repeatable.")],

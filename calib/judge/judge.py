@@ -108,10 +108,11 @@ class Judge:
 
     def __post_init__(self) -> None:
         """Refuse what no call could be made from."""
+        check.as_typed(Judge, {field.name: getattr(self, field.name) for field in fields(self)})
         if not self.model:
             raise ArgumentError("model", "must be a model string", "got ''")
         check.choice(self.method, "method", ("auto", "logprob", "sample"))
-        if self.temperature < 0:
+        if not self.temperature >= 0:
             raise ArgumentError("temperature", "must not be negative", f"got {self.temperature!r}")
         for name in ("draws", "top_logprobs", "max_tokens", "concurrency", "max_reply_bytes"):
             value = getattr(self, name)

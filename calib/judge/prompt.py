@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     MOST_VARIANTS,
@@ -115,7 +115,7 @@ class Prompt:
         if "steps" in inputs:
             what = "the evaluation steps; rename the column"
             raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
-        chosen = Scale() if scale is None else Scale.parse(scale) if isinstance(scale, str) else scale
+        chosen = Scale() if scale is None else _parsed(scale) if isinstance(scale, str) else scale
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         shown = tuple(inputs)
@@ -312,6 +312,13 @@ _BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
 CRITERIA = tuple(_BUILT_IN)
 
 
+def _parsed(scale: str) -> Scale:
+    try:
+        return Scale.parse(scale)
+    except ArgumentError as error:
+        raise error.renamed({"labels": "scale"}) from None
+
+
 def geval_prompt(
     criterion: str,
     *,
@@ -346,6 +353,7 @@ def geval_prompt(
     >>> geval_prompt("fluency", reasoning="think").answer
     'line'
     """
+    as_typed(geval_prompt, locals())
     if criterion not in _BUILT_IN:
         known = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
         raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing  # noqa: F401 - first: it says which of the others is not there
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray

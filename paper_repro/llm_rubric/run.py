@@ -3,13 +3,12 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
 import numpy as np
 import pandas as pd
 
 import calib
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 
 
 def rows() -> pd.DataFrame:

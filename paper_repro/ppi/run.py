@@ -3,15 +3,14 @@
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
-import calib
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
+import numpy as np
 import oracles
+import pandas as pd
 from best_pair import best_pair
+
+import calib
 
 PEERS = {"ppi_py": "ppi_py", "lambda = 1": "ares"}
 ESTIMATORS = {"labels alone": "classical", "calib": "auto"}

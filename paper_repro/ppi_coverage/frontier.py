@@ -14,6 +14,8 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing  # noqa: F401 - first: it says which of the others is not there
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -21,15 +23,13 @@ from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from former import former
+from oracles import labelled
 from run import SIZE, Population, classical, judge_of, latent, parts_of, probable, scored, weighted
 
 from calib.analysis.means.moments import Moments
 from calib.analysis.means.ridge import Parts
 from calib.analysis.means.unseen import bounded
 from calib.core.gaffke import Gaffke
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from oracles import labelled
 
 FOLDER = Path(__file__).parent
 TWO_SIDED, ONE_SIDED = 0.025, 0.05

@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing  # noqa: F401 - first: it says which of the others is not there
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -27,7 +29,6 @@ from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import jeffreys, post_stratified
 from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from former import former
 from oracles import Labelled, labelled, normal_ends

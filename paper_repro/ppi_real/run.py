@@ -8,7 +8,6 @@ that are there already are kept, so that a run that was stopped goes on.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -18,9 +17,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing
 import numpy as np
+import oracles
 import pandas as pd
 from numpy.typing import NDArray
+from oracles import Labelled, labelled, normal_ends
+from ppi_coverage.run import TAIL, classical, of_counts, ours, parts_of, rule_of
 from scipy import special
 
 import calib
@@ -28,11 +32,6 @@ from calib.analysis.means.moments import Moments
 from calib.analysis.means.ridge import Sample, clustered, ridge
 from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import oracles
-from oracles import Labelled, labelled, normal_ends
-from ppi_coverage.run import TAIL, classical, of_counts, ours, parts_of, rule_of
 
 FOLDER = Path(__file__).parent
 Floats = NDArray[np.float64]
@@ -594,6 +593,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except DatasetError as error:
-        if "CALIB_DATA" in os.environ:
-            raise  # a folder was named: a file that is absent or altered there is a miss, not a reason to skip
-        print(f"skipped: ppi_real needs data that are not here; set CALIB_DATA. {error}")
+        missing.skip(FOLDER.name, error)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
@@ -25,9 +27,6 @@ from calib.stats import (
     variance,
     variance_components,
 )
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 
 Row = dict[str, object]
 CRITERIA = {"naturalness": (1, 3), "coherence": (1, 3), "engagingness": (1, 3), "groundedness": (0, 1)}

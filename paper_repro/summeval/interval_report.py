@@ -5,8 +5,11 @@ labels, so that the truth of each system is known; 25 chosen at random are used.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import missing
 import numpy as np
 import pandas as pd
 
@@ -74,4 +77,4 @@ if __name__ == "__main__":
     try:
         main(arguments.parse_args().rng, Path(__file__).parent)
     except DatasetError as error:
-        print(f"skipped: the report needs data that are not here; set CALIB_DATA. {error}")
+        missing.skip("the report", error)

@@ -6,15 +6,14 @@ import sys
 from itertools import product
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
 import pandas as pd
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 import calib
 from calib.judge.replies.extract import read_label
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 COEFFICIENTS = ("spearman", "kendall")

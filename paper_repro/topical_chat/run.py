@@ -3,12 +3,11 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
 import pandas as pd
 
 import calib
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 
 PROMPTS = ("geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain", "analyze_rate", "rate_explain_auto_cot")
 # table, printed row, prompt that gives it, level of its Pearson, rule for replies that cannot be read

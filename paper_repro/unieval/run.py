@@ -3,12 +3,11 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import check
 import pandas as pd
 
 import calib
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import check
 
 
 def rows() -> pd.DataFrame:

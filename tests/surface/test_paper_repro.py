@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -92,6 +94,47 @@ def test_expected_and_results_belong_together(paper):
     assert not wanted.duplicated(key).any()
     assert results[key].head(len(wanted)).equals(wanted[key])
     assert not results["ok"].astype(str).eq("False").any()
+
+
+# --- what is missing --------------------------------------------------------------------------------------------
+
+SCRIPTS = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "paper_repro").glob("*/[rfi]*.py") if "main" in path.read_text()
+)
+
+
+def run_without(package: str, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script where a package is not installed."""
+    hide = (
+        f"import runpy, sys; sys.modules[{package!r}] = None; sys.path[0] = {str(ROOT / script)!r}.rpartition('/')[0]"
+    )
+    code = f"{hide}; sys.argv = [{script!r}, '--check']; runpy.run_path(sys.argv[0], run_name='__main__')"
+    variables = {name: value for name, value in os.environ.items() if name != "CALIB_DATA"} | environment
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_says_what_to_install(script):
+    done = run_without("numpy" if "interval_report" in script else "pandas", script)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.startswith(f"{Path(script).parent.name}: the package ")
+    assert line.endswith(f"-m pip install -e '{ROOT}[all]'")
+
+
+def test_rouge_is_a_package_of_its_own():
+    done = run_without("rouge_score", "paper_repro/summeval/run.py")
+    (line,) = done.stderr.splitlines()
+    assert line == f"summeval: the package rouge_score is not installed: {sys.executable} -m pip install rouge-score"
+
+
+@pytest.mark.slow
+def test_a_folder_of_data_that_is_none_is_said_in_a_line(tmp_path):
+    done = run_without("nothing", "paper_repro/unieval/run.py", CALIB_DATA=str(tmp_path / "nowhere"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("unieval: `CALIB_DATA` must name a folder, but got ")
+    assert done.stderr.count("\n") == 1
 
 
 # --- SummEval ---------------------------------------------------------------------------------------------------

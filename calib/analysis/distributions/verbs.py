@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib import stats
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.table import TableArgumentError
 from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.results import Results
@@ -68,6 +68,7 @@ def point_scores(
     >>> result.value("mean", "spearman") > result.value("draw", "spearman")
     True
     """
+    as_typed(point_scores, locals())
     people, source = scores_in(human, "human"), np.random.default_rng(rng)
 
     def compared(label: dict[str, Any], rows: pd.DataFrame) -> Found:
@@ -133,6 +134,7 @@ def distribution_fit(
     >>> calib.distribution_fit(sampled, exact, rng=1).one().p_value > 0.05
     True
     """
+    as_typed(distribution_fit, locals())
     told = ratings_in(exact, "exact")
     told = told.only(told.frame["method"] == "logprob")
     options: dict[str, Any] = {"n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
@@ -195,6 +197,7 @@ def fit_temperature(
     >>> after.nll <= before.nll, found.n_groups
     (True, 24)
     """
+    as_typed(fit_temperature, locals())
     people = scores_in(human, "human")
 
     def fitted(label: dict[str, Any], rows: pd.DataFrame) -> Found:
@@ -252,6 +255,7 @@ def temperature_curve(
     >>> cold.entropy < plain.entropy < hot.entropy
     True
     """
+    as_typed(temperature_curve, locals())
 
     def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         with in_the_names_of(label, p="ratings", tau="taus"):

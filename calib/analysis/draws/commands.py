@@ -14,7 +14,7 @@ from calib.console.files import Files, Out
 from calib.console.show import paragraphs, show_results
 
 
-@options_from("convergence")
+@options_from("convergence", called={"file": "each file"})
 def converge(
     sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
     files: Files,
@@ -26,7 +26,7 @@ def converge(
     """Means of N draws against the exact expectation, and against people."""
     from calib.tables.results import words
 
-    expected, people = files.read([exact], human)
+    expected, people = files.tables(exact, human)
     results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
     show_results(results, out)
     paragraphs(*str(results).splitlines())

@@ -12,6 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.distributions.verbs import SAMPLED, Found, draws_by_item, each_slice, weights_by_level
 from calib.core import check
+from calib.core.check import as_typed
 from calib.table import TableArgumentError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.results import Results
@@ -77,6 +78,7 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
+    as_typed(convergence, locals())
     target = None if exact is None else scores_in(exact, "exact")
     people = None if human is None else scores_in(human, "human")
     options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
@@ -178,6 +180,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     >>> print(calib.stats.chain_plan(found, tokens_chain=200, tokens_label=3, budget=800))
     3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
     """
+    as_typed(variance_components, locals())
 
     def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         with in_the_names_of(label, samples="ratings", variances="ratings"):
@@ -201,5 +204,6 @@ def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
 
 def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
     """The name of `variance_components` in the release before."""
+    as_typed(chain_components, locals())
     check.warn("`chain_components` is `variance_components` now, and goes with the next release.", FutureWarning)
     return variance_components(ratings, confidence_level=confidence_level)

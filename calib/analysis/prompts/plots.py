@@ -129,7 +129,10 @@ def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) 
         return
     ax.contourf(prompts, draws, worth, levels=7, cmap="Blues", alpha=0.75)
     lines = ax.contour(prompts, draws, worth, levels=7, colors="#08306B", linewidths=0.9)
-    ax.clabel(lines, fontsize="small", fmt="%.3g")
+    for text in ax.clabel(lines, fontsize="small", fmt="%.3g"):
+        x, y = ax.transAxes.inverted().transform(ax.transData.transform(text.get_position()))
+        if not (0.05 < x < 0.95 and 0.05 < y < 0.95):  # the edge would cut it
+            text.set_visible(False)
 
 
 def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
@@ -164,6 +167,9 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
         _prompts_of(rows.ax, rows.heights[mark.place] - 0.15 * most, mark.result, named=len(means) == 1)
+    if len(means) == 1:  # beside the last of the intervals there is room for a name, too
+        low, high = rows.ax.get_xlim()
+        rows.ax.set_xlim(low, high + (high - low) * 0.013 * max(map(len, means[0].names), default=0))
     rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
     if any(r.estimand.startswith("difference") for r in means):
         figure.zero_line(rows.ax)

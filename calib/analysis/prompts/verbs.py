@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import was_called
+from calib.core.check import as_typed, was_called
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, checked, in_the_names_of, ratings_in, scores_in
@@ -70,6 +70,7 @@ def sensitivity(
     >>> [part.name for part in study.components], study.n_prompts
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
+    as_typed(sensitivity, locals())
     table = ratings_in(ratings).frame
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
@@ -183,6 +184,7 @@ def prompt_mean(
     >>> result.n_prompts, result.n_groups, result.conditional
     (4, 24, False)
     """
+    as_typed(prompt_mean, locals())
     answers = []
     for label, rows in _judged(scores):
         for value, part in parts_of(rows, by):
@@ -225,6 +227,7 @@ def prompt_difference(
     >>> calib.prompt_difference(calib.summarize(ratings, items), "clean", "fluency-2").one().interval.low > 0
     True
     """
+    as_typed(prompt_difference, locals())
     answers = []
     for label, rows in _judged(scores):
         sides = [_of_system(rows, name) for name in (a, b)]
@@ -282,6 +285,7 @@ def averaging(
     >>> len(calib.averaging(calib.summarize(ratings, items), gold).one().alone)
     4
     """
+    as_typed(averaging, locals())
     people = scores_in(gold, "gold")
     answers = []
     for label, rows, theirs in with_gold(_judged(scores), people):

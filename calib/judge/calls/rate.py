@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.core.stop import stoppable
 from calib.core.text import printable
 from calib.judge.calls.client import Client
@@ -114,6 +114,7 @@ def rate(
     >>> sorted(set(ratings["status"])), sorted(set(ratings["method"]))
     (['off_scale', 'ok'], ['logprob'])
     """
+    as_typed(rate, locals())
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     check.choice(keep, "keep", ("compact", "full"))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from calib.core.extras import needed
 from calib.core.text import PrintableError
 from calib.judge import offline
 from calib.judge.calls.body import ACCEPTED, MOST_BYTES, MOST_ERROR_BYTES, read_body
@@ -220,6 +221,7 @@ class _Direct:
     """An endpoint that is asked by aiohttp, over connections that stay open during a run."""
 
     def __init__(self, model: str, endpoint: str, concurrency: int, most: int) -> None:
+        needed("aiohttp", extra="judge", use="calls to a judge")  # before the first call, not in it
         self.model, self.most = model_name(model), most
         parts = url_parts(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -389,8 +391,7 @@ def _quiet_litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about its own types, which it builds when they are first used
-        import litellm
-
+        litellm = needed("litellm", extra="litellm", use="models of this provider")
         litellm.ModelResponse()
     litellm.suppress_debug_info = True
     _watch_httpx()
