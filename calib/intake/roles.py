@@ -159,10 +159,10 @@ def _listed(said: Columns, word: str) -> list[str]:
 def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
-        numbers = kind == "numbers" and not (key(cells.name).endswith("_id") or role == "annotator")
-        # a column `judge` or `expert` may hold either; who is called A and B, in one that says more, is a name
-        telling = role in ("system", "criterion") or _WHOSE.search(key(cells.name)) is not None
-        scores = numbers or (kind in ("words", "winners") and not telling)
+        # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
+        telling = _WHOSE.search(key(cells.name)) is not None
+        named = kind in ("words", "winners") and role in ("system", "criterion")
+        scores = kind in ("numbers", "words", "winners") and not (telling or named)
         return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"

@@ -32,9 +32,10 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
     judges, people = _apart(judges, people, found)
     judges, people = _of_criteria(judges, people, said, notes)
-    repeats = any("annotator" in one.roles and one.of("judge") for one in found)
-    judges = None if judges is None else refuse_repeated(judges, notes, repeats=repeats)
-    people = None if people is None else refuse_repeated(people, notes, repeats=False)
+    # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+    both = [one.roles for one in found if one.of("judge") and one.of("label")]
+    judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
+    people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
     if judges is not None and people is not None:
         people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
     if pairwise:
