@@ -92,9 +92,10 @@ def beside(taken: Intake) -> tuple[Beside, ...]:
     if taken.scores is None or taken.gold is None:
         return ()
     try:
-        return tuple(_sides(taken))
+        found = tuple(_sides(taken))
     except TableError:  # `Intake.notes` say why
         return ()
+    return found if any(len(pair.labelled) for pair in found) else ()
 
 
 def _sides(taken: Intake) -> Iterator[Beside]:

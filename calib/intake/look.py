@@ -6,21 +6,24 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Unpack
 
 from calib.intake.can import Can, beside, possibilities, scale_in_words, suspicions
 from calib.intake.intake import taken_in
+from calib.intake.roles import Side, seen, sided
 from calib.intake.source import source_of
 from calib.intake.taken import Columns, Intake, Taken
 from calib.intake.typed import commands_of, lines_of
+from calib.table import TableError
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _WIDTH = 88
-_MIND, _CAN = "What looks wrong, or was forgiven", "What can be computed"
-_MOST = 60  # characters of a list of columns
+_MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
+_MOST = 34  # characters of a list of columns
 ROLES = {
     "item": "ids", "judge": "judge's scores", "label": "people's labels", "annotator": "who labelled",
     "rater": "which judge", "system": "systems", "group": "groups", "criterion": "criterion", "source": "source text",
@@ -128,22 +131,27 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
     """
     said: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
-    given = [thing for thing in (first, second) if thing is not None]
-    sources = [source_of(thing, argument) for thing, argument in zip(given, ("first", "second"), strict=False)]
     try:
-        taken = taken_in(*sources, **said)
-    except ValueError as error:
-        taken = _not_taken(sources, said, str(error))
+        taken = taken_in(first, second, **said)
+    except TableError as error:  # of the files, not of a word that was said
+        taken = _not_taken(first, second, said, str(error))
     pairs = beside(taken)
     can = possibilities(taken, pairs)
     notes = dict.fromkeys((*taken.notes, *suspicions(pairs)))
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 
-def _not_taken(sources: list[Any], said: Columns, trouble: str) -> Intake:
-    """What is known of files that make no tables: that they were read, and what is wrong."""
+def _not_taken(first: Any, second: Any, said: Columns, trouble: str) -> Intake:
+    """What is known of files that make no tables: what the columns look like, and what is wrong."""
+    things = {"scores": first} | ({} if second is None else {"gold": second})
+    sources = tuple(
+        source_of(thing, name) for name, thing in things.items()
+    )  # what cannot be read is an error here, too
+    sides: tuple[Side, ...] = ("",) if second is None else ("judge", "label")
+    found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
+    columns = tuple(column for one in found for column in one.taken({}))
     notes = (*(note for source in sources for note in source.notes), trouble)
-    return Intake(tuple(sources), (), "long", "", False, None, None, None, None, False, (), notes, said)
+    return Intake(sources, columns, "long", "", False, None, None, None, None, False, (), notes, said)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------
@@ -155,6 +163,23 @@ def _role(taken: Taken) -> str:
 
 
 def _told(look: Look) -> Iterator[str]:
+    yield from _taken_lines(look)
+    yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
+    if not any(one.possible for one in look.can):
+        yield "  Nothing."
+    if refused := _refused(look.can):
+        yield from ("", _CANNOT, *(line for text in refused for line in _wrapped(text, "  - ")))
+    for head, texts in (("In a shell", look.commands), ("In Python", look.lines)):
+        if texts:
+            yield from ("", head, *(f"  {text}" for text in texts))
+
+
+def taken_text(look: Look) -> str:
+    """What the files were taken for, and what looks wrong."""
+    return "\n".join(_taken_lines(look))
+
+
+def _taken_lines(look: Look) -> Iterator[str]:
     for source in look.intake.sources:
         rows, columns = source.frame.shape
         yield f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}"
@@ -164,19 +189,15 @@ def _told(look: Look) -> Iterator[str]:
     if look.notes:
         yield from ("", _MIND)
         yield from (line for note in look.notes for line in _wrapped(note, "  - "))
-    if any(one.possible for one in look.can) or look.columns:
-        yield from ("", _CAN, *_grid(_answers(look.can), "  "))
-    for head, texts in (("In a shell", look.commands), ("In Python", look.lines)):
-        if texts:
-            yield from ("", head, *(f"  {text}" for text in texts))
 
 
-def _answers(can: Iterable[Can]) -> list[tuple[str, str, str]]:
-    """Yes or no, the question, why; questions with one reason against them in one row."""
-    found: dict[tuple[bool, str], list[str]] = {}
+def _refused(can: Iterable[Can]) -> list[str]:
+    """What cannot be computed, and why; what has one reason in one line."""
+    found: dict[str, list[str]] = {}
     for one in can:
-        found.setdefault((one.possible, one.why), []).append(one.what)
-    return [("yes" if yes else "no", "; ".join(what), visible(why)) for (yes, why), what in found.items()]
+        if not one.possible:
+            found.setdefault(one.why, []).append(one.what)
+    return [f"{'; '.join(what)}: {visible(why)}." for why, what in found.items()]
 
 
 def holds(taken: Intake) -> str:
@@ -205,8 +226,7 @@ def _grouped(columns: Iterable[Taken]) -> list[tuple[str, str, str]]:
     """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
     found: dict[tuple[str, ...], list[str]] = {}
     for one in columns:
-        stands = one.stands if one.role not in ("judge", "other") else ""
-        found.setdefault((one.source, one.role, one.why, stands), []).append(visible(one.column, 40))
+        found.setdefault((one.source, one.role, one.why), []).append(visible(one.column, 40))
     order = sorted(found, key=lambda key: key[1] == "other")
     several = len({key[0] for key in found}) > 1
     return [
@@ -217,22 +237,21 @@ def _grouped(columns: Iterable[Taken]) -> list[tuple[str, str, str]]:
 
 def _shortened(names: list[str]) -> str:
     """As many names as there is room for."""
-    room = [n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= _MOST] or [1]
+    room = [n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST] or [1]
     more = len(names) - room[-1]
     return ", ".join(names[: room[-1]]) + f" and {more} more" * (more > 0)
 
 
-def _grid(rows: list[tuple[str, str, str]], indent: str = "") -> Iterator[str]:
-    """Three columns of text as wide as they need, the last one wrapped."""
-    first, second = (min(max(len(row[i]) for row in rows), 30) for i in (0, 1))
-    left = len(indent) + first + second + 4
+def _grid(rows: list[tuple[str, ...]], indent: str = "") -> Iterator[str]:
+    """Columns of text as wide as they need, the last one wrapped."""
+    if not rows:
+        return
+    widths = [min(max(map(len, cells)), _MOST) for cells in zip(*rows, strict=True)]
+    widths[-1] = max(_WIDTH - len(indent) - sum(widths[:-1]) - 2 * (len(widths) - 1), 20)
     for row in rows:
-        cells = [
-            textwrap.wrap(text, width) or [""] for text, width in zip(row, (first, second, _WIDTH - left), strict=True)
-        ]
-        for line in range(max(map(len, cells))):
-            a, b, c = (cell[line] if line < len(cell) else "" for cell in cells)
-            yield f"{indent}{a:<{first}}  {b:<{second}}  {c}".rstrip()
+        cells = [textwrap.wrap(text, width) or [""] for text, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            yield (indent + "  ".join(f"{part:<{width}}" for part, width in zip(parts, widths, strict=True))).rstrip()
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
@@ -255,9 +274,15 @@ def _marked_up(look: Look) -> Iterator[str]:
     if look.notes:
         notes = "".join(f"<li>{escape(visible(note))}</li>" for note in look.notes)
         yield f"<p><b>{_MIND}</b></p><ul>{notes}</ul>"
-    cells = [[f"<td style='text-align: left'>{escape(text)}</td>" for text in row] for row in _answers(look.can)]
-    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    rows = "".join(
+        f"<tr><td style='text-align: left'>{escape(visible(one.what))}</td>"
+        f"<td style='text-align: left'>{escape(visible(one.why))}</td></tr>"
+        for one in look.can
+        if one.possible
+    )
     yield f"<p><b>{_CAN}</b></p><table><tbody>{rows}</tbody></table>"
+    if refused := _refused(look.can):
+        yield f"<p><b>{_CANNOT}</b></p><ul>{''.join(f'<li>{escape(text)}</li>' for text in refused)}</ul>"
     for head, texts in (("In Python", look.lines), ("In a shell", look.commands)):
         if texts:
             yield f"<p><b>{head}</b></p><pre>{escape(chr(10).join(texts))}</pre>"

@@ -27,7 +27,8 @@ def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     said = [f"{name}={_literal(value)}" for name, value in taken.said.items()]
     look = f"calib.look({', '.join([*files, *said])})"
     asked = [_line(one, _in_order(one, files), said) for one in _printed(can)]
-    return (f"calib.report({look}, {_literal(str(report_path(taken)))})", *asked) if asked else ()
+    report = f"calib.report({look}, {_literal(str(report_path(taken)))})"
+    return (report, *asked) if _reported(can) else tuple(asked)
 
 
 def _line(can: Can, files: Sequence[str], said: Sequence[str]) -> str:
@@ -43,7 +44,12 @@ def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     files = [str(source.path) for source in taken.sources]
     said = [word for name, value in taken.said.items() for word in _option(name, value)]
     asked = [_command(one, _in_order(one, files), said) for one in _printed(can)]
-    return (_joined("report", files, said), *asked) if asked else ()
+    return (_joined("report", files, said), *asked) if _reported(can) else tuple(asked)
+
+
+def _reported(can: Sequence[Can]) -> bool:
+    """Whether a report would hold anything."""
+    return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
 
 
 def _command(can: Can, files: Sequence[str], said: Sequence[str]) -> str:
@@ -60,7 +66,9 @@ def _printed(can: Sequence[Can]) -> Iterator[Can]:
 
 
 def _in_order(can: Can, files: Sequence[str]) -> list[str]:
-    """Of reliability people come first."""
+    """Of reliability people come first; items are drawn from the judge's scores alone."""
+    if can.verb == "choose_items":
+        return list(files[:1])
     return list(reversed(files)) if can.verb == "reliability" else list(files)
 
 
