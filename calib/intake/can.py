@@ -109,6 +109,8 @@ def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     found = [_interval(taken, pairs), _interval_by_system(pairs), _difference(pairs)]
     found += [_agreement(pairs, level) for level in ("item", "group", "system")]
     found += [_ranking(pairs), _reliability(taken), _labels_needed(pairs), _choice(taken)]
+    if taken.scores is None and taken.people is None:
+        return tuple(replace(one, why="the files make no tables as they are") for one in found)
     return tuple(one if one.why else replace(one, why=_missing(taken)) for one in found)
 
 
@@ -250,7 +252,7 @@ def _few_systems(pair: Beside) -> str:
         return "no column says which system wrote what (--system)"
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
-        return f"{_number(len(means), 'system')} with labels, and two agree in full or not at all"
+        return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
     return "all systems have one mean" if _is_one(means["y"]) or _is_one(means["x"]) else ""
 
 

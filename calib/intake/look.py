@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Unpack
 
+from calib.core.check import ArgumentError
 from calib.intake.can import Can, beside, possibilities, scale_in_words, suspicions
 from calib.intake.intake import taken_in
-from calib.intake.roles import Side, seen, sided
+from calib.intake.roles import Seen, Side, seen, sided
 from calib.intake.source import source_of
 from calib.intake.taken import Columns, Intake, Taken
-from calib.intake.typed import commands_of, lines_of
+from calib.intake.typed import commands_of, lines_of, tries_of
 from calib.table import TableError
 from calib.tables.text import visible
 
@@ -134,24 +136,43 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     try:
         taken = taken_in(first, second, **said)
     except TableError as error:  # of the files, not of a word that was said
-        taken = _not_taken(first, second, said, str(error))
+        return _not_taken(first, second, said, error)
     pairs = beside(taken)
     can = possibilities(taken, pairs)
-    notes = dict.fromkeys((*taken.notes, *suspicions(pairs)))
+    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 
-def _not_taken(first: Any, second: Any, said: Columns, trouble: str) -> Intake:
-    """What is known of files that make no tables: what the columns look like, and what is wrong."""
+def _without_ids(taken: Intake) -> tuple[str, ...]:
+    found = any(one.role == "item" for one in taken.columns)
+    return () if found else ("no column holds ids: each row counts as an item of its own (--item names one).",)
+
+
+def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> Look:
+    """Of files that make no tables: what the columns look like, what is wrong, and what to try."""
     things = {"scores": first} | ({} if second is None else {"gold": second})
-    sources = tuple(
-        source_of(thing, name) for name, thing in things.items()
-    )  # what cannot be read is an error here, too
-    sides: tuple[Side, ...] = ("",) if second is None else ("judge", "label")
+    sources = [source_of(thing, name) for name, thing in things.items()]  # what cannot be read is an error here, too
+    sides: list[Side] = [""] if second is None else ["judge", "label"]
     found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
-    columns = tuple(column for one in found for column in one.taken({}))
-    notes = (*(note for source in sources for note in source.notes), trouble)
-    return Intake(sources, columns, "long", "", False, None, None, None, None, False, (), notes, said)
+    columns = tuple(column for one in found for column in _with_ids(one).taken({}))
+    notes = (*(note for source in sources for note in source.notes), str(trouble))
+    taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
+    words = _words_of(found) if isinstance(trouble, ArgumentError) and trouble.argument == "scale" else ()
+    again = replace(taken, said=Columns(**said, scale="|".join(words))) if words and "scale" not in said else None
+    return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
+
+
+def _with_ids(found: Seen) -> Seen:
+    """With the likeliest column of ids, which is settled where rows are matched."""
+    likely = found.ids[:1] if "item" not in found.roles else ()
+    return found.with_role("item", likely[0], "the likeliest of them") if likely else found
+
+
+def _words_of(found: Iterable[Seen]) -> tuple[str, ...]:
+    """The words that scores are in, whose order nobody knows; the commonest first."""
+    columns = [(one.source.frame, v.column) for one in found for v in one.values if v.nature == "texts"]  # noqa: PD011
+    cells = Counter(str(cell).strip() for frame, column in columns for cell in frame[column].dropna())
+    return tuple(word for word, _ in cells.most_common() if word)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------
@@ -165,9 +186,10 @@ def _role(taken: Taken) -> str:
 def _told(look: Look) -> Iterator[str]:
     yield from _taken_lines(look)
     yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
+    refused = _refused(look.can)
     if not any(one.possible for one in look.can):
-        yield "  Nothing."
-    if refused := _refused(look.can):
+        yield f"  Nothing: {look.can[0].why}." if len(refused) == 1 else "  Nothing."
+    if len(refused) > 1 or any(one.possible for one in look.can):
         yield from ("", _CANNOT, *(line for text in refused for line in _wrapped(text, "  - ")))
     for head, texts in (("In a shell", look.commands), ("In Python", look.lines)):
         if texts:
@@ -211,8 +233,7 @@ def holds(taken: Intake) -> str:
     if taken.gold is not None and taken.people is not None and len(taken.gold):
         people = taken.people["rater"].nunique()
         parts.append(f"{_number(len(taken.gold), 'label')} of {_number(people, 'annotator')}")
-    shape = "one column for each" if taken.shape == "wide" else ""
-    return "; ".join([*filter(None, (*parts, shape)), scale_in_words(taken)]) + "."
+    return "; ".join([*filter(None, parts), scale_in_words(taken)]) + "."
 
 
 def _names(of: str, values: Any) -> str:

@@ -23,28 +23,50 @@ def report_path(taken: Intake) -> Path:
 
 def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
-    files = [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
-    said = [f"{name}={_literal(value)}" for name, value in taken.said.items()]
-    look = f"calib.look({', '.join([*files, *said])})"
-    asked = [_line(one, _in_order(one, files), said) for one in _printed(can)]
-    report = f"calib.report({look}, {_literal(str(report_path(taken)))})"
+    asked = [_line(one, taken) for one in _printed(can)]
+    report = f"calib.report({look_line(taken)}, {_literal(str(report_path(taken)))})"
     return (report, *asked) if _reported(can) else tuple(asked)
 
 
-def _line(can: Can, files: Sequence[str], said: Sequence[str]) -> str:
+def look_line(taken: Intake) -> str:
+    return f"calib.look({', '.join([*_named(taken), *_words(taken)])})"
+
+
+def _named(taken: Intake) -> list[str]:
+    """The files as Python has them; a frame by a name that its user will know better."""
+    return [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
+
+
+def _words(taken: Intake) -> list[str]:
+    return [f"{name}={_literal(value)}" for name, value in taken.said.items()]
+
+
+def _line(can: Can, taken: Intake) -> str:
     options = [f"{name}={_literal(value)}" for name, value in can.options.items()]
     names = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(can), strict=False)]
-    return f"calib.{can.verb}({', '.join([*files, *names, *options, *said])})"
+    return f"calib.{can.verb}({', '.join([*_in_order(can, _named(taken)), *names, *options, *_words(taken)])})"
 
 
 def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
     if any(source.path is None for source in taken.sources):
         return ()
-    files = [str(source.path) for source in taken.sources]
-    said = [word for name, value in taken.said.items() for word in _option(name, value)]
-    asked = [_command(one, _in_order(one, files), said) for one in _printed(can)]
-    return (_joined("report", files, said), *asked) if _reported(can) else tuple(asked)
+    asked = [_command(one, taken) for one in _printed(can)]
+    return (_joined("report", _files(taken), _options(taken)), *asked) if _reported(can) else tuple(asked)
+
+
+def tries_of(taken: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """To look again, with what is said now: a command, where all is in files, and a line."""
+    command = _joined("look", _files(taken), _options(taken))
+    return (() if any(source.path is None for source in taken.sources) else (command,)), (look_line(taken),)
+
+
+def _files(taken: Intake) -> list[str]:
+    return [str(source.path) for source in taken.sources]
+
+
+def _options(taken: Intake) -> list[str]:
+    return [word for name, value in taken.said.items() for word in _option(name, value)]
 
 
 def _reported(can: Sequence[Can]) -> bool:
@@ -52,12 +74,16 @@ def _reported(can: Sequence[Can]) -> bool:
     return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
 
 
-def _command(can: Can, files: Sequence[str], said: Sequence[str]) -> str:
+def _command(can: Can, taken: Intake) -> str:
     options = dict(can.options)
     amount = [str(options.pop("n"))] if "n" in options else []
     words = [word for name, value in options.items() for word in _option(name, value)]
     out = ["--out", "chosen.csv"] if can.verb == "choose_items" else []
-    return _joined(_COMMANDS.get(can.verb, can.verb), [*files, *amount, *_sides(can)], [*words, *said, *out])
+    return _joined(
+        _COMMANDS.get(can.verb, can.verb),
+        [*_in_order(can, _files(taken)), *amount, *_sides(can)],
+        [*words, *_options(taken), *out],
+    )
 
 
 def _printed(can: Sequence[Can]) -> Iterator[Can]:

@@ -129,3 +129,54 @@ def test_everything_printed_runs_as_it_is_printed(shape, written, capsys):
             assert eval(line, {"calib": calib}) is not None
     assert found.commands
     assert len(found.lines) == len(found.commands)
+
+
+# --- odd files --------------------------------------------------------------------------------------------------
+
+
+def table_of(**columns):
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+def odd():
+    """Texts of files by name, and what must be among what is said of them."""
+    rng = np.random.default_rng(3)
+    ids = [f"q{k}" for k in range(40)]
+    judge = likert(rng, rng.normal(3, 1, 40))
+    human = some(likert(rng, judge), 20)
+    yield "ids with commas", [table_of(id=[f"a, {k}" for k in range(40)], gpt4=judge, human=human)], ["20 of 40 items"]
+    european = "id;gpt4;human\n" + "".join(f"{i};{j},5;{f'{h},0' if h != '' else ''}\n" for i, j, h in zip(ids, judge, human))
+    yield "European", [european], ["20 of 40 items"]
+    yield "a name twice by case", [table_of(id=ids, score=judge, Score=human)], ["score", "Score"]
+    yield "a single column", ["score\n" + "\n".join(map(str, judge))], ["score"]
+    yield "copied", [table_of(id=ids, gpt4=judge, human=some(judge, 20))], ["is it a copy of the labels?"]
+    yield "reversed", [table_of(id=ids, gpt4=judge, human=some(6 - judge, 20))], ["is one of the scales reversed?"]
+    yield "constant judge", [table_of(id=ids, gpt4=3, human=human)], ["gives 3 to every item"]
+    yield "constant labels", [table_of(id=ids, gpt4=judge, human=some([4] * 40, 20))], ["every label is 4"]
+    yield "percent", [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])], ["20 of 40 items"]
+    yield "two columns of groups", [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2), gpt4=judge, human=human)], ["within groups"]
+    yield "unicode", [table_of(id=[f"Frage-ä{k}" for k in range(40)], **{"Prüfer-模型 gpt": judge, "human 专家": human})], ["Prüfer-模型 gpt", "human 专家"]
+    yield "no ids in common", [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)], ["q0", "x0"]
+    yield "words without an order", [table_of(id=ids, judge=np.array(["teal", "mauve", "ochre"])[judge % 3], human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3])], ["--scale '"]
+    yield "few labels", [table_of(id=ids, gpt4=judge, human=some(judge, 5))], ["5 items with a label, 10 are the least"]
+    yield "a system without labels", [table_of(id=ids, system=["old", "new"] * 20, gpt4=judge, human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))])], ["old has no labels"]
+    yield "100 points beside 5", [table_of(id=ids, gpt4=judge * 20, human=human)], ["20 of 40 items"]
+    criteria = {f"{who}_{what}": likert(rng, judge) for what in ("fluency", "tone", "depth") for who in ("gpt4", "claude")}
+    people = {f"human_{what}": some(likert(rng, judge), 20) for what in ("fluency", "tone", "depth")}
+    yield "three criteria by two judges", [table_of(id=ids, **criteria, **people)], ["3 criteria", "2 judges"]
+    yield "ids twice", [table_of(id=[*ids[:39], "q0"], gpt4=judge, human=human)], ["q0"]
+
+
+ODD = {name: (texts, said) for name, texts, said in odd()}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_of_an_odd_file_it_says_what_is_odd(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts, said = ODD[name]
+    files = [f"file{place}.csv" for place in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    told = str(calib.look(*files))
+    assert all(line.isprintable() for line in told.splitlines())
+    assert [words for words in said if words not in " ".join(told.split())] == []
