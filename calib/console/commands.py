@@ -14,7 +14,7 @@ from calib.console.command import options_from
 from calib.console.files import By, Files, Items, Out
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 from calib.core.check import ArgumentError
-from calib.intake.commands import First, Second
+from calib.intake.commands import First, Second, looked_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ def report(
     from calib.intake.typed import report_path
     from calib.report.parts import parts_of
 
-    found = calib.look(first, second, **files.said)
+    found = looked_at(first, second, files)
     path = report_path(found.intake) if out is None else out
     _refuse_foreign(path)
     parts = parts_of(found, by=by, **options)

@@ -137,6 +137,11 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
         taken = taken_in(first, second, **said)
     except TableError as error:  # of the files, not of a word that was said
         return _not_taken(first, second, said, error)
+    return look_of(taken)
+
+
+def look_of(taken: Intake) -> Look:
+    """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
     notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
