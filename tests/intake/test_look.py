@@ -108,7 +108,8 @@ def arguments_of(command):
 
 
 def run(command, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as ended, warnings.catch_warnings():
+        warnings.simplefilter("default")
         cli.main(arguments_of(command))
     said = capsys.readouterr()
     assert ended.value.code == 0, f"{command}: {said.err}"
@@ -159,7 +160,7 @@ def odd():
     yield (
         "percent",
         [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])],
-        ["20 of 40 items"],
+        ["--scale 0..100"],
     )
     yield (
         "two columns of groups",
