@@ -110,7 +110,9 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
     found = _with_group(_with_rater(found))
     found = replace(found, ids=tuple(_candidates(found, natures, told)))
-    values = [_value(frame[c], c, kind, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)]
+    values = [
+        _value(frame[c], c, kind, side, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)
+    ]
     return replace(found, graded=tuple(values))
 
 
@@ -218,11 +220,11 @@ def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
     return telling and few and ROLE_OF.get(key(column)) not in ("source", "output", "text")
 
 
-def _value(cells: pd.Series, column: str, kind: str, said: Columns) -> Value:
+def _value(cells: pd.Series, column: str, kind: str, place: Side, said: Columns) -> Value:
     name, filled = read(column), int((~blank(cells)).sum())
     sides: tuple[Side, Side] = ("judge", "label")
     for side in sides:
-        if column in _listed(said, side):
+        if column in _listed(said, side) and place in ("", side):
             return Value(column, name, side, "as was said", kind, filled)
     return Value(column, name, name.side, "its name" if name.side else "", kind, filled)  # type: ignore[arg-type]
 
@@ -309,7 +311,10 @@ def _of_one(found: Seen, said: Columns) -> Seen:
         rows = len(found.source.frame)
         share.give([value], "label", f"blank in {rows - value.filled} of {rows} rows")
     _by_company(share, side)
-    kept = [replace(v, side=share.sides[v.column], why=share.why[v.column]) for v in found.graded]
+    # in a file of people alone what was said to be scores are theirs
+    turned = found.side == "label" and not share.has("label")
+    sides = {column: "label" if one and turned else one for column, one in share.sides.items()}
+    kept = [replace(v, side=sides[v.column], why=share.why[v.column]) for v in found.graded]
     return _only(found, [v for v in kept if v.side])
 
 
@@ -373,5 +378,5 @@ def refuse_unknown(sources: Sequence[Source], said: Columns) -> None:
                     name for name in there if key(name) == key(column)
                 ]
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
-                held = "; ".join(f"{s.name} has {', '.join(repr(str(c)) for c in s.frame)}" for s in sources)
+                held = "; ".join(f"{one.name} has {', '.join(repr(str(c)) for c in one.frame)}" for one in sources)
                 raise ArgumentError(word, "must be a column", f"got {column!r}{hint}: {held}")
