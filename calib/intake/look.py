@@ -125,7 +125,7 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
 
     Examples
     --------
-    >>> import pandas as pd
+    >>> import calib, pandas as pd
     >>> mine = pd.DataFrame({"id": ["a", "b", "c", "d"], "gpt-4o": [4, 2, 5, 3], "label": [5, 1, None, None]})
     >>> found = calib.look(mine)
     >>> found.to_frame()[["column", "taken for"]].values.tolist()
