@@ -92,8 +92,8 @@ def _seen_table(source: Source, side: Side) -> Seen:
 
 def seen(source: Source, side: Side, said: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
-    if is_table(source.frame) and side:
-        return _seen_table(source, side)
+    if is_table(source.frame) and (side or "method" in source.frame):
+        return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
     natures = {str(name): nature(frame[name]) for name in frame}
     found = Seen(source, side)
