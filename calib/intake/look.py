@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Unpack
 
 from calib.core.check import ArgumentError
-from calib.intake.can import Can, beside, possibilities, scale_in_words, suspicions
+from calib.intake.can import Can, beside, copied_labels, possibilities, scale_in_words, suspicions
 from calib.intake.intake import taken_in
 from calib.intake.roles import Seen, Side, seen, sided
 from calib.intake.source import source_of
@@ -145,7 +145,7 @@ def look_of(taken: Intake) -> Look:
     """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
-    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
+    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs), *copied_labels(taken)))
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 
