@@ -106,9 +106,12 @@ def beside(taken: Intake) -> tuple[Beside, ...]:
 
 
 def _sides(taken: Intake) -> Iterator[Beside]:
+    assert taken.scores is not None
+    place = {item: at for at, item in enumerate(taken.scores["item"].astype(object).unique())}
     for pair in gold_pairs(scores_in(taken.scores, "scores"), scores_in(taken.gold, "gold")):
         mine = pair.frame[pair.frame["_merge"] != "right_only"]
-        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), mine)
+        in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
+        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order)
 
 
 def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:

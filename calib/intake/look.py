@@ -145,13 +145,17 @@ def look_of(taken: Intake) -> Look:
     """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
-    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs), *copied_labels(taken)))
+    notes = dict.fromkeys((*taken.notes, *_lacking(taken), *suspicions(pairs), *copied_labels(taken)))
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 
-def _without_ids(taken: Intake) -> tuple[str, ...]:
-    found = any(one.role == "item" for one in taken.columns)
-    return () if found else ("no column holds ids: each row counts as an item of its own (--item names one).",)
+def _lacking(taken: Intake) -> Iterator[str]:
+    """Roles without which little can be done."""
+    roles = {one.role for one in taken.columns}
+    if not roles & {"judge", "label"}:
+        yield "no column was taken for scores: say which are (--judge, --label)."
+    elif "item" not in roles:
+        yield "no column holds ids: each row counts as an item of its own (--item names one)."
 
 
 def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> Look:
@@ -163,10 +167,21 @@ def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> L
     columns = tuple(column for one in found for column in _with_ids(one).taken({}))
     notes = (*(note for source in sources for note in source.notes), str(trouble))
     taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
+    if second is not None and _can_be_taken(second, first, said):
+        turned = replace(taken, sources=taken.sources[::-1])
+        text = "the other way round they make tables: the judge's file comes first, people's second."
+        return Look(taken, possibilities(taken, ()), (*notes, text), *tries_of(turned))
     wanted = isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in said
     scale = _scale_to_say(found) if wanted else ""
     again = replace(taken, said=Columns(**said, scale=scale)) if scale else None
     return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
+
+
+def _can_be_taken(first: Any, second: Any, said: Columns) -> bool:
+    try:
+        return taken_in(first, second, **said).scores is not None
+    except ValueError:
+        return False
 
 
 def _with_ids(found: Seen) -> Seen:
