@@ -133,8 +133,8 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         numbers = kind == "numbers" and not (key(cells.name).endswith("_id") or role == "annotator")
-        winners = kind == "winners" and role in ("rater", "criterion")  # systems and people may be called A and B
-        return kind not in ("blank", "words") and not numbers and not winners and bool(cells.duplicated().any())
+        scores = numbers or (role == "rater" and kind in ("words", "winners"))  # a column `judge` may hold either
+        return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"
     if role in ("first", "second"):

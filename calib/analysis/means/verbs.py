@@ -337,7 +337,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     inputs = sides[0].join(sides[1], how="outer")
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _left_out(pair, (a, b))
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _lost(pair, (a, b))
     least = options["min_gold"]
     if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
@@ -349,7 +349,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     return label, with_warnings(result, said)
 
 
-def _left_out(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
+def _lost(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
     """Labels of items that the judge did not score, and items whose score is missing, of two systems."""
     rows = pair.frame
     those = rows["system"].isin(systems) if "system" in rows else pd.Series(False, index=rows.index)
