@@ -14,7 +14,7 @@ from calib.intake.taken import Intake
 
 # commands that have another name than their verb
 _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose"}
-_FRAMES = ("frame", "labels")  # what a frame is called that has no name
+FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
 def report_path(taken: Intake) -> Path:
@@ -36,7 +36,7 @@ def look_line(taken: Intake) -> str:
 
 def _named(taken: Intake) -> list[str]:
     """The files as Python has them; a frame by a name that its user will know better."""
-    return [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
+    return [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
 
 
 def _words(taken: Intake) -> list[str]:

@@ -382,8 +382,13 @@ def test_a_question_that_each_system_answers_groups_the_answers():
 
 
 def test_swapped_files_are_told_the_other_way_round(written, capsys):
-    base, each = SHAPES["annotators in rows"]
-    written(each, base)
+    rng = np.random.default_rng(7)
+    judge = pd.DataFrame(
+        {"uid": [f"i{k}" for k in range(40)], **{name: likert(rng, np.full(40, 3)) for name in ("tone", "depth")}}
+    )
+    each = judge.head(20).melt("uid", var_name="criterion", value_name="rating")
+    people = pd.concat([each.assign(annotator=name) for name in ("ann", "bob")])
+    written(people, judge)
     found = calib.look("results.csv", "my labels.csv")
     assert found.commands == ("calib look 'my labels.csv' results.csv",)
     assert found.lines == ('calib.look("my labels.csv", "results.csv")',)
