@@ -51,7 +51,7 @@ class Given:
     @property
     def guessed(self) -> str:
         """The scale, where nobody said it."""
-        return self.taken.scale if self.taken is not None and self.taken.guessed_scale else ""
+        return _scale_in_words(self.taken) if self.taken is not None and self.taken.guessed_scale else ""
 
 
 def given(
@@ -77,7 +77,7 @@ def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
         return first
-    one, two = (_as_source(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
+    one, two = (opened(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
     if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
         return taken_in(one, two, names=names, **columns)
     for word in columns:
@@ -140,7 +140,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(_as_source(second)):
+    if human is None and is_calibs(opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
@@ -170,10 +170,10 @@ def is_calibs(thing: Any) -> bool:
 
 def is_table_file(path: Path) -> bool:
     """Whether a file is a table of calib's."""
-    return is_calibs(_as_source(path))
+    return is_calibs(opened(path))
 
 
-def _as_source(thing: Any, argument: str = "file") -> Any:
+def opened(thing: Any, argument: str = "") -> Any:
     """A path as what is there; the rest as it is."""
     if not isinstance(thing, str | Path):
         return thing
@@ -223,10 +223,13 @@ def in_words(taken: Intake) -> tuple[str, ...]:
     the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
     """
     lines = [f"{source.name}: {', '.join(_columns_in_words(taken, source)) or 'nothing'}" for source in taken.sources]
-    guessed = " (guessed)" * taken.guessed_scale
     if taken.scale:
-        lines[-1] += f"; scale {taken.scale}{guessed}"
+        lines[-1] += f"; scale {_scale_in_words(taken)}{' (guessed)' * taken.guessed_scale}"
     return tuple(lines)
+
+
+def _scale_in_words(taken: Intake) -> str:
+    return f"{taken.scale} for {'|'.join(taken.words)}" if taken.words else taken.scale
 
 
 def _columns_in_words(taken: Intake, source: Source) -> list[str]:

@@ -143,10 +143,9 @@ def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bo
         return
     told = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
     if not sure:
-        meant = f"judge={judges.rows['column'].iloc[0]!r}, label={people.rows['column'].iloc[0]!r}"
         raise TableError(
             f"{told}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
-            f"are meant: {meant} (--judge, --label)."
+            "hold what: judge= and label= (--judge, --label)."
         )
     notes.append(f"{told}: labels without a score are left out. Are the two columns or files the wrong way round?")
 

@@ -177,10 +177,12 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
     if not _is_there(path):
         raise FileNotFoundError(_missing(path, argument))
     if path.is_dir():
-        raise TableArgumentError(argument, "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}")
+        raise TableArgumentError(
+            argument or "file", "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
+        )
     if (ending := path.suffix.lower()) not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(argument, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
+        raise TableArgumentError(argument or "file", f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending in _TEXTS:
         source = _from_csv(path)
     elif ending in _LINES:
@@ -209,7 +211,7 @@ def _is_there(path: Path) -> bool:
 def _missing(path: Path, argument: str) -> str:
     shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
     hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
-    return printable(f"`{argument}`: there is no file {shown!r}{hint}.")
+    return printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}.")
 
 
 def _beside(path: Path, where: str = "beside it") -> str:

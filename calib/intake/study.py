@@ -11,6 +11,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.intake.ids import Rows, chosen_ids, n_padded
 from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
+from calib.intake.names import is_model
 from calib.intake.pairs import as_win_rates, is_pairwise, rivals
 from calib.intake.roles import Seen, is_table
 from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
@@ -65,7 +66,8 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
 
 def _is_sure(found: Sequence[Seen]) -> bool:
     """Whether anything but the order of the files says which are the labels."""
-    return len(found) == 1 or any(v.why in ("its name", "as was said") for one in found for v in one.graded)
+    said = (v for one in found for v in one.graded if v.why == "as was said" or v.name.side == v.side)
+    return len(found) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in said)
 
 
 def _stands(value: Any, entity: str) -> str:

@@ -365,8 +365,8 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """What a system was scored, by what was answered where that is known, else by item."""
     if "system" not in frame:
         raise TableError(
-            "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
-            "or name the column (`scores_from(..., system=...)`, --system)."
+            "a difference of systems needs a column of who answered: name it (system=, in a shell --system), or give "
+            "the items to `summarize` (--items)."
         )
     rows = frame[frame["system"] == name]
     if not len(rows):
