@@ -96,8 +96,8 @@ def _seen_table(source: Source, side: Side) -> Seen:
 
 def seen(source: Source, side: Side, said: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
-    if is_table(source.frame) and side:
-        return _seen_table(source, side)
+    if is_table(source.frame) and (side or "method" in source.frame):
+        return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
     natures = {str(name): _nature(frame[name]) for name in frame}
     found = Seen(source, side)
@@ -109,11 +109,11 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         role = ROLE_OF.get(key(column))
         if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
             continue
-        if _fits(role, kind, frame[column]):
+        if _fits(role, kind, frame[column]) and not (role == "annotator" and _is_graded_by(column, natures, found)):
             found = found.with_role(role, column, "its name")
     if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
         found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
-    found = _with_rater(found)
+    found = _with_group(_with_rater(found))
     found = replace(found, ids=tuple(_candidates(found, natures, told)))
     values = [
         _value(frame[c], c, kind, side, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)
@@ -169,6 +169,27 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     if role in ("first", "second"):
         return kind in ("texts", "winners")
     return kind == "numbers" if role == "weight" else kind != "blank" and bool(cells.duplicated().any())
+
+
+def _is_graded_by(column: str, natures: Mapping[str, str], found: Seen) -> bool:
+    """Whether cells under the name of a person are what this person said."""
+    others = [read(name) for name, kind in natures.items() if name != column and kind != "blank"]
+    beside = any(name.says_nothing or name.side == "label" for name in others)
+    if natures[column] == "texts":
+        return key(column) == "expert" and not beside
+    return bool(blank(found.source.frame[column]).any()) or not beside or key(column) == "expert"
+
+
+def _with_group(found: Seen) -> Seen:
+    """What each system answers once groups the answers, where no column is called so: a question, or its number."""
+    frame = found.source.frame
+    if "group" in found.roles or "system" not in found.roles:
+        return found
+    for column in (str(name) for name in frame if ROLE_OF.get(key(name)) == "source"):
+        plain = all(isinstance(cell, str | int | float) and cell == cell for cell in frame[column].tolist())  # noqa: PLR0124
+        if plain and frame[column].duplicated().any() and _tells_rows_apart(found, column):
+            return found.with_role("group", column, "each system answers it once")
+    return found
 
 
 def _with_rater(found: Seen) -> Seen:
