@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
 
 
+_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+
+
 class Caution(NamedTuple):
     """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
 
@@ -68,7 +71,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
     if not _says_something(results):
         return Section(heading or _kind_in_words(results), anchor=anchor, results=results)
-    drawings = _drawings(results) if pictures else []
+    rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
+    drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
+    undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(said_of(results, "assumptions"))
     frame, rest = digest(results)
     cautions = _cautions(results)
@@ -76,7 +81,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     return Section(
         heading or _kind_in_words(results),
         _sentences(results),
-        said_of(results, "notes"),
+        [*said_of(results, "notes"), *undrawn],
         [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
         table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), _interval_head(results)),
         cautions,
