@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
 
 
-_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
-
-
 class Caution(NamedTuple):
     """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
 
@@ -60,6 +57,9 @@ class Section(NamedTuple):
     results: Results[Any] | None = None
 
 
+_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+
+
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """What a report says of one thing."""
     if isinstance(thing, str):
@@ -83,7 +83,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         _sentences(results),
         [*said_of(results, "notes"), *undrawn],
         [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
-        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), _interval_head(results)),
+        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
         cautions,
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
         [Part(one.heading, one.says, table_of(one.frame, sortable=True)) for one in said_of(results, "blocks")],
@@ -151,7 +151,8 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
     return frame
 
 
-def _interval_head(results: Results[Any]) -> str:
+def interval_head(results: Results[Any]) -> str:
+    """What the column of intervals is called: by their level, if they have one."""
     parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"
