@@ -125,6 +125,7 @@ def report(
     labels: Human = None,
     out: Annotated[Path | None, typer.Option(help="A file that ends in .html or .md; here, if none is named.")] = None,
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
+    notes: Annotated[str, typer.Option(help="A text under the heading; empty lines part paragraphs.")] = "",
     by: By = None,
     **options: Any,
 ) -> None:
@@ -138,7 +139,7 @@ def report(
     path = report_path(found.intake) if out is None else out
     _refuse_foreign(path)
     parts = parts_of(found, by=by, **options)
-    calib.report(parts, path, title=title or f"calib report: {file.name}")
+    calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
     typer.echo(taken_text(found))
     typer.echo(f"wrote {shown_text(path)}")
 

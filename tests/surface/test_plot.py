@@ -81,6 +81,10 @@ def segments(ax, upright=False):
     return [tuple(line[:, axis]) for line in lines if (line[0, 0] == line[1, 0]) == upright]
 
 
+def span(values):
+    return f"{min(values):.3g} to {max(values):.3g}"
+
+
 def words(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
@@ -136,7 +140,7 @@ def test_agreement_says_level_coefficient_confidence_and_n(humans, level, method
     raters = [fluency[fluency["rater"] == f"simulated-{i}"] for i in (1, 2)]
     drawn = plot.agreement(calib.agreement(*raters, level=level, method=method))
     assert drawn.get_xlabel() == expected
-    assert drawn.get_title(loc="left") == "simulated-1, against simulated-2"
+    assert drawn.get_title(loc="left").startswith(f"simulated-1, against simulated-2: {expected[:9]}")
     assert list(ticks(drawn)) == ["fluency"]
 
 
@@ -200,6 +204,40 @@ def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
     assert ax.get_xlabel() == "human\n(equal scores spread a little)"
     fine = plot.scatter(agreement(np.arange(40) % 37 + 0.5, np.repeat([1, 2], 20)))
     assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
+
+
+def test_scatter_counts_many_pairs_in_bins(ax):
+    rng = np.random.default_rng(0)
+    y = rng.integers(1, 6, 2500).astype(float)
+    found = agreement(y + rng.normal(size=2500), y, interval="none")
+    plot.scatter(found, ax=ax)
+    assert not len(dots(ax))
+    counts = ax.collections[0].get_array()
+    assert counts.sum() == 2500
+    assert counts.shape == (40, 5)  # a bin for each level of few
+    few = plot.scatter(agreement(found.sample.x[:2000], found.sample.y[:2000], interval="none"))
+    assert len(dots(few)) == 2000
+
+
+def test_forest_of_very_many_groups_is_a_curve_through_some(ax):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 6300))
+    found = agreement(x, y, groups=np.arange(6300) // 3, level="group", interval="none")
+    plot.forest(found, ax=ax)
+    [curve] = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    assert len(curve.get_xdata()) == 500
+    assert set(curve.get_xdata()) <= set(found.sample.within.values())
+
+
+def test_a_narrow_figure_has_the_names_above_their_rows():
+    wide, narrow = (plt.subplots(figsize=(width, 4), layout="constrained")[1] for width in (7, 3.5))
+    heights = []
+    for drawn in (wide, narrow):
+        plot.interval(estimates(), ax=drawn)
+        names = [ticks(drawn)[name] for name in ("M0", "M1", "M2")]
+        heights.append([(name, y) for name, (_, y) in zip(names, points(drawn), strict=True)])
+    assert all(name == y for name, y in heights[0])
+    assert all(name < y for name, y in heights[1])
 
 
 def test_scatter_is_the_same_each_time_and_leaves_the_random_state_alone():
@@ -319,7 +357,8 @@ def test_heatmap_writes_estimate_and_interval_into_each_cell(ax):
         assert here == [f"{result.estimate:.3f}", "[0.10, 0.80]"]
     colours = ax.collections[0].get_array()
     assert colours.tolist() == np.reshape([result.estimate for result in results], (2, 3)).tolist()
-    assert ax.get_title(loc="left") == "against ann"
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title == "against ann: Spearman rho from 0.41 (c3, a) to 0.54 (c2, b); 6 of 6 intervals exclude 0"
     assert ax.get_xlabel() == "Spearman rho within groups (95 % CI)\nn = 12 groups"
 
 
@@ -421,7 +460,8 @@ def test_compare_draws_differences_and_hollow_what_is_not_told_apart(ax):
     assert [line.get_markerfacecolor() == "white" for line in marks] == [False, True]
     assert [0, 0] in [list(line.get_xdata()) for line in ax.lines]
     assert list(ticks(ax)) == ["a", "b"]
-    assert ax.get_title(loc="left") == "against ann, judge-0 minus judge-1"
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title == "against ann, judge-0 minus judge-1: 1 of 2 differences are told apart from 0"
     expected = "difference, Spearman rho over items (95 % CI)\nn = 80 items\nhollow: not told apart (jackknife)"
     assert ax.get_xlabel() == expected
 
@@ -445,7 +485,8 @@ def test_ranking_draws_judges_in_order_with_their_clusters(ax):
     assert [colours.index(c) for c in colours] == [result.clusters.index(c) for c in result.clusters]
     assert words(ax) == [f"cluster {c}" for c in sorted(set(result.clusters))]
     assert ax.get_xlabel().endswith("\nclusters are told apart from each other (jackknife, Holm)")
-    assert ax.get_title(loc="left") == "fluency, against ann"
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title == "fluency, against ann: judge-3 leads, not told apart from judge-2 and judge-1"
 
 
 def test_rankings_of_several_criteria_have_headings(ax):
@@ -466,6 +507,21 @@ def panel(seed=0, judge=True, **options):
     return reliability(truth + rng.normal(size=(30, 3)), scores, **options)
 
 
+def test_a_ranking_of_one_cluster_says_who_is_told_apart_from_the_first(ax):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=150)
+    found = rank_judges({f"judge-{i}": y + (0.8 + 0.35 * i) * rng.normal(size=150) for i in range(5)}, y)
+    assert set(found.clusters) == {1}
+    assert found.distinct.any()
+    plot.ranking(found, ax=ax)
+    assert words(ax) == ["told apart from the first", "the first, or not told apart from it"]
+    alike = [name for place, name in enumerate(found.names) if place and not found.distinct[0, place]]
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title.startswith(f"{found.names[0]} leads, not told apart from ")
+    assert all(name in title for name in alike)
+    assert not any(name in title for name in set(found.names[1:]) - set(alike))
+
+
 def test_reliability_draws_people_and_judge_in_one_row(ax):
     results = labelled(panel(0), panel(1), criterion=["a", "b"], rater="robot", raters="3 raters")
     assert plot.reliability(results, ax=ax) is ax
@@ -476,7 +532,8 @@ def test_reliability_draws_people_and_judge_in_one_row(ax):
     assert segments(ax)[:2] == [tuple(ceiling.ceiling_interval), tuple(ceiling.judge_interval)]
     assert words(ax) == ["one person", "judge"]
     assert ax.get_xlabel() == "Spearman rho over items, with the mean of the other people (95 % CI)\nn = 30 items"
-    assert ax.get_title(loc="left") == "robot, 3 raters"
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title == "robot, 3 raters: one person reaches 0.254 to 0.523 with the other people, the judge 0.282 to 0.426"
 
 
 def test_reliability_without_a_judge_draws_people_alone(ax):
@@ -613,7 +670,9 @@ def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax)
         assert np.allclose(lines[result.rmse].get_xdata(), result.sizes, rtol=0.03)
         assert np.allclose(np.interp(result.sizes, law.get_xdata(), law.get_ydata()), result.rmse_predicted, rtol=1e-3)
     assert words(ax)[:2] == ["c0", "c1"]
-    assert ax.get_title(loc="left") == "judge"
+    title = ax.get_title(loc="left").replace("\n", " ")
+    most, first = (span([r.rmse[place] for r in converged]) for place in (-1, 0))
+    assert title == f"judge: the mean of 20 draws is {most} points from the exact expectation, one draw {first}"
 
 
 def test_convergence_has_an_axis_of_cost(converged, ax):
@@ -694,7 +753,8 @@ def test_hostile_names_are_drawn_as_they_stand(name, agreed, converged):
     for each in drawn:
         each.figure.canvas.draw()
         legend = [] if each.get_legend() is None else each.get_legend().get_texts()
-        shown += [text.get_text() for text in (*each.get_yticklabels(), *legend, each._left_title)]
+        shown += [text.get_text() for text in (*each.get_yticklabels(), *legend)]
+        shown += each.get_title(loc="left").split("\n")  # a title has as many lines as it wants
     assert not any(cbook.is_math_text(text) or "\n" in text or "\x1b" in text for text in shown)
     assert not any(text.startswith("_") for text in shown)
     bare = name.replace("\n", " ").replace("\x1b", "").replace("$", r"\$")
@@ -739,7 +799,8 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
         each.figure.canvas.draw()
         legend = [] if each.get_legend() is None else each.get_legend().get_texts()
         ticks_there = [*each.get_yticklabels(), *each.get_xticklabels()]
-        texts = [text.get_text() for text in (*ticks_there, *legend, each._left_title, *each.texts)]
+        texts = [text.get_text() for text in (*ticks_there, *legend, *each.texts)]
+        texts += each.get_title(loc="left").split("\n")
         texts += [line for label in (each.get_xlabel(), each.get_ylabel()) for line in label.split("\n")]
         assert not any(cbook.is_math_text(text) or "\x1b" in text for text in texts)
         start = visible(name)[:6].replace("$", r"\$")

@@ -147,9 +147,9 @@ ORDER = {
     "calib.judge": 6,
     "calib.datasets": 7,
     "verbs": 6,
-    "plots": 6,
-    "calib.plot": 7,
-    "words": 8,
+    "words": 6,
+    "plots": 7,
+    "calib.plot": 8,
     "calib.report": 9,
     "calib.console": 10,
     "commands": 11,
@@ -258,7 +258,16 @@ def test_what_a_topic_names_is_there(name):
         assert set(shown.plots) <= set(plot.__all__)
         for file, functions in {
             "plots": (*shown.plots, shown.pictures),
-            "words": (shown.conclusions, shown.notes, shown.assumptions, topic.frame),
+            "words": (
+                shown.fact,
+                shown.conclusions,
+                shown.notes,
+                shown.assumptions,
+                shown.main,
+                shown.light,
+                shown.blocks,
+                topic.frame,
+            ),
             "commands": topic.commands,
         }.items():
             assert all(callable(topic.function(file, function)) for function in functions if function)

@@ -5,10 +5,13 @@ from calib.core.topic import Shown, Topic
 _MEANS = Shown(
     plots=("interval", "difference"),
     pictures="mean_pictures",
+    fact="mean_fact",
     conclusions="mean_sentences",
     joined=True,
     notes="of_judge_alone",
     assumptions="assumed",
+    main="main_means",
+    light="where_it_lies",
 )
 
 TOPIC = Topic(

@@ -10,9 +10,12 @@ from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
+from calib.tables.text import told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calib.tables.results import Results
 
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
@@ -67,6 +70,58 @@ def _left_out(label: Mapping[str, Any]) -> str:
     told = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
     one = sum(n for n, *_ in parts) == 1
     return f"; {' and '.join(told)} {'was' if one else 'were'} left out" if told else ""
+
+
+def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
+    """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
+    told = [{name: label[name] for name in label if name[:2] != "n_"} for label in results.labels]
+    best: dict[str, int] = {}
+    for place, result in enumerate(results):
+        key = str(told[place])
+        if key not in best or _rank(result) > _rank(results[best[key]]):
+            best[key] = place
+    return results.of((results.labels[place], results[place]) for place in best.values())
+
+
+def _rank(result: MeanEstimate) -> tuple[bool, bool]:
+    return result.estimator != "judge_only", result.uses_judge
+
+
+def where_it_lies(result: MeanEstimate) -> tuple[str, str] | None:
+    """Where the interval of people's mean lies from the value it was asked to be compared with; None without one."""
+    asked = not math.isnan(result.null) or "difference" in result.estimand
+    if not asked or result.estimator == "judge_only":
+        return None
+    value = 0.0 if math.isnan(result.null) else result.null
+    low, high = result.interval
+    if low > value:
+        return "above", f"above {short(value)}"
+    if high < value:
+        return "below", f"below {short(value)}"
+    return "open", "not decided"
+
+
+def mean_fact(results: Results[MeanEstimate]) -> str:
+    """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
+    main = main_means(results)
+    names = told_apart(main.labels)
+    known = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
+    if not known or len({result.estimand for result in main}) > 1:
+        return ""
+    low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
+    if "difference" in main[0].estimand and len(known) > 1:
+        apart = sum((where_it_lies(result) or ("open", ""))[0] != "open" for result in main)
+        return f"{apart} of {len(known)} differences exclude 0"
+    if low == high:
+        one, where = main[low], where_it_lies(main[low])
+        return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
+    ends = " to ".join(f"{_bare_interval(main[i])} ({visible(names[i], 30)})" for i in (low, high))
+    return f"{main[low].estimand} from {ends}"
+
+
+def _bare_interval(result: MeanEstimate) -> str:
+    low, high = result.interval
+    return f"{result.estimate:.3g}" + (f" [{low:.3g}, {high:.3g}]" if math.isfinite(low + high) else "")
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:
