@@ -42,12 +42,25 @@ class Shares(NamedTuple):
     human: tuple[float, ...]
 
     @property
-    def common(self) -> slice:
-        """Where the judge's scores are most: two neighbouring values, one of a scale of up to three."""
+    def most(self) -> str:
+        """What the judge uses most, and people: two neighbouring values; of a scale of up to three one."""
+        if not self.levels:
+            return "there are no scores"
         wide = 1 if len(self.levels) < 4 else 2
-        sums = np.convolve(self.judge, np.ones(wide), "valid") if self.levels else np.zeros(1)
+        sums = np.convolve(self.judge, np.ones(wide), "valid")
         first = int(np.argmax(np.round(sums, _DUST)))
-        return slice(first, first + wide)
+        ends, half = (self.levels[first], self.levels[first + wide - 1]), self.width / 2
+        where = f"from {short(ends[0] - half)} to {short(ends[1] + half)}" if self.width else _either(ends)
+        people = f" (people's: {_percent(sum(self.human[first : first + wide]))})" * bool(self.human)
+        return f"{_percent(sums[first])} of the judge's scores are {where}{people}"
+
+
+def _either(values: Sequence[float]) -> str:
+    return " or ".join(dict.fromkeys(map(short, values)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 class Histogram(NamedTuple):
@@ -373,9 +386,9 @@ def _warnings(found: Profile) -> tuple[str, ...]:
         f"unread: {found.n_unread} of {found.n_replies} replies have no score ({told})": (
             found.n_unread > _MANY * found.n_replies
         ),
-        f"little_mass: {found.little:.0%} of {scores} scores rest on less than half of the judge's probability; the "
+        f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; the "
         "rest was on other words or not reported": found.little > _MANY,
         f"constant: all {scores} scores are {short(found.mean)}": scores > 1 and found.sd == 0,
         f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}": bool(ends) and found.sd > 0,
     }
-    return tuple(text.replace("%", " %") for text, holds in texts.items() if holds)
+    return tuple(text for text, holds in texts.items() if holds)
