@@ -12,6 +12,7 @@ from typing import Any
 class Shown:
     """How results of one type are shown; functions are those of `plots.py` and `words.py` of the topic, by name."""
 
+    name: str = ""  # what a section of a report is called; default: the name of the class
     plots: tuple[str, ...] = ()  # a report draws the first, unless `pictures` chooses
     pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`
     apart: bool = False  # each result has a picture of its own
@@ -21,6 +22,9 @@ class Shown:
     joined: bool = False  # results of the same rows, made in several ways, are one section
     notes: str = ""  # results -> what a reader has to mind
     assumptions: str = ""  # results -> what must be true for the intervals to hold
+    blocks: str = ""  # results -> further parts of their section, each a `calib.tables.block.Block`
+    main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
+    light: str = ""  # result -> where its interval lies: a word and a sentence, or None where it answers no question
     interval_of: str = ""  # the attribute that has the interval, where it is not the result itself
     repeats: tuple[str, ...] = ()  # labels that the sentences of the result name themselves
 

@@ -27,11 +27,12 @@ _COMMON_HEADS = {
 
 
 class Table(NamedTuple):
-    """A table as text: heads, rows, which columns are numbers."""
+    """A table as text: heads, rows, which columns are numbers; whether a reader sorts and searches a short one, too."""
 
     heads: list[str]
     rows: list[list[str]]
     numeric: list[bool]
+    sortable: bool = False
 
 
 @cache
@@ -83,7 +84,7 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in said.items() if text)
 
 
-def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
+def table_of(frame: pd.DataFrame, interval: str = "interval", *, sortable: bool = False) -> Table:
     """All columns as text; the two ends of an interval in one."""
     ends = {"conf_low", "conf_high"} <= set(frame.columns)
     of_estimates = [name for name in _ESTIMATES if name in frame] if ends else []
@@ -99,7 +100,7 @@ def table_of(frame: pd.DataFrame, interval: str = "interval") -> Table:
         named.append(head)
         columns.append(texts)
         numeric.append(_is_number(values))
-    return Table(named, [list(row) for row in zip(*columns, strict=True)], numeric)
+    return Table(named, [list(row) for row in zip(*columns, strict=True)], numeric, sortable)
 
 
 def _is_number(values: pd.Series) -> bool:

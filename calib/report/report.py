@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import base64
+import hashlib
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.result import Result
 from calib.core.topic import shown
-from calib.report.sections import Section, Thing, section_of
+from calib.report.front import Front, fronted
+from calib.report.markdown import markdown
+from calib.report.sections import Section, Thing, paragraphs_of, section_of
 from calib.tables.results import Results
 from calib.tables.text import visible
 
@@ -22,7 +26,11 @@ _THINGS = (Results, Result, pd.DataFrame, str)
 
 
 def report(
-    results: Thing | Sequence[Thing | tuple[str, Thing]], path: str | Path | None = None, *, title: str = "calib report"
+    results: Thing | Sequence[Thing | tuple[str, Thing]],
+    path: str | Path | None = None,
+    *,
+    title: str = "calib report",
+    notes: str = "",
 ) -> str:
     r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
 
@@ -35,6 +43,8 @@ def report(
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str
+    notes : str
+        A paragraph or several, parted by empty lines, under the title.
 
     Returns
     -------
@@ -70,10 +80,14 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
-    if not sections:
+    pairs = list(_listed(results))
+    if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
-    text = (_markdown if ending == ".md" else _html)(title, sections)
+    of_page = ending == ".html"
+    sections = [section_of(*pair, anchor=f"s{i}", pictures=of_page) for i, pair in enumerate(pairs, start=1)]
+    said = [*paragraphs_of(notes), *_introduction(sections)]
+    front, sections = fronted(sections[len(_introduction(sections)) :])
+    text = (_html if of_page else markdown)(title, said, front, sections)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")
@@ -89,6 +103,12 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
         yield heading, thing
 
 
+def _introduction(sections: Sequence[Section]) -> list[str]:
+    """Texts without a heading that come before all else."""
+    texts = takewhile(lambda section: not section.heading and section.table is None, sections)
+    return [paragraph for section in texts for paragraph in section.paragraphs]
+
+
 def _joined(results: Any) -> list[Any]:
     """Means of one thing by several methods, given one after the other without a heading, are one section."""
     kept: list[Any] = []
@@ -102,39 +122,18 @@ def _joined(results: Any) -> list[Any]:
     return kept
 
 
-def _html(title: str, sections: Sequence[Section]) -> str:
-    """The page; what it shows is escaped by its template."""
+def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
+    """The page; what it shows is escaped by its template, and the one script that runs is named by its hash."""
     from jinja2 import Environment, StrictUndefined
 
-    source = resources.files("calib.report").joinpath("report.html.j2").read_text(encoding="utf-8")
+    template, style, script = (_file(name) for name in ("report.html.j2", "page.css", "page.js"))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    return environment.from_string(source).render(title=title, sections=sections, version=__version__)
+    known = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+    said: dict[str, Any] = {"title": title, "notes": notes, "front": front, "sections": sections}
+    made: dict[str, Any] = {"style": style, "script": script, "script_hash": known, "version": __version__}
+    return environment.from_string(template).render(said | made).lstrip()
 
 
-def _markdown(title: str, sections: Sequence[Section]) -> str:
-    """The text; what it says is escaped."""
-    parts = [f"# {_escaped(title)}", *(part for section in sections for part in _markdown_parts(section))]
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_parts(section: Section) -> Iterator[str]:
-    if section.heading:
-        yield f"## {_escaped(section.heading)}"
-    # at the start of a line a number or a dash would begin a list
-    yield from (re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", _escaped(text)) for text in section.paragraphs)
-    if section.note:
-        yield f"> {_escaped(section.note)}"
-    if section.table is not None:
-        rule = ["---:" if number else "---" for number in section.table.numeric]
-        head, *rows = ([_escaped(cell) for cell in row] for row in (section.table.heads, *section.table.rows))
-        yield "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
-    if section.rest:
-        yield _escaped(section.rest)
-    if section.signatures:
-        yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown takes as it stands."""
-    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())
+def _file(name: str) -> str:
+    return resources.files("calib.report").joinpath(name).read_text(encoding="utf-8")

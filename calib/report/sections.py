@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from calib.core.result import Result
 from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
-from calib.tables.figure import fit
+from calib.report.pictures import Picture, picture
 from calib.tables.results import Results, conclusions
-from calib.tables.text import by_text, visible
+from calib.tables.text import by_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,11 +23,20 @@ if TYPE_CHECKING:
 Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
 
 
-class Picture(NamedTuple):
-    """A picture as a data URI, and in words."""
+class Caution(NamedTuple):
+    """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
 
-    uri: str
-    words: str
+    name: str
+    of: str
+    text: str
+
+
+class Part(NamedTuple):
+    """A table of a section under a heading of its own."""
+
+    heading: str
+    says: Sequence[str]
+    table: Table
 
 
 class Section(NamedTuple):
@@ -36,39 +44,54 @@ class Section(NamedTuple):
 
     heading: str
     paragraphs: Sequence[str] = ()
-    note: str = ""
+    notes: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     table: Table | None = None
+    cautions: Sequence[Caution] = ()
     rest: str = ""
+    parts: Sequence[Part] = ()
     signatures: Sequence[tuple[str, str]] = ()
+    anchor: str = ""
+    folds: bool = False  # has a heading that it can be opened by
+    open: bool = True
+    results: Results[Any] | None = None
 
 
-def section_of(heading: str, thing: Thing, *, pictures: bool) -> Section:
+def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """What a report says of one thing."""
     if isinstance(thing, str):
-        return Section(heading, [part for part in re.split(r"\n\s*\n", thing) if part.strip()])
+        return Section(heading, paragraphs_of(thing), anchor=anchor)
     if isinstance(thing, pd.DataFrame):
         says = not isinstance(thing.index, pd.RangeIndex)
-        return Section(heading, table=table_of(thing.reset_index() if says else thing))
+        table = table_of(thing.reset_index() if says else thing)
+        return Section(heading, table=table, anchor=anchor, folds=bool(heading))
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
-    if not len(results):
-        return Section(heading, ["There are no results."])
-    frame, rest = digest(results)
+    if not _says_something(results):
+        return Section(heading or _kind_in_words(results), anchor=anchor, results=results)
+    drawings = _drawings(results) if pictures else []
     assumed = " ".join(said_of(results, "assumptions"))
-    warned = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
-    minded = [f"Mind{f' ({names})' * bool(names)}: {text.rstrip('.')}." for text, names in warned]
+    frame, rest = digest(results)
+    cautions = _cautions(results)
     signatures = _signatures(results)
-    if len(signatures) > 1:
-        frame.insert(0, "#", range(1, len(frame) + 1))
     return Section(
-        heading,
+        heading or _kind_in_words(results),
         _sentences(results),
-        visible(" ".join([*said_of(results, "notes"), *minded])),
-        [_picture(draw) for draw in _drawings(results)] if pictures else [],
-        table_of(frame, _interval_head(results)),
+        said_of(results, "notes"),
+        [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
+        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), _interval_head(results)),
+        cautions,
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
+        [Part(one.heading, one.says, table_of(one.frame, sortable=True)) for one in said_of(results, "blocks")],
         signatures,
+        anchor=anchor,
+        folds=True,
+        results=results,
     )
+
+
+def paragraphs_of(text: str) -> list[str]:
+    """The paragraphs of a text, which empty lines part."""
+    return [part for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
 def together(results: Results[Any]) -> Results[Any]:
@@ -78,10 +101,49 @@ def together(results: Results[Any]) -> Results[Any]:
     return Results.of((results.labels[i], results[i]) for i in order)
 
 
-def said_of(results: Results[Any], what: str) -> list[str]:
-    """The notes or assumptions that the topic of each type of result has."""
+def said_of(results: Results[Any], what: str) -> list[Any]:
+    """The notes, assumptions or further parts that the topic of each type of result has."""
     said = {kind: words_of(kind, what) for kind in map(type, results)}
     return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
+
+
+def _says_something(results: Results[Any]) -> bool:
+    """Whether there is an estimate at all, where the results are estimates."""
+    estimates = [getattr(result, "estimate", 0.0) for result in results]
+    return any(not (isinstance(value, float) and np.isnan(value)) for value in estimates)
+
+
+def _kind_in_words(results: Results[Any]) -> str:
+    kinds = dict.fromkeys(shown(type(r)).name or type(r).__name__ for r in results)
+    return ", ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize() for kind in kinds) or "Results"
+
+
+def _cautions(results: Results[Any]) -> list[Caution]:
+    """Each warning once, by the name that it has before its colon; what has none is numbered."""
+    found = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
+    cautions = []
+    for place, (text, names) in enumerate(found, start=1):
+        name, colon, more = text.partition(": ")
+        named = bool(colon) and re.fullmatch(r"[a-z0-9_]+", name) is not None
+        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, more if named else text))
+    return [caution._replace(text=f"{caution.text.rstrip('.')}.") for caution in cautions]
+
+
+def caution_names(result: Any, cautions: Sequence[Caution]) -> str:
+    """The names of the cautions that are about one result."""
+    said = [f"{text.rstrip('.')}." for text in getattr(result, "warnings", ())]
+    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text.endswith(c.text) for text in said)))
+
+
+def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Caution], *, numbered: bool) -> pd.DataFrame:
+    """A frame with the cautions of each row behind its estimate, and its rows numbered."""
+    if numbered:
+        frame.insert(0, "#", range(1, len(frame) + 1))
+    marks = [caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))]
+    if any(marks):
+        ends = [place for place, name in enumerate(frame, start=1) if name in ("estimate", "conf_high")]
+        frame.insert(max(ends, default=len(frame.columns)), "mind", marks)
+    return frame
 
 
 def _interval_head(results: Results[Any]) -> str:
@@ -116,9 +178,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     >>> _ranges([1, 2, 3, 7, 9, 10])
     '1-3, 7, 9-10'
     """
-    starts = [n for n in numbers if n - 1 not in numbers]
-    ends = [n for n in numbers if n + 1 not in numbers]
-    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+    breaks = [place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1] + 1]
+    runs = [numbers[a:b] for a, b in zip([0, *breaks], [*breaks, len(numbers)], strict=True)]
+    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
@@ -132,21 +194,3 @@ def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
         return list(choose(results))
     parts = [results[place : place + 1] for place in range(len(results))] if look.apart else [results]
     return [partial(first, part) for part in parts if first is not None]
-
-
-def _picture(draw: Callable[..., Axes]) -> Picture:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # a figure of its own, not of pyplot: nothing is shown in a session or left open
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    ax = figure.subplots()
-    draw(ax=ax)
-    if ax.yaxis_inverted():  # rows, from the top down
-        fit(ax)
-    image = io.BytesIO()
-    # the salt and no metadata: the same results give the same file
-    with rc_context({"svg.hashsalt": "calib", "svg.fonttype": "path"}):
-        figure.savefig(image, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
-    return Picture(f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}", f"Picture: {words}")

@@ -22,6 +22,8 @@ R = TypeVar("R", bound=Result)
 Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
+_NARROW = 4.5  # inches
+ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 
@@ -99,15 +101,41 @@ def fit(ax: Axes) -> Axes:
     from matplotlib.figure import Figure
 
     assert isinstance(ax.figure, Figure)
-    longest = max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
+    longest = 0 if is_narrow(ax) else max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
     legend = ax.get_legend()
-    lines = len(legend.get_texts()) if legend is not None else 0
+    lines = sum(1 + text.get_text().count("\n") for text in legend.get_texts()) if legend is not None else 0
     lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
+    lines += ax.get_xlabel().count("\n")
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
-    width, height = max(2.6 + columns, 7) + 0.07 * max(longest - 20, 0), 1.1 + 0.2 * lines + 0.26 * (bottom - top)
-    ax.figure.set_size_inches(width, height)
+    least = ax.figure.get_figwidth() if is_narrow(ax) else 7.0
+    width, height = max(2.6 + columns, least) if columns else least, 1.0 + 0.2 * lines + 0.26 * (bottom - top)
+    ax.figure.set_size_inches(width + 0.07 * max(longest - 20, 0), height)
     return ax
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Whether the figure is as narrow as a phone: names then stand above their rows."""
+    figure = ax.get_figure(root=True)
+    return figure is not None and figure.get_figwidth() < _NARROW
+
+
+def wrapped(words: str, points: float, size: float = 10.0) -> str:
+    """Words on as many lines as a width in points makes of them."""
+    most = max(int(points / (0.61 * size)), 12)
+    return "\n".join(part for line in words.split("\n") for part in textwrap.wrap(line, most) or [""])
+
+
+def wrap_words(ax: Axes) -> None:
+    """Names of axes and words of the legend on as many lines as the figure's size makes of them."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width, height = (72 * inches for inches in (figure.get_figwidth(), figure.get_figheight()))
+    ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30))
+    ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
+    legend = ax.get_legend()
+    for text in legend.get_texts() if legend is not None else ():
+        text.set_text(wrapped(text.get_text(), width - 45, 8.33))
 
 
 class Rows(NamedTuple):
@@ -186,29 +214,37 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
     """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
     places = dict.fromkeys(mark.place for mark in marks)
     heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
+    above = 0.9 if is_narrow(ax) else 0.0
     heights: dict[tuple[str, ...], float] = {}
+    named: dict[tuple[str, ...], float] = {}  # where the names stand
     end = 0.0
     for head in heads:
-        lines = [head] * bool(head) + [place for place in places if place[: len(head)] == head]
-        for line in lines:
-            size = 1.2 if line == head else pitch
-            heights[line], end = end + size / 2, end + size
+        if head:
+            named[head], end = end + 0.6, end + 1.2
+        for place in (place for place in places if place[: len(head)] == head):
+            heights[place], end = end + above + pitch / 2, end + above + pitch
+            named[place] = heights[place] - (above + pitch) / 2 + 0.45 if above else heights[place]
     ax.set_ylim(end + 0.2, -0.2)
-    _name_rows(ax, heights, names, pitch)
+    _name_rows(ax, named, names)
+    if pitch > 1 or above:
+        for height in list(heights.values())[::2]:
+            ax.axhspan(height - pitch / 2 - above, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
     return heights
 
 
-def _name_rows(ax: Axes, heights: dict[tuple[str, ...], float], names: Sequence[str], pitch: float) -> None:
-    rows = {place: height for place, height in heights.items() if len(place) == len(names)}
+def _name_rows(ax: Axes, named: dict[tuple[str, ...], float], names: Sequence[str]) -> None:
     first = len(names) > 1  # what the rows do not repeat, since the heading says it
-    words = [joined_words(p[first:], names[first:]) if p in rows else joined_words(p, names[:1]) for p in heights]
-    ax.set_yticks(list(heights.values()), words)
-    for tick, place in zip(ax.yaxis.get_major_ticks(), heights, strict=True):
+    is_row = [len(place) == len(names) for place in named]
+    parts = [(p[first:], names[first:]) if row else (p, names[:1]) for p, row in zip(named, is_row, strict=True)]
+    ax.set_yticks(list(named.values()), [joined_words(*part) for part in parts])
+    for tick, row in zip(ax.yaxis.get_major_ticks(), is_row, strict=True):
         tick.tick1line.set_visible(False)
-        tick.label1.set_fontweight("normal" if place in rows else "bold")
-    if pitch > 1:
-        for height in list(rows.values())[::2]:
-            ax.axhspan(height - pitch / 2, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
+        tick.label1.set_fontweight("normal" if row else "bold")
+        if is_narrow(ax):
+            tick.label1.set_horizontalalignment("left")
+    if is_narrow(ax):
+        ax.tick_params(axis="y", pad=-3)
+        ax.spines["left"].set_visible(False)
     plain_frame(ax, "x")
 
 
@@ -238,7 +274,7 @@ def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Colle
     mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)
     for (row, column), result in cells.items():
         red, green, blue, alpha = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
-        ink = "white" if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"
+        ink = ON_DARK if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else ON_LIGHT
         _cell_words(ax, (column + 0.5, 2.0 * row + 1), result, ink)
         if (row, column) in framed:
             look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
@@ -253,7 +289,7 @@ def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str)
     number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
     ax.text(x, y - 0.3 * whole, number, **words)
     if whole:
-        ax.text(x, y + 0.45, f"[{low:.2f}, {high:.2f}]", fontsize="x-small", **words)
+        ax.text(x, y + 0.45, f"[{low:.2f}, {high:.2f}]", fontsize="small", **words)
 
 
 def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:

@@ -10,10 +10,11 @@ TOPIC = Topic(
             pictures="agreement_pictures", conclusions="highest_agreement",
         ),
         "Comparison": Shown(
-            plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus")
+            plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus"),
+            light="told_apart_from_zero",
         ),
         "Ranking": Shown(plots=("ranking",), speaks=True),
-        "Reliability": Shown(plots=("reliability",), speaks=True, interval_of="ceiling"),
+        "Reliability": Shown(plots=("reliability",), speaks=True, interval_of="ceiling", light="against_one_person"),
         "AltTest": Shown(conclusions="verdicts", speaks=True),
         "TieCalibration": Shown(plots=("ties",), apart=True),
     },

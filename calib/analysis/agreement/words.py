@@ -14,6 +14,9 @@ from calib.tables.text import each_once, told_apart
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calib.analysis.agreement.compare import Comparison
+    from calib.analysis.agreement.reliability import Reliability
+
 
 def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
     """One sentence about the highest, of one coefficient only: the highest of unlike ones means nothing."""
@@ -51,6 +54,23 @@ def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> lis
 def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
     """Whether the judge may stand in for a person."""
     return each_once(labels, results, lambda result: [result.verdict])
+
+
+def told_apart_from_zero(result: Comparison) -> tuple[str, str]:
+    """Whether the test tells the two judges apart, and which agrees more."""
+    if not result.p_value <= 1 - result.confidence_level:
+        return "open", "not decided"
+    return ("above", f"{result.names[0]} is ahead") if result.estimate > 0 else ("below", f"{result.names[1]} is ahead")
+
+
+def against_one_person(result: Reliability) -> tuple[str, str] | None:
+    """The judge against what one person reaches; None without a judge."""
+    low, high = result.ceiling.difference_interval
+    if not result.ceiling.judge_by_rater:
+        return None
+    if low > 0:
+        return "above", "above one person"
+    return ("below", "below one person") if high < 0 else ("open", "not decided: judge or one person")
 
 
 def told_once(frame: pd.DataFrame) -> pd.DataFrame:

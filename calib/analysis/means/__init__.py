@@ -9,6 +9,8 @@ _MEANS = Shown(
     joined=True,
     notes="of_judge_alone",
     assumptions="assumed",
+    main="main_means",
+    light="where_it_lies",
 )
 
 TOPIC = Topic(

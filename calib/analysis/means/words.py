@@ -10,6 +10,7 @@ from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
+from calib.tables.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,35 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
     p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
     return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}."
+
+
+def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
+    """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
+    told = [{name: label[name] for name in label if name[:2] != "n_"} for label in results.labels]
+    best: dict[str, int] = {}
+    for place, result in enumerate(results):
+        key = str(told[place])
+        if key not in best or _rank(result) > _rank(results[best[key]]):
+            best[key] = place
+    return Results.of((results.labels[place], results[place]) for place in best.values())
+
+
+def _rank(result: MeanEstimate) -> tuple[bool, bool]:
+    return result.estimator != "judge_only", result.uses_judge
+
+
+def where_it_lies(result: MeanEstimate) -> tuple[str, str] | None:
+    """Where the interval of people's mean lies from the value it was asked to be compared with; None without one."""
+    asked = not math.isnan(result.null) or "difference" in result.estimand
+    if not asked or result.estimator == "judge_only":
+        return None
+    value = 0.0 if math.isnan(result.null) else result.null
+    low, high = result.interval
+    if low > value:
+        return "above", f"above {short(value)}"
+    if high < value:
+        return "below", f"below {short(value)}"
+    return "open", "not decided"
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:

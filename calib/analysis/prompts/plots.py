@@ -57,7 +57,7 @@ def _stack(ax: Axes, height: float, result: GStudy) -> None:
         colour = _PARTS.get(part.name, "#888888")
         ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
         if share >= 0.045:  # a narrower piece has no room for its number
-            ink = "white" if colour in ("#0072B2", "#4D4D4D", "#009E73") else "black"
+            ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
             ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
         left += share
@@ -182,7 +182,7 @@ def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> Non
         height = top + 0.3 * place
         if named:
             beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(plain_text(name), (ends.high, height), fontsize="x-small", color=figure.GREY, **beside)
+            ax.annotate(plain_text(name), (ends.high, height), fontsize="small", color=figure.GREY, **beside)
         ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
         ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
     height = top + 0.3 * result.n_prompts + 0.1

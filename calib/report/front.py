@@ -1,0 +1,106 @@
+"""Sections -> what a reader needs first: a sentence for each question, where its interval lies, the main picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from calib.core.topic import shown, words_of
+from calib.report.pictures import Picture
+from calib.report.sections import Section, caution_names
+from calib.tables.results import Results, conclusions
+
+_MOST = 6  # sentences of one section
+_LONG = 6  # sections, from which on there are contents
+SHAPES = {"above": "▲", "below": "▼", "open": "○"}
+
+
+class Answer(NamedTuple):
+    """A conclusion, what it is about, and, only where an interval answers a question, where that lies."""
+
+    text: str
+    about: str = ""
+    anchor: str = ""
+    light: str = ""  # "above", "below" or "open"
+    says: str = ""
+    mind: str = ""
+
+    @property
+    def shape(self) -> str:
+        """So that nobody has to see colours."""
+        return SHAPES.get(self.light, "")
+
+
+class Front(NamedTuple):
+    answers: Sequence[Answer] = ()
+    picture: Picture | None = None
+    contents: bool = False
+    left_out: str = ""
+
+
+def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
+    """The front, and the sections without what went there and without those that say nothing."""
+    empty = [section for section in sections if is_empty(section)]
+    kept = [section for section in sections if not is_empty(section)]
+    answers = [answer for section in kept if section.results is not None for answer in _answers(section)]
+    main = next((s for s in kept if s.pictures and s.results is not None and _of_means(s.results)), None)
+    main = main or next((section for section in kept if section.pictures), None)
+    foldable = sum(section.folds for section in kept)
+    left = [
+        section._replace(
+            pictures=section.pictures[1:] if section is main else section.pictures,
+            open=foldable <= 2 or section is main,
+        )
+        for section in kept
+    ]
+    picture = main.pictures[0] if main is not None else None
+    return Front(answers, picture, foldable >= _LONG, " ".join(map(_why_empty, empty))), left
+
+
+def is_empty(section: Section) -> bool:
+    """Whether it is of results of which none could be computed."""
+    return section.results is not None and section.table is None
+
+
+def _why_empty(section: Section) -> str:
+    assert section.results is not None
+    reasons = dict.fromkeys(getattr(result, "reason", "") for result in section.results)
+    why = "; ".join(filter(None, reasons)) or ("nothing could be computed" if len(section.results) else "no results")
+    return f"Left out: {section.heading} ({why})."
+
+
+def _of_means(results: Results[Any]) -> bool:
+    return all(shown(type(result)).joined for result in results)
+
+
+def _answers(section: Section) -> list[Answer]:
+    """A sentence for each main result, the first few of many."""
+    assert section.results is not None
+    results = main_of(section.results)
+    lines = conclusions(results)
+    found = [_answer(line, _owner(line, place, len(lines), results), section) for place, line in enumerate(lines)]
+    answers = [found[0]._replace(about=section.heading), *found[1:]]
+    if len(answers) <= _MOST:
+        return answers
+    more = f"... and {len(answers) - _MOST + 1} more, in the section."
+    return [*answers[: _MOST - 1], Answer(more)]
+
+
+def main_of(results: Results[Any]) -> Results[Any]:
+    """Those that answer the question, where the same was estimated in several ways."""
+    choose = words_of(type(results[0]), "main")
+    return choose(results) if choose and len({type(result) for result in results}) == 1 else results
+
+
+def _owner(line: str, place: int, number: int, results: Results[Any]) -> Any:
+    """The result that a sentence is of, None where it is of several that differ."""
+    if number == len(results):
+        return results[place]
+    return next((result for result in results if line.endswith(result.conclusion)), None)
+
+
+def _answer(line: str, result: Any, section: Section) -> Answer:
+    light = words_of(type(result), "light") if result is not None else None
+    where, says = (light(result) if light else None) or ("", "")
+    mind = caution_names(result, section.cautions) if result is not None else ""
+    return Answer(line, "", section.anchor, where, says, mind)
