@@ -75,11 +75,16 @@ class Histogram(NamedTuple):
         """Half of the items are below it."""
         return self.quantiles[_QUANTILES.index(0.5)]
 
+    @property
+    def half(self) -> str:
+        """The median of an entropy, in words."""
+        return f"an entropy above {self.median:.2g} nats (of at most {self.edges[-1]:.2g})"
+
 
 class Look(NamedTuple):
-    """An item that deserves a look: why, how much of that, its score and people's, and what there is to read.
+    """An item that deserves a look: why, how much of that, its score and people's, its entropy, what there is to read.
 
-    `value` is the entropy in nats, the judge's score less people's, or the number that the reason is about;
+    `value` is the judge's score less people's, the entropy in nats, or the number that the reason is about;
     `texts` are pairs of a name and a text.
     """
 
@@ -88,6 +93,7 @@ class Look(NamedTuple):
     value: float
     score: float
     human: float
+    entropy: float
     texts: tuple[tuple[str, str], ...] = ()
 
 
@@ -149,7 +155,8 @@ class Profile(Result):
 
         frame = pd.DataFrame(self.looks, columns=list(Look._fields)).drop(columns="texts")
         texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
-        return (frame if self.n_human else frame.drop(columns="human")).join(texts)
+        unknown = ["human"] * (not self.n_human) + ["entropy"] * (self.entropy is None)
+        return frame.drop(columns=unknown).join(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
         people = ("n_human", "human_mean", "difference", "distance") if self.n_human else ()
@@ -253,6 +260,7 @@ def profile(
     people, lost = by.get("human", np.full(len(number), np.nan)), by.get("unread", none.astype(float))
     if levels is not None:
         by.setdefault("entropy", np.asarray(nats_of(weights)))
+    nats = by.get("entropy", np.full(len(number), np.nan))
     each = people if labels is None else check.array(labels, "labels", ndim=1)
     why = {name: by[name] for name in ("entropy", *(reasons or {})) if name in by}
     n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(lost.sum())
@@ -262,11 +270,11 @@ def profile(
         n_replies=n_replies,
         n_unread=n_unread,
         shares=_shares(values, weights, each[np.isfinite(each)], scale),
-        entropy=_histogram(by.get("entropy"), 0.0 if scale is None else math.log(len(scale))),
-        mass=_histogram(by.get("mass"), 1.0),
+        entropy=_histogram(nats, 0.0 if scale is None else math.log(len(scale))),
+        mass=_histogram(by.get("mass", nats[:0]), 1.0),
         little=_mean(by["mass"][~none] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
-        looks=_looks({"people": number - people, **why, "unread": lost}, number, people, items, top),
+        looks=_looks({"people": number - people, **why, "unread": lost}, (number, people, nats), items, top),
         warnings=(),
     )
     return replace(found, warnings=_warnings(found))
@@ -337,9 +345,9 @@ def _counted_on(grid: Floats, values: Floats, weights: Floats) -> tuple[float, .
     return tuple((counts / max(2 * weights.sum(), 1e-300)).tolist())
 
 
-def _histogram(values: Floats | None, most: float) -> Histogram | None:
+def _histogram(values: Floats, most: float) -> Histogram | None:
     """From 0 to the most that there can be."""
-    there = np.empty(0) if values is None else values[np.isfinite(values)]
+    there = values[np.isfinite(values)]
     if not len(there):
         return None
     counts, edges = np.histogram(there, _BINS, (0.0, max(most, float(there.max())) or 1.0))
@@ -350,30 +358,21 @@ def _histogram(values: Floats | None, most: float) -> Histogram | None:
 
 
 def _looks(
-    reasons: Mapping[str, Floats | None], number: Floats, people: Floats, items: Sequence[Any] | None, top: int
+    reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
 ) -> tuple[Look, ...]:
-    """For each reason the items with the largest numbers."""
-    found = [
-        Look(
-            why,
-            str(place if items is None else items[place]),
-            float(by[place]),
-            float(number[place]),
-            float(people[place]),
-        )
-        for why, by in reasons.items()
-        if by is not None
-        for place in _largest(by, items, top)
-    ]
-    return tuple(found)
+    """For each reason the items with the largest numbers; of each its score, people's, and its entropy."""
+    found = [(why, place, float(by[place])) for why, by in reasons.items() for place in _largest(by, items, top)]
+    names = {place: str(place if items is None else items[place]) for _, place, _ in found}
+    rows = np.column_stack(columns).tolist()
+    return tuple(Look(why, names[place], value, *rows[place]) for why, place, value in found)
 
 
 def _largest(values: Floats, items: Sequence[Any] | None, top: int) -> list[int]:
     """Places of the largest sizes above 0; of equal ones those whose names come first."""
     size = np.round(np.abs(np.nan_to_num(values)), _DUST)
     some = np.flatnonzero(size > 0)
-    if len(some) > top > 0:  # a sort of the names of all would take longer than everything else
-        some = some[size[some] >= np.partition(size[some], -top)[-top]]
+    if len(some) > top:  # a sort of the names of all would take longer than everything else
+        some = some[:0] if not top else some[size[some] >= np.partition(size[some], -top)[-top]]
     return sorted(some.tolist(), key=lambda place: (-size[place], place if items is None else str(items[place])))[:top]
 
 
@@ -386,8 +385,8 @@ def _warnings(found: Profile) -> tuple[str, ...]:
         f"unread: {found.n_unread} of {found.n_replies} replies have no score ({told})": (
             found.n_unread > _MANY * found.n_replies
         ),
-        f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; the "
-        "rest was on other words or not reported": found.little > _MANY,
+        f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; "
+        "the rest was on other words or not reported": found.little > _MANY,
         f"constant: all {scores} scores are {short(found.mean)}": scores > 1 and found.sd == 0,
         f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}": bool(ends) and found.sd > 0,
     }

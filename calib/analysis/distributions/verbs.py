@@ -401,7 +401,7 @@ def _to_read(
     if look.why == "prompts":
         detail, words = asked.contradiction(look.item)
     elif look.why == "people":
-        detail = f"people: {', '.join(map(short, labels[[look.item]]))}"
+        detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
     own = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
     said = (("reply", words),) if "reply" in asked.replies.rows else ()
     return (("detail", detail), *own.items(), *said)
