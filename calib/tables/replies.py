@@ -175,7 +175,8 @@ def texts_of(items: pd.DataFrame, judges: Checked) -> pd.DataFrame:
     there = [name for name in ("source", "output") if name in table]
     more = [name for name in table if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(table[name])]
     taken = {name: f"{name} of the item" for name in more if name in _OURS}
-    return table[there or more].fillna("").astype(str).set_axis(names).rename(columns=taken)
+    # Python strings, which may hold what Arrow cannot
+    return table[there or more].astype(object).set_axis(names).rename(columns=taken)
 
 
 def glimpse(items: Any) -> str:

@@ -32,12 +32,13 @@ _NAN = math.nan
 class Shares(NamedTuple):
     """What part of the scores each value has.
 
-    `levels` are the values of the scale, or the middles of bins, which then have a `width`; `human` is empty
-    without people.
+    `levels` are the values of the scale, or the middles of bins, which then have a `width`; `rounded` where scores
+    of the judge lay between values, as means do; `human` is empty without people.
     """
 
     levels: tuple[float, ...]
     width: float
+    rounded: bool
     judge: tuple[float, ...]
     human: tuple[float, ...]
 
@@ -51,6 +52,7 @@ class Shares(NamedTuple):
         first = int(np.argmax(np.round(sums, _DUST)))
         ends, half = (self.levels[first], self.levels[first + wide - 1]), self.width / 2
         where = f"from {short(ends[0] - half)} to {short(ends[1] + half)}" if self.width else _either(ends)
+        where += ", rounded" * self.rounded
         people = f" (people's: {_percent(sum(self.human[first : first + wide]))})" * bool(self.human)
         return f"{_percent(sums[first])} of the judge's scores are {where}{people}"
 
@@ -153,7 +155,10 @@ class Profile(Result):
         """
         import pandas as pd
 
-        frame = pd.DataFrame(self.looks, columns=list(Look._fields)).drop(columns="texts")
+        numbers = dict.fromkeys(("value", "score", "human", "entropy"), float)
+        frame = pd.DataFrame([look[:-1] for look in self.looks], columns=list(Look._fields[:-1]), dtype=object)
+        frame = frame.astype(numbers)
+        # Python strings, which may hold what Arrow cannot
         texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
         unknown = ["human"] * (not self.n_human) + ["entropy"] * (self.entropy is None)
         return frame.drop(columns=unknown).join(texts)
@@ -166,9 +171,10 @@ class Profile(Result):
 
     @property
     def unused(self) -> tuple[float, ...]:
-        """Values with less than 0.1 % of the judge's scores, where they are not bins."""
+        """Values with less than 0.1 % of the judge's scores; means and bins do not tell."""
         pairs = zip(self.shares.levels, self.shares.judge, strict=True)
-        return () if self.shares.width else tuple(value for value, share in pairs if share < _HARDLY)
+        known = not self.shares.width and not self.shares.rounded
+        return tuple(value for value, share in pairs if share < _HARDLY) if known else ()
 
     @property
     def _known(self) -> list[tuple[str, Histogram]]:
@@ -322,7 +328,8 @@ def _shares(values: Floats, weights: Floats, labels: Floats, scale: Sequence[flo
     used = share > 0
     grid, width = _grid(np.union1d(values[used], labels), scale)
     judge, human = _counted_on(grid, values[used], share[used]), _counted_on(grid, labels, np.ones(len(labels)))
-    return Shares(tuple(grid.tolist()), width, judge, human if len(labels) else ())
+    rounded = not width and not np.isin(values[used], grid).all()
+    return Shares(tuple(grid.tolist()), width, rounded, judge, human if len(labels) else ())
 
 
 def _grid(occur: Floats, scale: Sequence[float] | None) -> tuple[Floats, float]:

@@ -402,7 +402,8 @@ def _to_read(
         detail, words = asked.contradiction(look.item)
     elif look.why == "people":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
-    own = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
+    known = texts is not None and look.item in texts.index
+    own = {name: "" if pd.isna(text) else str(text) for name, text in texts.loc[look.item].items()} if known else {}
     said = (("reply", words),) if "reply" in asked.replies.rows else ()
     return (("detail", detail), *own.items(), *said)
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from calib.analysis.distributions.profile import Look, Profile
 from calib.core.result import short
 from calib.tables.block import Block
-from calib.tables.text import telling
+from calib.tables.text import telling, visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from calib.tables.results import Results
 
-_MOST = 2000  # characters of a text
+_LEAST, _MOST = 200, 2000  # characters of a text
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
+_NUMBERS = ("judge", "people", "apart", "entropy")
 _WHY = {
     "people": "people say otherwise", "entropy": "the judge is unsure", "prompts": "prompts contradict each other",
     "draws": "replies contradict each other", "unread": "not read",
@@ -45,14 +46,14 @@ def _sentence(result: Profile) -> str:
 
 def blocks(results: Results[Profile]) -> Iterator[Block]:
     """What came back from the judge, and the items that deserve a look."""
-    yield Block("What came back", _came_back(results))
+    yield Block("What came back", came_back(results))
     frame = looked_at(results)
     if len(frame):
         says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
         yield Block("Items that deserve a look", _clipped(frame), [says])
 
 
-def _came_back(results: Results[Profile]) -> pd.DataFrame:
+def came_back(results: Results[Profile]) -> pd.DataFrame:
     """How many replies have each status, and how much of their probability was on the scale."""
     import pandas as pd
 
@@ -69,7 +70,8 @@ def _came_back(results: Results[Profile]) -> pd.DataFrame:
         rows.append(row)
     frame = pd.DataFrame(rows)
     counts = [name for name in frame if frame[name].dtype.kind in "iuf" and "mass" not in name]
-    return frame.assign(**{name: frame[name].fillna(0).astype(int) for name in counts})
+    frame = frame.assign(**{name: frame[name].fillna(0).astype(int) for name in counts})
+    return frame.drop(columns=[name for name in ("items without a score", "hardly used") if not frame[name].any()])
 
 
 def looked_at(results: Results[Profile]) -> pd.DataFrame:
@@ -90,34 +92,49 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
             if look.why == "prompts":
                 across.add((*judge, look.item))
             _add(rows.setdefault((place, look.item), whose | _known(look)), look)
-    frame = pd.DataFrame(list(rows.values()))
+    frame = pd.DataFrame(list(rows.values()), dtype=object)  # Python strings may hold what Arrow cannot
+    numbers = {name: float for name in _NUMBERS if name in frame}
+    frame = frame.fillna(dict.fromkeys(set(frame) - set(numbers), "")).astype(numbers)
     return frame.loc[:, [not (frame[name].isna() | (frame[name] == "")).all() for name in frame]]
 
 
 def _known(look: Look) -> dict[str, Any]:
     """What is known of an item, whatever the reason to look at it; its output before its source."""
     texts = {name: text for name, text in look.texts if name not in ("detail", "reply")}
-    numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human, "entropy": look.entropy}
+    numbers = zip(_NUMBERS, (look.score, look.human, look.score - look.human, look.entropy), strict=True)
     first = {name: texts[name] for name in ("output", "source") if name in texts}
-    return {"item": look.item, "because": ""} | numbers | {"judge's words": ""} | first | texts
+    return {"item": look.item, "because": ""} | dict(numbers) | {"judge's words": ""} | first | texts
 
 
 def _add(row: dict[str, Any], look: Look) -> None:
     """One more reason; of the judge's words those that belong to a contradiction."""
-    said, sign = dict(look.texts), "+" if look.why == "people" else ""
+    said = dict(look.texts)
     detail = f": {said['detail']}" if said.get("detail") else ""
-    row["because"] += f"{'; ' * bool(row['because'])}{_WHY.get(look.why, look.why)} ({look.value:{sign}.3g}){detail}"
+    row["because"] += f"{'; ' * bool(row['because'])}{_WHY.get(look.why, look.why)} ({_size(look)}){detail}"
     if look.why == "prompts" or not row["judge's words"]:
         row["judge's words"] = said.get("reply", "")
 
 
+def look_lines(result: Profile, most: int) -> Iterator[str]:
+    """For each reason a line with the first few items."""
+    for why in dict.fromkeys(look.why for look in result.looks):
+        looks = [look for look in result.looks if look.why == why]
+        named = [f"{visible(look.item, 60)} ({_size(look)})" for look in looks[:most]]
+        more = f", and {len(looks) - most} more" * (len(looks) > most)
+        yield f"- {_WHY.get(why, why)}: {', '.join(named)}{more}"
+
+
+def _size(look: Look) -> str:
+    return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
+
+
 def _clipped(frame: pd.DataFrame) -> pd.DataFrame:
     """Texts cut where they are long, and the shorter the more of them there are."""
-    texts = [name for name, values in frame.items() if values.dtype == object]
-    most = max(200, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
+    texts = [name for name in frame if name not in _NUMBERS]
+    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
     return frame.assign(**{name: frame[name].map(partial(_cut, most=most)) for name in texts})
 
 
 def _cut(text: Any, most: int) -> str:
-    text = "" if text != text or text is None else str(text)  # noqa: PLR0124 - NaN
-    return text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)"
+    text = str(text)
+    return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
