@@ -170,7 +170,7 @@ def texts_of(items: pd.DataFrame, judges: Checked) -> pd.DataFrame:
     table = checked(items, "items", "items").frame
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
-        given = f"has {glimpse(names)}, {{0}} {glimpse(judges.frame['item'])}"
+        given = f"has {glimpse(names)}, while {{0}} have {glimpse(judges.frame['item'])}"
         raise TableArgumentError("items", "must have the items of {0}", given, mentions=(judges.argument,))
     there = [name for name in ("source", "output") if name in table]
     more = [name for name in table if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(table[name])]
@@ -185,6 +185,6 @@ def glimpse(items: Any) -> str:
     Examples
     --------
     >>> glimpse(["a", "a", "b", "c"])
-    "'a', 'b'"
+    "'a' and 'b'"
     """
-    return ", ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"
+    return " and ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"

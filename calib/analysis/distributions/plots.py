@@ -133,7 +133,7 @@ def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Lab
         parts += [(found.shares, found.shares.judge) for _, found in of]
         people = next(((label, found.shares) for label, found in of if found.shares.human), None)
         if people is not None:
-            facts.append({**people[0], "rater": "people", "prompt": "", "method": "human", "temperature": ""})
+            facts.append({**people[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
             parts.append((people[1], people[1].human))
     return facts, parts
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _BINS = 20
 _MOST_VALUES = 11  # more of them are counted in bins
+_LEAST = 0.005  # share that a sentence names
 _HARDLY = 0.001  # share of the scores below which a value is hardly used
+_OFTEN = 0.01  # share of people's labels that makes a value one to be used
+_ENOUGH = 30  # scores of which some should reach an end of the scale
 _LITTLE = 0.5  # captured mass below which a score is mostly a guess
 _MANY = 0.01  # share of such scores, or of replies not read, that is worth a warning
 _DUST = 9  # decimals: what differs by rounding alone is a tie
@@ -45,20 +48,18 @@ class Shares(NamedTuple):
     @property
     def most(self) -> str:
         """What the judge uses most, and people: two neighbouring values; of a scale of up to three one."""
-        if not self.levels:
+        if not any(self.judge):
             return "there are no scores"
         wide = 1 if len(self.levels) < 4 else 2
         sums = np.convolve(self.judge, np.ones(wide), "valid")
         first = int(np.argmax(np.round(sums, _DUST)))
-        ends, half = (self.levels[first], self.levels[first + wide - 1]), self.width / 2
-        where = f"from {short(ends[0] - half)} to {short(ends[1] + half)}" if self.width else _either(ends)
-        where += ", rounded" * self.rounded
-        people = f" (people's: {_percent(sum(self.human[first : first + wide]))})" * bool(self.human)
-        return f"{_percent(sums[first])} of the judge's scores are {where}{people}"
-
-
-def _either(values: Sequence[float]) -> str:
-    return " or ".join(dict.fromkeys(map(short, values)))
+        places = [place for place in range(first, first + wide) if self.judge[place] >= _LEAST]
+        ends, half = [self.levels[place] for place in places], self.width / 2
+        named = [short(ends[0] - half), short(ends[-1] + half)] if self.width else [*map(short, ends)]
+        judge, human = (sum(part[place] for place in places) for part in (self.judge, self.human or self.judge))
+        where = (" to " if self.width else " or ").join(named) + ", rounded" * self.rounded
+        people = f" (people's: {_percent(human)})" * bool(self.human)
+        return f"{_percent(judge)} of the judge's scores are {where}{people}"
 
 
 def _percent(share: float) -> str:
@@ -185,11 +186,14 @@ class Profile(Result):
         return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_human or None}
 
     def __str__(self) -> str:
-        parts = [f"mean {short(self.mean)}", *[f"median {name} {short(by.median)}" for name, by in self._known]]
+        parts = [
+            "none" if math.isnan(self.mean) else f"mean {short(self.mean)}",
+            *[f"median {name} {short(by.median)}" for name, by in self._known],
+        ]
         if self.n_human:
             parts.append(f"{self.difference:+.3g} from people on {self.n_human}")
         none = f" ({self.n_missing} without)" * bool(self.n_missing)
-        return f"scores of {self.n} items{none}: {', '.join(parts)}{self._bracketed_warnings}"
+        return f"scores of {self.n} item{'s' * (self.n != 1)}{none}: {', '.join(parts)}{self._bracketed_warnings}"
 
 
 def profile(
@@ -387,7 +391,9 @@ def _warnings(found: Profile) -> tuple[str, ...]:
     """What a reader should know before the numbers."""
     told = ", ".join(f"{name} {count}" for name, count in found.statuses if name not in ("ok", "unseen", "ambiguous"))
     scores, levels = found.n - found.n_missing, found.shares.levels
-    ends = [level for level in found.unused if level in (levels[0], levels[-1])]
+    human = dict(zip(levels, found.shares.human or [1.0] * len(levels), strict=True))
+    ends = [level for level in found.unused if level in (levels[0], levels[-1]) and human[level] >= _OFTEN]
+    theirs = f" (people's: {_percent(sum(human[level] for level in ends))})" * bool(found.shares.human)
     texts = {
         f"unread: {found.n_unread} of {found.n_replies} replies have no score ({told})": (
             found.n_unread > _MANY * found.n_replies
@@ -395,6 +401,8 @@ def _warnings(found: Profile) -> tuple[str, ...]:
         f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; "
         "the rest was on other words or not reported": found.little > _MANY,
         f"constant: all {scores} scores are {short(found.mean)}": scores > 1 and found.sd == 0,
-        f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}": bool(ends) and found.sd > 0,
+        f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{theirs}": (
+            bool(ends) and found.sd > 0 and scores >= _ENOUGH
+        ),
     }
     return tuple(text for text, holds in texts.items() if holds)

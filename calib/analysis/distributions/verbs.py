@@ -311,12 +311,12 @@ def profile(
     judges, people = _judges_and_people(checked(ratings, kind, "ratings"), human)
     texts = None if items is None else texts_of(items, judges)
     scores = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "ratings")
-    found = [_profiled(one, _labels_of(one, people), texts, top) for one in asked_of(judges, scores)]
-    if people is not None and not any(result.n_human or result.warnings for _, result in found):
-        them, us = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (people, judges))
+    pairs = [(asked, _labels_of(asked, people)) for asked in asked_of(judges, scores)]
+    if people is not None and not any(len(labels.by_item) or labels.warnings for _, labels in pairs):
+        us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
-        raise TableArgumentError("human", rule, f"has {them}, {{0}} {us}", mentions=("ratings",))
-    return Results.of(found)
+        raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("ratings",))
+    return Results.of(_profiled(asked, labels, texts, top) for asked, labels in pairs)
 
 
 _Page = tuple[dict[str, Any], stats.Profile]
@@ -344,7 +344,9 @@ def _labels_of(asked: Asked, people: Checked | None) -> _Labels:
     if people is None:
         return _Labels(pd.Series(dtype=float))
     rows = people.under(asked.who.label, "criterion")
-    rows = rows[rows["score"].notna() & (rows["rater"] != asked.who.rater)]
+    rows = rows[rows["score"].notna()]
+    others = rows["rater"] != asked.who.rater
+    rows = rows[others] if others.any() else rows
     labels = rows["score"].set_axis(rows["item"].astype(object))
     try:
         one_scale({}, "", scores=asked.scores, human=rows)
@@ -402,10 +404,9 @@ def _to_read(
         detail, words = asked.contradiction(look.item)
     elif look.why == "people":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
-    known = texts is not None and look.item in texts.index
-    own = {name: "" if pd.isna(text) else str(text) for name, text in texts.loc[look.item].items()} if known else {}
+    own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
     said = (("reply", words),) if "reply" in asked.replies.rows else ()
-    return (("detail", detail), *own.items(), *said)
+    return (("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items()), *said)
 
 
 # --- what is read of the tables ---------------------------------------------------------------------------------
