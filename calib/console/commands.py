@@ -123,6 +123,7 @@ def report(
     files: Files,
     out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
     title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
+    notes: Annotated[str, typer.Option(help="A text under the heading; empty lines part paragraphs.")] = "",
     by: By = None,
     **options: Any,
 ) -> None:
@@ -137,7 +138,7 @@ def report(
         raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     for column in dict.fromkeys((None, by)):
         parts += _intervals(judged, people, options["confidence_level"], column)
-    calib.report(parts, out, title=title)
+    calib.report(parts, out, title=title, notes=notes)
     typer.echo(f"wrote {shown_text(out)}")
 
 

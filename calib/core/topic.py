@@ -16,6 +16,7 @@ class Shown:
     plots: tuple[str, ...] = ()  # a report draws the first, unless `pictures` chooses
     pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`
     apart: bool = False  # each result has a picture of its own
+    fact: str = ""  # results -> what is seen in one sentence: the title of their picture
     conclusions: str = ""  # labels and results -> what may be concluded; default: what each says of itself
     speaks: bool = False  # a report of several has the conclusions beside their table
     adds: bool = False  # a report of a single one has the conclusion behind its line

@@ -10,7 +10,7 @@ from calib.report.pictures import Picture
 from calib.report.sections import Section, caution_names
 from calib.tables.results import Results, conclusions
 
-_MOST = 6  # sentences of one section
+_MOST = 3  # sentences of one section
 _LONG = 6  # sections, from which on there are contents
 SHAPES = {"above": "▲", "below": "▼", "open": "○"}
 
@@ -65,7 +65,9 @@ def is_empty(section: Section) -> bool:
 def _why_empty(section: Section) -> str:
     assert section.results is not None
     reasons = dict.fromkeys(getattr(result, "reason", "") for result in section.results)
-    why = "; ".join(filter(None, reasons)) or ("nothing could be computed" if len(section.results) else "no results")
+    why = "; ".join(filter(None, reasons)) or (
+        "nothing could be computed" if len(section.results) else "there are no results"
+    )
     return f"Left out: {section.heading} ({why})."
 
 
@@ -78,12 +80,20 @@ def _answers(section: Section) -> list[Answer]:
     assert section.results is not None
     results = main_of(section.results)
     lines = conclusions(results)
+    if len(lines) > _MOST and (fact := _fact(results)):
+        return [Answer(fact, section.heading, section.anchor)]
     found = [_answer(line, _owner(line, place, len(lines), results), section) for place, line in enumerate(lines)]
     answers = [found[0]._replace(about=section.heading), *found[1:]]
-    if len(answers) <= _MOST:
+    if len(answers) <= 2 * _MOST:
         return answers
-    more = f"... and {len(answers) - _MOST + 1} more, in the section."
-    return [*answers[: _MOST - 1], Answer(more)]
+    return [*answers[: 2 * _MOST - 1], Answer(f"... and {len(answers) - 2 * _MOST + 1} more, in the section.")]
+
+
+def _fact(results: Results[Any]) -> str:
+    """What is seen in many results of one type."""
+    say = words_of(type(results[0]), "fact") if len({type(result) for result in results}) == 1 else None
+    fact = say(results) if say else ""
+    return f"{fact[:1].upper()}{fact[1:]}." if fact else ""
 
 
 def main_of(results: Results[Any]) -> Results[Any]:

@@ -42,10 +42,10 @@ def _parts(section: Section) -> Iterator[str]:
             f"- ⚠ **{escaped(name)}**{f' ({escaped(of)})' * bool(of)}: {escaped(text)}"
             for name, of, text in section.cautions
         )
-    if section.rest:
-        yield escaped(section.rest)
     for part in section.parts:
         yield from (f"### {escaped(part.heading)}", *map(_paragraph, part.says), _table(part.table))
+    if section.rest:
+        yield escaped(section.rest)
     if section.signatures:
         yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
 

@@ -64,6 +64,8 @@ def report(
     >>> print(report([("Quality", mean_interval([3, 4, 4, 5, 4]))], title="Five labels"))  # doctest: +ELLIPSIS
     # Five labels
     <BLANKLINE>
+    - Mean human score is 4, 95 % CI \[3.122, 4.878\], from 5 human labels.
+    <BLANKLINE>
     ## Quality
     <BLANKLINE>
     human mean = 4, 95 % CI \[3.122, 4.878\], from 5 human labels (people alone).
@@ -85,8 +87,10 @@ def report(
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_page = ending == ".html"
     sections = [section_of(*pair, anchor=f"s{i}", pictures=of_page) for i, pair in enumerate(pairs, start=1)]
-    said = [*paragraphs_of(notes), *_introduction(sections)]
-    front, sections = fronted(sections[len(_introduction(sections)) :])
+    # texts without a heading that come before all else
+    opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
+    said = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
+    front, sections = fronted(sections[len(opening) :])
     text = (_html if of_page else markdown)(title, said, front, sections)
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -101,12 +105,6 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
             wanted = "results, DataFrames and texts, or pairs (heading, thing)"
             raise TypeError(f"`results` must hold {wanted}, but got {one!r:.60}.")
         yield heading, thing
-
-
-def _introduction(sections: Sequence[Section]) -> list[str]:
-    """Texts without a heading that come before all else."""
-    texts = takewhile(lambda section: not section.heading and section.table is None, sections)
-    return [paragraph for section in texts for paragraph in section.paragraphs]
 
 
 def _joined(results: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result
 from calib.tables.results import Results
-from calib.tables.text import joined_words, place_of, telling, visible
+from calib.tables.text import joined_words, place_of, plain_text, telling, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,8 +187,17 @@ def log_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.set_xticks([], minor=True)
 
 
-def say_title(ax: Axes, title: str) -> None:
-    ax.set_title(title, loc="left", fontsize="medium")
+def said(title: str, fact: str) -> str:
+    """What all results of a plot share, and what is seen in it."""
+    shown = plain_text(fact, 200)
+    return ": ".join(filter(None, (title, shown)))
+
+
+def say_title(ax: Axes, title: str, fact: str = "") -> None:
+    """On as many lines as the figure's width makes of it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    ax.set_title(wrapped(said(title, fact), 72 * figure.get_figwidth() - 40), loc="left", fontsize="medium")
 
 
 def handle(words: str, **look: Any) -> Line2D:
@@ -203,11 +212,13 @@ def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D
     return [handle(s.words, markersize=5, **look) for s, look in zip(styles, looks, strict=True)]
 
 
-def legend_above(ax: Axes, handles: Sequence[Any], title: str, *, columns: int = 1) -> None:
+def legend_above(ax: Axes, handles: Sequence[Any], title: str, fact: str = "", *, columns: int = 1) -> None:
     """A legend above the plot, and the title above that."""
+    columns = 1 if is_narrow(ax) else columns
     look: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="lower left", ncols=columns, **look)
-    ax.set_title(title, loc="left", fontsize="medium", pad=8 + 14.5 * math.ceil(len(handles) / columns))
+    say_title(ax, title, fact)
+    ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 14.5 * math.ceil(len(handles) / columns))
 
 
 def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:

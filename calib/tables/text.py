@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -80,6 +81,18 @@ def title_of(labels: Labels, names: Sequence[str], against: str = "") -> str:
 def span_of(values: Sequence[int]) -> str:
     low, high = min(values), max(values)
     return f"{low}" if low == high else f"{low} to {high}"
+
+
+def number_span(values: Sequence[float]) -> str:
+    """The range of numbers, in as few digits as a title wants.
+
+    Examples
+    --------
+    >>> number_span([0.6177, 0.5264, float("nan")]), number_span([0.5])
+    ('0.526 to 0.618', '0.5')
+    """
+    known = [f"{value:.3g}" for value in sorted(values) if not math.isnan(value)]
+    return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else "none"
 
 
 def level_words(results: Sequence[Any]) -> str:

@@ -137,9 +137,9 @@ ORDER = {
     "calib.judge": 5,
     "calib.datasets": 6,
     "verbs": 5,
-    "plots": 5,
-    "calib.plot": 6,
-    "words": 7,
+    "words": 5,
+    "plots": 6,
+    "calib.plot": 7,
     "calib.report": 8,
     "calib.console": 9,
     "commands": 10,
@@ -248,7 +248,16 @@ def test_what_a_topic_names_is_there(name):
         assert set(shown.plots) <= set(plot.__all__)
         for file, functions in {
             "plots": (*shown.plots, shown.pictures),
-            "words": (shown.conclusions, shown.notes, shown.assumptions, topic.frame),
+            "words": (
+                shown.fact,
+                shown.conclusions,
+                shown.notes,
+                shown.assumptions,
+                shown.main,
+                shown.light,
+                shown.blocks,
+                topic.frame,
+            ),
             "commands": topic.commands,
         }.items():
             assert all(callable(topic.function(file, function)) for function in functions if function)

@@ -7,14 +7,17 @@ TOPIC = Topic(
     results={
         "Agreement": Shown(
             plots=("agreement", "scatter", "forest", "heatmap", "ties"),
-            pictures="agreement_pictures", conclusions="highest_agreement",
+            pictures="agreement_pictures", fact="agreement_fact", conclusions="highest_agreement",
         ),
         "Comparison": Shown(
             plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus"),
-            light="told_apart_from_zero",
+            fact="comparison_fact", light="told_apart_from_zero",
         ),
-        "Ranking": Shown(plots=("ranking",), speaks=True),
-        "Reliability": Shown(plots=("reliability",), speaks=True, interval_of="ceiling", light="against_one_person"),
+        "Ranking": Shown(plots=("ranking",), fact="ranking_fact", speaks=True),
+        "Reliability": Shown(
+            plots=("reliability",), fact="reliability_fact", speaks=True, interval_of="ceiling",
+            light="against_one_person",
+        ),
         "AltTest": Shown(conclusions="verdicts", speaks=True),
         "TieCalibration": Shown(plots=("ties",), apart=True),
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,22 @@ import numpy as np
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
 from calib.analysis.agreement.rank import CORRECTIONS
+from calib.analysis.agreement.words import agreement_fact, comparison_fact, ranking_fact, reliability_fact
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import joined_words, level_words, place_of, plain_text, span_of, telling, title_of, visible
+from calib.tables.text import (
+    joined_words,
+    level_words,
+    number_span,
+    place_of,
+    plain_text,
+    span_of,
+    telling,
+    title_of,
+    visible,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +59,7 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
     rows = figure.rows_of(ax, facts, found)
     _rows_by_head(rows)
     rows.ax.set_xlabel(_agreement_words(found))
-    figure.say_title(rows.ax, title_of(facts, rows.names, "against "))
+    figure.say_title(rows.ax, title_of(facts, rows.names, "against "), agreement_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
 
 
@@ -72,7 +82,8 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in found))
     rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
-    figure.say_title(rows.ax, title_of(facts, [*rows.names, "test"], "against "))
+    shared = title_of(facts, [*rows.names, "test"], "against ")
+    figure.say_title(rows.ax, shared, comparison_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
 
 
@@ -93,7 +104,7 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
-    clusters = [f"cluster {cluster}" if cluster else "no coefficient" for _, r in pairs for cluster in r.clusters]
+    clusters = [_cluster_words(cluster, r) for _, r in pairs for cluster in r.clusters]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
     in_order = sorted(set(clusters), key=lambda c: (len(c), c))
@@ -101,9 +112,19 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     for mark in rows.marks:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
-    rows.ax.set_xlabel(f"{_agreement_words(alone)}\nclusters are told apart from each other ({tests})")
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "))
+    apart = any(len(set(r.clusters)) > 1 for _, r in pairs)
+    how = "clusters are told apart from each other" if apart else "no two judges are told apart"
+    rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
+    fact = ranking_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
     return figure.finished(rows.ax, ax)
+
+
+def _cluster_words(cluster: int, result: Ranking) -> str:
+    """One cluster for all is none."""
+    if not cluster:
+        return "no coefficient"
+    return f"cluster {cluster}" if len(set(result.clusters) - {0}) > 1 else "not told apart"
 
 
 def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
@@ -117,7 +138,8 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one person', 'judge']
     """
-    ceilings = [(label, r.ceiling) for label, r in figure.checked_pairs([results], Reliability)]
+    pairs = figure.checked_pairs([results], Reliability)
+    ceilings = [(label, r.ceiling) for label, r in pairs]
     drawn = []
     for label, r in ceilings:
         drawn.append((label | _facts(r), "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
@@ -130,7 +152,8 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     figure.draw_series(rows, styles)
     words = _agreement_words([r for _, r in ceilings], f", with the mean of the other people{level_words(ends)}")
     rows.ax.set_xlabel(words)
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names))
+    fact = reliability_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names), fact)
     return figure.finished(rows.ax, ax)
 
 
@@ -171,8 +194,7 @@ def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
 def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
     """The result in one sentence, with what its axes do not name."""
     head = title_of([label], ["rater", "against"])
-    lines = textwrap.wrap(f"{head}{': ' * bool(head)}{result}", 72)
-    ax.set_title("\n".join(lines), loc="left", fontsize="small")
+    figure.say_title(ax, head, str(result))
 
 
 # --- pairs and groups -------------------------------------------------------------------------------------------
@@ -180,6 +202,7 @@ def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
 
 _MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
 _NAMED_SYSTEMS = _FEW_LEVELS = 20
+_MOST_POINTS = 2000  # of which each is drawn
 _NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
 
 
@@ -188,7 +211,8 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
 
     At level "system" these are the means of the systems. Scores on few levels are spread a
     little, always in the same way, so that equal ones can be seen; the axis says so. Points
-    are coloured by group, or else by system, where these are at most seven.
+    are coloured by group, or else by system, where these are at most seven. More than 2,000 pairs
+    are counted in bins.
 
     Examples
     --------
@@ -202,19 +226,48 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     scores_y, scores_x, kinds, unit = _cloud(found)
     rng = np.random.default_rng(0)
     human, judge = (_spread_out(values, rng, found.level) for values in (scores_y, scores_x))
-    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
-    for place, (kind, rows) in enumerate(kinds.items()):
-        colour, marker = figure.look_of(place)
-        name = plain_text(kind, 24)
-        drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
+    if binned := len(human) > _MOST_POINTS:
+        _draw_bins(drawn, scores_y, scores_x)
+        human, judge = scores_y, scores_x
+    else:
+        _draw_points(drawn, human, judge, kinds)
     means = _MEANS if found.level == "system" else ""
     drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not scores_y)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not scores_x)}")
     figure.plain_frame(drawn)
     _say_above(drawn, label, found)
-    if unit and kinds:
+    if unit and kinds and not binned:
         _legend_beside(drawn, unit)
     return drawn
+
+
+def _draw_points(ax: Axes, human: Floats, judge: Floats, kinds: Mapping[Any, Any]) -> None:
+    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
+    for place, (kind, rows) in enumerate(kinds.items()):
+        colour, marker = figure.look_of(place)
+        name = plain_text(kind, 24)
+        ax.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
+
+
+def _draw_bins(ax: Axes, human: Floats, judge: Floats) -> None:
+    """How many pairs are where: a point each would hide all but the topmost, and make a page of megabytes."""
+    edges = [_bin_edges(values) for values in (human, judge)]
+    counts = np.histogram2d(human, judge, bins=edges)[0]
+    shade = np.ma.masked_equal(counts, 0).T
+    # from the smallest count on, so that a single pair is seen
+    mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
+    ax.figure.colorbar(mesh, ax=ax, pad=0.02, label="pairs")
+
+
+def _bin_edges(values: Floats) -> Floats:
+    """A bin for each level of few, forty of equal width of many."""
+    levels = np.unique(values)
+    if len(levels) > _FEW_LEVELS:
+        return np.linspace(levels[0], levels[-1], 41)
+    if len(levels) == 1:
+        return np.array([levels[0] - 0.5, levels[0] + 0.5])
+    middle = (levels[1:] + levels[:-1]) / 2
+    return np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]])
 
 
 def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
@@ -287,7 +340,11 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
     heights = [pitch * (place + 0.5) for place in range(len(shown))]
     size = 5.5 if pitch == 1 else 3
-    drawn.plot([inside[name] for name in shown], heights, "o", color=figure.COLOURS[0], markersize=size, zorder=3)
+    values, look = [inside[name] for name in shown], "o"
+    if len(values) > _MOST_POINTS:  # a curve through some of them
+        some = np.linspace(0, len(values) - 1, _MOST_POINTS // 4).round().astype(int)
+        values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
+    drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=size, zorder=3)
     drawn.set_ylim(pitch * len(shown) + 0.2, -0.2)
     drawn.tick_params(axis="y", length=0)
     figure.plain_frame(drawn, "x")
@@ -346,7 +403,8 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     figure.draw_cells(drawn, table, cells, framed)
     figure.name_cells(drawn, columns, rows)
     drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
-    figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "))
+    shared = title_of(facts, [*names, "criterion"], "against ")
+    figure.say_title(drawn, shared, agreement_fact(Results.of(pairs)))
     return figure.finished(drawn, ax)
 
 
@@ -391,7 +449,10 @@ def ties(results: Results[Any] | Agreement | TieCalibration, *, ax: Axes | None 
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in found))
     drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
-    figure.legend_above(drawn, figure.style_handles(styles, lines=False), title_of(facts, rows.names, "against "))
+    judge, human = (number_span([100 * getattr(r, name) for r in found]) for name in ("ties_x", "ties_y"))
+    fact = f"the judge ties {judge} % of the pairs, people {human} %"
+    shared = title_of(facts, rows.names, "against ")
+    figure.legend_above(drawn, figure.style_handles(styles, lines=False), shared, fact)
     return figure.finished(drawn, ax)
 
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from calib.analysis.agreement.agreement import Agreement
 from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.core.result import bracket, short
-from calib.tables.text import each_once, told_apart
+from calib.tables.text import each_once, number_span, told_apart
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from calib.analysis.agreement.compare import Comparison
+    from calib.analysis.agreement.rank import Ranking
     from calib.analysis.agreement.reliability import Reliability
+    from calib.tables.results import Results
 
 
 def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
@@ -43,6 +45,67 @@ def _claim(result: Agreement) -> str:
     if result.coefficient in SHARES:
         return f"{about}; chance alone gives a share above 0, too"
     return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+
+
+def agreement_fact(results: Results[Agreement]) -> str:
+    """How far they agree: one coefficient, or the lowest and the highest of several alike."""
+    known = [i for i, r in enumerate(results) if not math.isnan(r.estimate)]
+    kinds = {(results[i].coefficient, results[i].level) for i in known}
+    if len(kinds) != 1:
+        return ""
+    symbol, names = COEFFICIENTS[results[known[0]].coefficient], told_apart(results.labels)
+    low, high = (choose(known, key=lambda i: results[i].estimate) for choose in (min, max))
+    if low == high:
+        return f"{symbol} {results[low].estimate:.2f}{_beside_zero(results[low])}"
+    ends = " to ".join(f"{results[i].estimate:.2f} ({names[i]})" for i in (low, high))
+    sure = [i for i in known if _beside_zero(results[i]) == _NOT_ZERO]
+    said = f"; {len(sure)} of {len(known)} intervals exclude 0" if any(_beside_zero(results[i]) for i in known) else ""
+    return f"{symbol} from {ends}{said}"
+
+
+_NOT_ZERO = ", the interval excludes 0"
+
+
+def _beside_zero(result: Agreement) -> str:
+    low, high = result.interval
+    if math.isnan(low) or result.coefficient in SHARES:
+        return ""
+    return ", the interval includes 0" if low <= 0 <= high else _NOT_ZERO
+
+
+def comparison_fact(results: Results[Comparison]) -> str:
+    """Which judge is ahead, or how many differences are told apart from none."""
+    if len(results) == 1:
+        where, says = told_apart_from_zero(results[0])
+        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
+    ahead = sum(told_apart_from_zero(result)[0] != "open" for result in results)
+    return f"{ahead} of {len(results)} differences are told apart from 0"
+
+
+def ranking_fact(results: Results[Ranking]) -> str:
+    """Who leads, alone or with others."""
+    firsts = [[name for name, c in zip(r.names, r.clusters, strict=True) if c == 1] for r in results]
+    facts = [_lead(first, len(r.names)) for first, r in zip(firsts, results, strict=True)]
+    if len(set(facts)) == 1:
+        return facts[0]
+    return "; ".join(f"{name}: {fact}" for name, fact in zip(told_apart(results.labels), facts, strict=True))
+
+
+def _lead(first: Sequence[str], number: int) -> str:
+    if not first:
+        return ""
+    if len(first) == number > 1:
+        return "these data do not tell the judges apart"
+    if len(first) == 1:
+        return f"{first[0]} leads, told apart from all others"
+    return f"{', '.join(first[:-1])} and {first[-1]} lead and are not told apart"
+
+
+def reliability_fact(results: Results[Reliability]) -> str:
+    """What one person reaches, and the judge beside."""
+    fact = f"one person reaches {number_span([r.ceiling.ceiling for r in results])} with the other people"
+    judged = [r.ceiling.judge for r in results if r.ceiling.judge_by_rater]
+    return fact + (f", the judge {number_span(judged)}" if judged else "")
 
 
 def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:

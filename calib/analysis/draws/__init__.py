@@ -5,7 +5,9 @@ from calib.core.topic import Shown, Topic
 TOPIC = Topic(
     home=__name__,
     results={
-        "Convergence": Shown(plots=("convergence", "gain"), pictures="convergence_pictures", speaks=True),
+        "Convergence": Shown(
+            plots=("convergence", "gain"), pictures="convergence_pictures", fact="error_fact", speaks=True
+        ),
         "VarianceComponents": Shown(plots=("gain",)),
     },
     heads={

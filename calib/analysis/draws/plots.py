@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS
+from calib.analysis.draws.words import error_fact, people_fact
 from calib.core.check import ArgumentError, Floats
 from calib.stats import Convergence, VarianceComponents, attenuation, precision_gain
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import joined_words, place_of, span_of, telling, title_of
+from calib.tables.text import joined_words, number_span, place_of, span_of, telling, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,14 +60,20 @@ def convergence(
     drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
-        # side by side on the log axis, where the intervals of several would hide each other
-        shift = 1 + 0.03 * (place - (len(pairs) - 1) / 2)
+        # side by side on the log axis, where several would hide each other
+        shift = 1.03 ** (place - (len(pairs) - 1) / 2)
         style = figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place))
         _draws_curve(drawn, result, style, shift, show)
-    _draws_axis(drawn, [r for _, r in pairs], show)
+    found = [r for _, r in pairs]
+    _draws_axis(drawn, found, show)
+    fact = (error_fact if show == "error" else people_fact)(Results.of(pairs))
+    handles = _draws_handles(drawn, found, show)
     if cost is not None:
         _cost_axis(drawn, cost)
-    figure.say_title(drawn, title_of(facts, names))
+        drawn.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
+        figure.say_title(drawn, title_of(facts, names), fact)
+    else:
+        figure.legend_above(drawn, handles, title_of(facts, names), fact, columns=2)
     return drawn
 
 
@@ -82,7 +89,7 @@ def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
         ax.plot(n, result.rmse_of_all * np.sqrt(result.n_draws / n), color=style.colour, linewidth=1.2, linestyle=":")
         sizes[sizes == result.n_draws] = np.nan  # all draws beside themselves
     ax.vlines(shift * sizes, low, high, colors=style.colour, linewidth=1, alpha=0.7)
-    ax.plot(sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
+    ax.plot(shift * sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
 
 
 def _error_law(result: Convergence, n: Floats) -> Floats | None:
@@ -113,10 +120,11 @@ def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
     else:
         ax.set_ylabel(f"{' or '.join(dict.fromkeys(COEFFICIENTS[r.coefficient] for r in results))} with people")
     figure.plain_frame(ax)
-    _draws_legend(ax, results, reference, show)
 
 
-def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show: str) -> None:
+def _draws_handles(ax: Axes, results: Sequence[Convergence], show: str) -> list[Any]:
+    exact = dict.fromkeys(r.reference == "exact" for r in results)
+    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
@@ -129,7 +137,7 @@ def _draws_legend(ax: Axes, results: Sequence[Convergence], reference: str, show
         handles.append(grey(f"predicted from {law}", linewidth=1.2))
     if show == "error" and any(r.reference != "exact" for r in results):
         handles.append(grey("from the mean of endless draws, extrapolated", linewidth=1.2, linestyle=":"))
-    ax.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
+    return handles
 
 
 def _cost_axis(ax: Axes, cost: float) -> None:
@@ -170,7 +178,9 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
     if known:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
-    figure.say_title(drawn, title_of(facts, names) if facts else "")
+    half = number_span([100 * float(precision_gain(r.r, 5)) for _, r in known])
+    fact = f"5 draws recover {half} % of the possible gain" if known else ""
+    figure.say_title(drawn, title_of(facts, names) if facts else "", fact)
     return drawn
 
 

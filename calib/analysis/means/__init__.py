@@ -5,6 +5,7 @@ from calib.core.topic import Shown, Topic
 _MEANS = Shown(
     plots=("interval", "difference"),
     pictures="mean_pictures",
+    fact="mean_fact",
     conclusions="mean_sentences",
     joined=True,
     notes="of_judge_alone",

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.means.methods import METHODS
+from calib.analysis.means.words import mean_fact
 from calib.core.check import ArgumentError
 from calib.stats import MeanEstimate
 from calib.tables import figure
@@ -72,7 +73,8 @@ def interval(
         handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
     estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names, "gold by "))
+    shared = title_of(facts, [*rows.names, "p_adjusted"], "gold by ")
+    figure.legend_above(rows.ax, handles, shared, mean_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
 
 

@@ -10,10 +10,12 @@ from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
-from calib.tables.results import Results
+from calib.tables.text import told_apart
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calib.tables.results import Results
 
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
@@ -54,7 +56,7 @@ def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
         key = str(told[place])
         if key not in best or _rank(result) > _rank(results[best[key]]):
             best[key] = place
-    return Results.of((results.labels[place], results[place]) for place in best.values())
+    return results.of((results.labels[place], results[place]) for place in best.values())
 
 
 def _rank(result: MeanEstimate) -> tuple[bool, bool]:
@@ -73,6 +75,24 @@ def where_it_lies(result: MeanEstimate) -> tuple[str, str] | None:
     if high < value:
         return "below", f"below {short(value)}"
     return "open", "not decided"
+
+
+def mean_fact(results: Results[MeanEstimate]) -> str:
+    """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
+    main = main_means(results)
+    names = told_apart(main.labels)
+    known = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
+    if not known or len({result.estimand for result in main}) > 1:
+        return ""
+    low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
+    if "difference" in main[0].estimand and len(known) > 1:
+        apart = sum((where_it_lies(result) or ("open", ""))[0] != "open" for result in main)
+        return f"{apart} of {len(known)} differences exclude 0"
+    if low == high:
+        one, where = main[low], where_it_lies(main[low])
+        return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
+    ends = " to ".join(f"{main[i].estimate:.3g} ({names[i]})" for i in (low, high))
+    return f"{main[low].estimand} from {ends}"
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from calib.stats import BudgetPlan, LabelsNeeded
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import place_of, telling, title_of
+from calib.tables.text import place_of, span_of, telling, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,9 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     figure.plain_frame(drawn)
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
     drawn.legend(frameon=False, fontsize="small")
+    judged, alone = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_gold", "n_gold_alone"))
+    fact = f"with the judge {judged} labels do what {alone} do alone"
+    figure.say_title(drawn, title_of(facts, names), fact)
     return drawn
 
 
@@ -87,5 +90,5 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     drawn.set_xlim(left=min(0.0, *(w for w in widths if math.isfinite(w)), 0.0))
     figure.plain_frame(drawn, "x")
     drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
-    figure.say_title(drawn, title_of([label], []))
+    figure.say_title(drawn, title_of([label], []), f"next: {found.next}")
     return figure.finished(drawn, ax)

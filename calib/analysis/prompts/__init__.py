@@ -5,8 +5,8 @@ from calib.core.topic import Shown, Topic
 TOPIC = Topic(
     home=__name__,
     results={
-        "GStudy": Shown(plots=("components", "d_study"), speaks=True),
-        "PromptMean": Shown(plots=("prompt_means",)),
+        "GStudy": Shown(plots=("components", "d_study"), fact="variance_fact", speaks=True),
+        "PromptMean": Shown(plots=("prompt_means",), fact="prompts_fact"),
         "Averaging": Shown(speaks=True),
         "RankStability": Shown(speaks=True),
     },

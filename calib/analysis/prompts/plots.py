@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calib.analysis.prompts.words import prompts_fact, variance_fact
 from calib.core.check import ArgumentError, Floats
 from calib.stats import GStudy, PromptMean
 from calib.tables import figure
@@ -44,9 +45,10 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
     rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
+    fact = variance_fact(Results.of(pairs))
     parts = dict.fromkeys(part.name for r in studies for part in r.components)
     handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=min(len(handles), 5))
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), fact, columns=min(len(handles), 5))
     return figure.finished(rows.ax, ax)
 
 
@@ -113,8 +115,10 @@ def d_study(
         drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
-    head = title_of([label], [])
-    figure.say_title(drawn, f"{head}{': ' * bool(head)}{_WORTH[coefficient]}")
+    value = getattr(study.d_study([study.n_prompts], [study.n_draws]), coefficient)[0]
+    prompts_asked = f"{study.n_prompts} prompt{'s' * (study.n_prompts != 1)}"
+    fact = f"{_WORTH[coefficient]} is {value:.2f} with {prompts_asked} x {study.n_draws:g} draws"
+    figure.say_title(drawn, title_of([label], []), fact)
     return drawn
 
 
@@ -172,7 +176,7 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
         figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
         figure.handle(whole, color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6),
     ]
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), columns=2)
+    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), prompts_fact(Results.of(pairs)), columns=2)
     return figure.finished(rows.ax, ax)
 
 

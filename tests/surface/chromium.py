@@ -1,0 +1,134 @@
+"""Headless Chromium, driven through its DevTools protocol: what a reader's browser makes of a page."""
+
+import asyncio
+import base64
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import aiohttp
+
+PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+_OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
+    *("--no-first-run", "--remote-debugging-port=0", "--disable-component-update", "--disable-sync"),
+)
+# ruff: noqa: ASYNC110, ASYNC220, ASYNC240 - nothing else runs beside the one browser
+_NOT_OF_THE_PAGE = ("data:", "about:", "chrome")
+
+
+class Visit:
+    """A page opened at one width; everything that it asked for and said is kept."""
+
+    def __init__(self, socket):
+        self.socket, self.number, self.events = socket, 0, []
+
+    async def call(self, method, **params):
+        self.number += 1
+        mine = self.number
+        await self.socket.send_json({"id": mine, "method": method, "params": params})
+        while True:
+            answer = await self.socket.receive_json(timeout=60)
+            if answer.get("id") == mine:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    async def read(self, script):
+        """The value of an expression in the page."""
+        found = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            raise RuntimeError(found["exceptionDetails"]["exception"].get("description", script))
+        return found["result"].get("value")
+
+    async def press(self, key):
+        """One key, as from a keyboard."""
+        codes = {"Enter": 13, "Tab": 9, " ": 32}
+        more = {"text": "\r"} if key == "Enter" else {"text": " "} if key == " " else {}
+        for kind in ("keyDown", "keyUp"):
+            sent = more if kind == "keyDown" else {}
+            await self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=codes[key], **sent)
+
+    async def open(self, url, width, height=1000, *, dark=False, mobile=None):
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            await self.call(f"{domain}.enable")
+        phone = width < 600 if mobile is None else mobile
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        await self.call("Page.navigate", url=url)
+        while not await self.read("document.readyState === 'complete' && location.href !== 'about:blank'"):
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)  # what the page still says or asks for
+        await self.read("1")
+
+    async def picture(self, path):
+        """A screenshot of the whole page."""
+        size = (await self.call("Page.getLayoutMetrics"))["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        shot = await self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    async def pdf(self, path):
+        Path(path).write_bytes(base64.b64decode((await self.call("Page.printToPDF", printBackground=True))["data"]))
+
+    @property
+    def said(self):
+        """Console messages, errors, dialogs."""
+        kinds = (
+            "Runtime.consoleAPICalled",
+            "Runtime.exceptionThrown",
+            "Log.entryAdded",
+            "Page.javascriptDialogOpening",
+        )
+        return [event for event in self.events if event.get("method") in kinds]
+
+    def asked(self, url):
+        """Addresses that were asked for, but for the page itself."""
+        sent = [event["params"]["request"]["url"] for event in self.events if _is_request(event)]
+        return [found for found in sent if found != url and not found.startswith(_NOT_OF_THE_PAGE)]
+
+
+def _is_request(event):
+    return event.get("method") == "Network.requestWillBeSent"
+
+
+def visited(page, look, **size):
+    """What `look`, which takes a `Visit`, finds in the page (a file), opened at the size."""
+    return asyncio.run(_visited(Path(page).resolve().as_uri(), look, size))
+
+
+async def _visited(url, look, size):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [PROGRAM, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            address = await asyncio.to_thread(_address, process)
+            async with aiohttp.ClientSession() as session:
+                at = re.sub(r"^ws://([^/]+)/.*", r"http://\1/json/list", address)
+                pages = await (await session.get(at)).json()
+                own = next(one["webSocketDebuggerUrl"] for one in pages if one["type"] == "page")
+                async with session.ws_connect(own, max_msg_size=0) as socket:
+                    visit = Visit(socket)
+                    await visit.open(url, **size)
+                    return await look(visit)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # this browser and its own children
+            process.wait()
+
+
+def _address(process):
+    for line in process.stderr:
+        if found := re.search(r"DevTools listening on (ws://\S+)", line):
+            return found[1]
+    raise RuntimeError("Chromium ended before it listened")
