@@ -17,6 +17,7 @@ from calib.table.schema import STATUSES
 from calib.tables.door import Checked, Who, checked
 from calib.tables.scores import by_slot
 
+_MANY = 6  # prompts that are named one by one
 _OURS = ("why", "value", "score", "human", "detail", "reply")  # what stands beside texts
 
 
@@ -139,7 +140,9 @@ class Asked(NamedTuple):
         order = sorted(scores, key=scores.__getitem__)
         marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
         ends = {marks[prompt]: self.prompts[prompt].replies.words(item)[:1] for prompt in (*order[:1], *order[-1:])}
-        return ", ".join(marks.values()), _as_one([(mark, text) for mark, said in ends.items() for _, text in said])
+        some = [*marks.values()]
+        shown = some if len(some) <= _MANY else [*some[: _MANY // 2], "…", *some[-_MANY // 2 :]]
+        return ", ".join(shown), _as_one([(mark, text) for mark, said in ends.items() for _, text in said])
 
 
 def asked_of(judges: Checked, scores: Checked) -> list[Asked]:

@@ -9,7 +9,7 @@ TOPIC = Topic(
         "Temperature": Shown(speaks=True),
         "Profile": Shown(
             name="the judge's own page", plots=("profile",), pictures="profile_pictures",
-            conclusions="profile_sentences", speaks=True, blocks="blocks",
+            fact="profile_fact", conclusions="profile_sentences", speaks=True, blocks="blocks",
         ),
     },
     heads={

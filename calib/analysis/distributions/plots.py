@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calib.analysis.distributions.words import profile_fact
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.stats import Histogram, Profile, Shares
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import title_of
+from calib.tables.text import number_span, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,8 +95,7 @@ def _percent(value: float, _: Any) -> str:
 
 
 def _titled(ax: Axes, label: _Label, seen: str) -> Axes:
-    head = title_of([label], [])
-    figure.say_title(ax, f"{head}:\n{seen}" if head else seen)
+    figure.say_title(ax, title_of([label], []), seen)
     figure.plain_frame(ax)
     ax.grid(axis="x", visible=False)
     return ax
@@ -119,8 +119,8 @@ def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None
     same = len(scales) == 1 and 2 <= len(scales[0]) <= _FEW
     named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
     handles = [Patch(color=colour, label=name) for name, colour in zip(named, _shades(len(named)), strict=True)]
-    head = title_of([label for label, _ in pairs], rows.names)
-    return _with_legend(rows.ax, ax, handles, f"{head}: how the scale is used" if head else "How the scale is used")
+    title, fact = title_of([label for label, _ in pairs], rows.names), profile_fact(Results.of(pairs))
+    return _with_legend(rows.ax, ax, handles, title, fact)
 
 
 def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Label], list[Any]]:
@@ -147,7 +147,7 @@ def _shades(number: int) -> list[tuple[float, float, float, float]]:
 def _pieces(ax: Axes, height: float, shares: Shares, parts: tuple[float, ...]) -> None:
     left = 0.0
     for part, colour in zip(parts, _shades(len(shares.levels)), strict=True):
-        ax.barh(height, part, 0.7, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
+        ax.barh(height, part, 0.6, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
         if part >= _ROOM:  # a narrower piece has no room for its number
             ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
             middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
@@ -170,12 +170,13 @@ def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | N
         "median": {"marker": "o", "linestyle": ""}, "half of the items": {"linewidth": 5}, "nine tenths": {},
     }  # fmt: skip
     handles = [figure.handle(words, color=figure.COLOURS[0], **look) for words, look in looks.items()]
-    head = title_of(facts, rows.names)
-    return _with_legend(rows.ax, ax, handles, f"{head}: how sure it is" if head else "How sure the judges are")
+    half = number_span([entropy.median for _, entropy in pairs])
+    fact = f"half of the items have an entropy above {half} nats"
+    return _with_legend(rows.ax, ax, handles, title_of(facts, rows.names), fact)
 
 
-def _with_legend(drawn: Axes, given: Axes | None, handles: list[Any], title: str) -> Axes:
-    figure.legend_above(drawn, handles, title, columns=2 if figure.is_narrow(drawn) else len(handles))
+def _with_legend(drawn: Axes, given: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
+    figure.legend_above(drawn, handles, title, fact, columns=len(handles))
     return figure.finished(drawn, given)
 
 

@@ -201,7 +201,7 @@ def profile(
     human: ArrayLike | None = None,
     *,
     levels: ArrayLike | None = None,
-    scale: Sequence[float] | None = None,
+    scale: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     entropy: ArrayLike | None = None,
     mass: ArrayLike | None = None,
@@ -222,9 +222,9 @@ def profile(
         People's scores of the same items, NaN where there is none.
     levels : array_like, shape (K,) or (n, K), optional
         Values of the columns of `scores`, which then holds weights.
-    scale : sequence of float, optional
+    scale : array_like, shape (L,), optional
         All values of the scale; a score between two of them is counted at the nearest. More than 11 are divided
-        into 20 bins. Default: what occurs.
+        into 20 bins. Default: `levels` where they are those of all items, else what occurs.
     labels : array_like, shape (m,), optional
         Each label of people, where `human` has their means. Default: `human`.
     entropy : array_like, shape (n,), optional
@@ -263,6 +263,8 @@ def profile(
     """
     check.whole(top, "top", least=0)
     number, values, weights = _read(scores, levels)
+    if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
+        scale = values[0] if len(values) else None
     given = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread, **(reasons or {})}
     by = {name: check.array(values, name, ndim=1) for name, values in given.items() if values is not None}
     check.same_length(scores=number, items=items, **by)
@@ -280,7 +282,7 @@ def profile(
         n_replies=n_replies,
         n_unread=n_unread,
         shares=_shares(values, weights, each[np.isfinite(each)], scale),
-        entropy=_histogram(nats, 0.0 if scale is None else math.log(len(scale))),
+        entropy=_histogram(nats, 0.0 if scale is None else math.log(np.size(scale))),
         mass=_histogram(by.get("mass", nats[:0]), 1.0),
         little=_mean(by["mass"][~none] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
@@ -326,34 +328,37 @@ def _mean(values: Any) -> float:
 # --- how the scale is used --------------------------------------------------------------------------------------------
 
 
-def _shares(values: Floats, weights: Floats, labels: Floats, scale: Sequence[float] | None) -> Shares:
+def _shares(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
     """Each item counts the same, whatever mass was captured of it."""
     share = ratio(weights, weights.sum(axis=1, keepdims=True))
     used = share > 0
     grid, width = _grid(np.union1d(values[used], labels), scale)
-    judge, human = _counted_on(grid, values[used], share[used]), _counted_on(grid, labels, np.ones(len(labels)))
+    sides: Any = ("right",) if width else ("left", "right")
+    judge, human = (
+        _counted_on(grid, *cells, sides) for cells in ((values[used], share[used]), (labels, np.ones(len(labels))))
+    )
     rounded = not width and not np.isin(values[used], grid).all()
     return Shares(tuple(grid.tolist()), width, rounded, judge, human if len(labels) else ())
 
 
-def _grid(occur: Floats, scale: Sequence[float] | None) -> tuple[Floats, float]:
+def _grid(occur: Floats, scale: ArrayLike | None) -> tuple[Floats, float]:
     """The values that scores are counted at; of bins their middles, and how wide these are."""
     known = occur if scale is None else np.unique(check.array(scale, "scale", ndim=1))
     if scale is not None and len(known) < 2:
-        raise ArgumentError("scale", "must have two values at least", f"got {list(scale)!r}")
+        raise ArgumentError("scale", "must have two values at least", f"got {scale!r}")
     if len(known) <= _MOST_VALUES:
         return known, 0.0
     edges = np.linspace(known[0], known[-1], _BINS + 1)
     return (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
 
 
-def _counted_on(grid: Floats, values: Floats, weights: Floats) -> tuple[float, ...]:
-    """The share of each value of the grid; what lies halfway between two goes to both by half."""
+def _counted_on(grid: Floats, values: Floats, weights: Floats, sides: Sequence[Any]) -> tuple[float, ...]:
+    """The share of each value of the grid; what lies halfway between two goes to both by half, of bins to the upper."""
     if not len(grid):
         return ()
     middles = (grid[:-1] + grid[1:]) / 2
-    counts = sum(np.bincount(np.searchsorted(middles, values, side), weights, len(grid)) for side in ("left", "right"))
-    return tuple((counts / max(2 * weights.sum(), 1e-300)).tolist())
+    counts = sum(np.bincount(np.searchsorted(middles, values, side), weights, len(grid)) for side in sides)
+    return tuple((counts / max(len(sides) * weights.sum(), 1e-300)).tolist())
 
 
 def _histogram(values: Floats, most: float) -> Histogram | None:

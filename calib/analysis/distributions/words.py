@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calib.analysis.distributions.profile import Look, Profile
 from calib.core.result import short
 from calib.tables.block import Block
-from calib.tables.text import telling, visible
+from calib.tables.text import number_span, telling, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,19 @@ def _sentence(result: Profile) -> str:
         parts.append(f"half of the items have {result.entropy.half}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def profile_fact(results: Results[Profile]) -> str:
+    """What is seen in several: how far they are from people."""
+    if len(results) == 1:
+        return results[0].shares.most
+    gaps = [result.difference for result in results if result.n_human]
+    if not gaps:
+        return f"the judge's mean score is {number_span([result.mean for result in results])}"
+    if min(gaps) < 0 < max(gaps):
+        return f"the judge's mean is from {-min(gaps):.3g} below people's to {max(gaps):.3g} above"
+    way = "below" if min(gaps) < 0 else "above"
+    return f"the judge's mean is {number_span(list(map(abs, gaps)))} {way} people's"
 
 
 def blocks(results: Results[Profile]) -> Iterator[Block]:
