@@ -129,6 +129,8 @@ def _decimals(values: Any) -> int:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return "" if math.isnan(value) else short(value)
     return "" if value is None or value is pd.NaT else visible(value)

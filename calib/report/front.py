@@ -10,7 +10,7 @@ from calib.report.pictures import Picture
 from calib.report.sections import Section, caution_names
 from calib.tables.results import Results, conclusions
 
-_MOST = 3  # sentences of one section
+_MOST = 5  # sentences of one section, of more the gist
 _LONG = 6  # sections, from which on there are contents
 SHAPES = {"above": "▲", "below": "▼", "open": "○"}
 
@@ -80,13 +80,14 @@ def _answers(section: Section) -> list[Answer]:
     assert section.results is not None
     results = main_of(section.results)
     lines = conclusions(results)
-    if len(lines) > _MOST and (fact := _fact(results)):
-        return [Answer(fact, section.heading, section.anchor)]
-    found = [_answer(line, _owner(line, place, len(lines), results), section) for place, line in enumerate(lines)]
+    found = [_answer(line, _owner(line, results), section) for line in lines[:_MOST]]
     answers = [found[0]._replace(about=section.heading), *found[1:]]
-    if len(answers) <= 2 * _MOST:
+    many = _MOST if any(answer.light for answer in found) or not section.paragraphs else 2
+    if len(lines) <= many:
         return answers
-    return [*answers[: 2 * _MOST - 1], Answer(f"... and {len(answers) - 2 * _MOST + 1} more, in the section.")]
+    if fact := _fact(results):
+        return [Answer(fact, section.heading, section.anchor, mind=", ".join({c.name: "" for c in section.cautions}))]
+    return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")]
 
 
 def _fact(results: Results[Any]) -> str:
@@ -102,11 +103,12 @@ def main_of(results: Results[Any]) -> Results[Any]:
     return choose(results) if choose and len({type(result) for result in results}) == 1 else results
 
 
-def _owner(line: str, place: int, number: int, results: Results[Any]) -> Any:
-    """The result that a sentence is of, None where it is of several that differ."""
-    if number == len(results):
-        return results[place]
-    return next((result for result in results if line.endswith(result.conclusion)), None)
+def _owner(line: str, results: Results[Any]) -> Any:
+    """The result that says a sentence, by itself or behind names; None where it is about several."""
+    for place, result in enumerate(results):
+        if line.endswith(result.conclusion) or line in conclusions(results[place : place + 1]):
+            return result
+    return None
 
 
 def _answer(line: str, result: Any, section: Section) -> Answer:

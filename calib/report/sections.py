@@ -139,7 +139,7 @@ def _cautions(results: Results[Any]) -> list[Caution]:
     cautions = []
     for place, (text, names) in enumerate(found, start=1):
         name, colon, more = text.partition(": ")
-        named = bool(colon) and re.fullmatch(r"[a-z0-9_]+", name) is not None
+        named = bool(colon) and re.fullmatch(r"[a-z0-9_ -]{3,30}", name) is not None
         cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, more if named else text))
     return [caution._replace(text=f"{caution.text.rstrip('.')}.") for caution in cautions]
 

@@ -108,8 +108,8 @@ def fit(ax: Axes) -> Axes:
     lines += ax.get_xlabel().count("\n")
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
-    least = ax.figure.get_figwidth() if is_narrow(ax) else 7.0
-    width, height = max(2.6 + columns, least) if columns else least, 1.0 + 0.2 * lines + 0.26 * (bottom - top)
+    beside, least = (1.0, ax.figure.get_figwidth()) if is_narrow(ax) else (2.6, 7.0)
+    width, height = max((beside + columns) * bool(columns), least), 1.0 + 0.2 * lines + 0.26 * (bottom - top)
     ax.figure.set_size_inches(width + 0.07 * max(longest - 20, 0), height)
     return ax
 
@@ -131,7 +131,8 @@ def wrap_words(ax: Axes) -> None:
     figure = ax.get_figure(root=True)
     assert figure is not None
     width, height = (72 * inches for inches in (figure.get_figwidth(), figure.get_figheight()))
-    ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30))
+    beside = [len(tick.get_text()) for tick in ax.get_yticklabels() if tick.get_horizontalalignment() != "left"]
+    ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30 - 5.5 * max(beside, default=0)))
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
     legend = ax.get_legend()
     for text in legend.get_texts() if legend is not None else ():
@@ -290,7 +291,8 @@ def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Colle
         if (row, column) in framed:
             look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
             ax.add_patch(Rectangle((column + 0.05, 2 * row + 0.2), 0.9, 1.6, **look))
-    ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+    if not is_narrow(ax):  # the numbers stand in the cells
+        ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
 
 
 def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:

@@ -72,7 +72,8 @@ class Visit:
     async def picture(self, path):
         """A screenshot of the whole page."""
         size = (await self.call("Page.getLayoutMetrics"))["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        width = await self.read("innerWidth")
+        clip = {"x": 0, "y": 0, "width": width, "height": size["height"], "scale": 1}
         shot = await self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 
@@ -125,6 +126,7 @@ async def _visited(url, look, size):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # this browser and its own children
             process.wait()
+            process.stderr.close()
 
 
 def _address(process):

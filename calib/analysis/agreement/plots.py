@@ -348,12 +348,13 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     drawn.set_ylim(pitch * len(shown) + 0.2, -0.2)
     drawn.tick_params(axis="y", length=0)
     figure.plain_frame(drawn, "x")
-    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name) for name in shown] if pitch == 1 else [])
+    most = 18 if figure.is_narrow(drawn) else 40
+    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name, most) for name in shown] if pitch == 1 else [])
     drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
     without = _without_one(found, len(inside) - len(shown))
     drawn.set_xlabel(f"{COEFFICIENTS[found.coefficient]} inside each group{without}")
-    _say_above(drawn, label, found)
-    drawn.legend(frameon=False, fontsize="small", loc="best")
+    handles = drawn.get_legend_handles_labels()[0]
+    figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), str(found), columns=2)
     return figure.finished(drawn, ax)
 
 

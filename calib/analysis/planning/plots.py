@@ -42,10 +42,10 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     drawn.xaxis.set_minor_formatter("")
     figure.plain_frame(drawn)
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
-    drawn.legend(frameon=False, fontsize="small")
     judged, alone = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_gold", "n_gold_alone"))
     fact = f"with the judge {judged} labels do what {alone} do alone"
-    figure.say_title(drawn, title_of(facts, names), fact)
+    handles = drawn.get_legend_handles_labels()[0]
+    figure.legend_above(drawn, handles, title_of(facts, names), fact, columns=2)
     return drawn
 
 
