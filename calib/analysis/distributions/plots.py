@@ -71,7 +71,7 @@ def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
         drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
     if not shares.width:
         drawn.set_xticks(levels, list(map(short, levels)))
-    drawn.yaxis.set_major_formatter(_percent)
+    drawn.yaxis.set_major_formatter(_percents)
     people = f", {result.n_human} with people" * bool(shares.human)
     drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{people})")
     drawn.set_ylabel("share of the scores")
@@ -90,7 +90,7 @@ def _histogram(label: _Label, entropy: Histogram, ax: Axes | None) -> Axes:
     return _titled(drawn, label, f"half of the items have {entropy.half}")
 
 
-def _percent(value: float, _: Any) -> str:
+def _percents(value: float, _: Any) -> str:
     return f"{100 * value:.0f} %"
 
 
@@ -113,7 +113,7 @@ def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None
     for mark in rows.marks:
         _pieces(rows.ax, rows.heights[mark.place], *mark.result)
     rows.ax.set_xlim(0, 1)
-    rows.ax.xaxis.set_major_formatter(_percent)
+    rows.ax.xaxis.set_major_formatter(_percents)
     rows.ax.set_xlabel("share of the scores, from the lowest value to the highest")
     scales = list(dict.fromkeys(found.shares.levels for _, found in pairs))
     same = len(scales) == 1 and 2 <= len(scales[0]) <= _FEW

@@ -28,7 +28,7 @@ _OFTEN = 0.01  # share of people's labels that makes a value one to be used
 _ENOUGH = 30  # scores of which some should reach an end of the scale
 _LITTLE = 0.5  # captured mass below which a score is mostly a guess
 _MANY = 0.01  # share of such scores, or of replies not read, that is worth a warning
-_DUST = 9  # decimals: what differs by rounding alone is a tie
+_TIE = 9  # decimals: what differs by rounding alone is a tie
 _NAN = math.nan
 
 
@@ -52,7 +52,7 @@ class Shares(NamedTuple):
             return "there are no scores"
         wide = 1 if len(self.levels) < 4 else 2
         sums = np.convolve(self.judge, np.ones(wide), "valid")
-        first = int(np.argmax(np.round(sums, _DUST)))
+        first = int(np.argmax(np.round(sums, _TIE)))
         places = [place for place in range(first, first + wide) if self.judge[place] >= _LEAST]
         ends, half = [self.levels[place] for place in places], self.width / 2
         named = [short(ends[0] - half), short(ends[-1] + half)] if self.width else [*map(short, ends)]
@@ -262,7 +262,7 @@ def profile(
     [('people', '1', 1.0), ('people', '2', 0.5), ('entropy', '1', 1.089), ('entropy', '2', 0.693)]
     """
     check.whole(top, "top", least=0)
-    number, values, weights = _read(scores, levels)
+    number, values, weights = _scores_and_cells(scores, levels)
     if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
         scale = values[0] if len(values) else None
     given = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread, **(reasons or {})}
@@ -281,18 +281,18 @@ def profile(
         **_numbers(number, people),
         n_replies=n_replies,
         n_unread=n_unread,
-        shares=_shares(values, weights, each[np.isfinite(each)], scale),
-        entropy=_histogram(nats, 0.0 if scale is None else math.log(np.size(scale))),
-        mass=_histogram(by.get("mass", nats[:0]), 1.0),
+        shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
+        entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
+        mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
         little=_mean(by["mass"][~none] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
         looks=_looks({"people": number - people, **why, "unread": lost}, (number, people, nats), items, top),
         warnings=(),
     )
-    return replace(found, warnings=_warnings(found))
+    return replace(found, warnings=_minded(found))
 
 
-def _read(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
+def _scores_and_cells(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
     """A number for each item; what it is made of: values and their weights."""
     if levels is None:
         number = check.array(scores, "scores", ndim=1)
@@ -328,7 +328,7 @@ def _mean(values: Any) -> float:
 # --- how the scale is used --------------------------------------------------------------------------------------------
 
 
-def _shares(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
+def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
     """Each item counts the same, whatever mass was captured of it."""
     share = ratio(weights, weights.sum(axis=1, keepdims=True))
     used = share > 0
@@ -361,7 +361,7 @@ def _counted_on(grid: Floats, values: Floats, weights: Floats, sides: Sequence[A
     return tuple((counts / max(len(sides) * weights.sum(), 1e-300)).tolist())
 
 
-def _histogram(values: Floats, most: float) -> Histogram | None:
+def _histogram_of(values: Floats, most: float) -> Histogram | None:
     """From 0 to the most that there can be."""
     there = values[np.isfinite(values)]
     if not len(there):
@@ -385,14 +385,14 @@ def _looks(
 
 def _largest(values: Floats, items: Sequence[Any] | None, top: int) -> list[int]:
     """Places of the largest sizes above 0; of equal ones those whose names come first."""
-    size = np.round(np.abs(np.nan_to_num(values)), _DUST)
+    size = np.round(np.abs(np.nan_to_num(values)), _TIE)
     some = np.flatnonzero(size > 0)
     if len(some) > top:  # a sort of the names of all would take longer than everything else
         some = some[:0] if not top else some[size[some] >= np.partition(size[some], -top)[-top]]
     return sorted(some.tolist(), key=lambda place: (-size[place], place if items is None else str(items[place])))[:top]
 
 
-def _warnings(found: Profile) -> tuple[str, ...]:
+def _minded(found: Profile) -> tuple[str, ...]:
     """What a reader should know before the numbers."""
     told = ", ".join(f"{name} {count}" for name, count in found.statuses if name not in ("ok", "unseen", "ambiguous"))
     scores, levels = found.n - found.n_missing, found.shares.levels

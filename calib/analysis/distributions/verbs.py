@@ -304,8 +304,13 @@ def profile(
     >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
     >>> found = calib.profile(ratings, people, items=items, top=2).one()
     >>> print(found)
-    scores of 312 items: mean 4.4, median entropy 0.6, median mass 0.99, +0.1 from people on 312
+    scores of 312 items: mean 4.232, median entropy 0.5966, median mass 0.99, +0.287 from people on 312
     >>> found.items[["why", "item", "value", "score", "human"]].round(2)
+           why                      item  value  score  human
+    0   people    news-library/fluency-1   1.57   4.57   3.00
+    1   people  notice-ferry/relevance-2   1.22   4.55   3.33
+    2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
+    3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
     kind: Kind = "ratings" if isinstance(ratings, pd.DataFrame) and has_replies(ratings) else "scores"
     judges, people = _judges_and_people(checked(ratings, kind, "ratings"), human)
