@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, is_table
+from calib.console.files import Files
 from calib.console.show import paragraphs, print_table, show_lines, shown_text, write
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ def _out(path: Path | None) -> Path | None:
     return path
 
 
-_HUMAN = typer.Option(help="People's scores or ratings, or a file of your own.")
+_HUMAN = typer.Option(help="People's scores or ratings, or a file of your own, where FILE has none.")
 _OUT = typer.Option(callback=_out, help="A page (.html, .md), or the items to look at (.csv, .jsonl, .parquet).")
 
 
-@options_from("profile", called={"items": "--items"})
+@options_from("profile", called={"scores": "FILE", "human": "--human", "items": "--items"})
 def profile(
-    ratings: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
     files: Files,
     human: Annotated[Path | None, _HUMAN] = None,
     out: Annotated[Path | None, _OUT] = None,
@@ -43,7 +44,8 @@ def profile(
     from calib.report.columns import informative
     from calib.tables.results import words
 
-    judged, people = _read(ratings, files, human)
+    # ratings as they are: of scores nobody knows how the replies are distributed
+    judged, people = replace(files, items=None).taken(file, human, names=("scores", "human"))
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)
@@ -59,19 +61,10 @@ def profile(
     for label, result in zip(results.labels, results, strict=True):
         paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _ROWS))
     if out is not None and out.suffix in _PAGES:
-        calib.report([results], out, title=f"The judge's own page: {ratings.name}")
+        calib.report([results], out, title=f"The judge's own page: {file.name}")
         typer.echo(f"wrote {shown_text(out)}")
     else:
         write(_items_of(results), out)
-
-
-def _read(ratings: Path, files: Files, human: Path | None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Ratings as they are: of scores nobody would know how the replies are distributed."""
-    frame = calib.table.read_frame(ratings)
-    if is_table(frame) and calib.table.has_replies(frame):
-        return calib.table.read(ratings, "ratings"), files.read([None], human)[1]
-    judged, people = files.read([ratings], human)
-    return judged, people
 
 
 def _items_of(results: calib.Results[Any]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import short
+from calib.intake.entry import given
+from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.tables.door import Checked, Kind, checked, in_the_names_of, ratings_in, scores_in
 from calib.tables.pairs import one_scale
@@ -269,28 +271,31 @@ def temperature_curve(
 
 
 def profile(
-    ratings: pd.DataFrame, human: pd.DataFrame | None = None, *, items: pd.DataFrame | None = None, top: int = 20
+    scores: Data, human: Data = None, *, items: pd.DataFrame | None = None, top: int = 20, **columns: Unpack[Columns]
 ) -> Results[stats.Profile]:
     """What a judge does with its scale, how sure it is, and the items that deserve a look, with their texts.
 
     Parameters
     ----------
-    ratings : DataFrame
-        A judge's ratings; or scores, which do not say how the replies on an item are distributed.
-    human : DataFrame, optional
+    scores : table, path or frame
+        A judge's ratings; or scores, which do not say how the replies on an item are distributed; or a file of
+        your own, which may hold the labels and the texts, too.
+    human : table, path or frame, optional
         People's ratings or scores of the same items; several people are averaged. Default: the people in
-        `ratings`, if it has judges as well.
+        `scores`, if it has judges as well.
     items : DataFrame, optional
         Table of items, whose texts stand beside those that deserve a look.
     top
         As for `calib.stats.profile`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
     Returns
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (labels of other items).
         Each has its `items`: the largest entropies, the largest differences from people, between prompts and
-        between draws, what could not be read; with the judge's own words where the ratings have a `reply`.
+        between draws, what could not be read; with the judge's own words where there is a column `reply`.
 
     Raises
     ------
@@ -312,15 +317,17 @@ def profile(
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
-    kind: Kind = "ratings" if isinstance(ratings, pd.DataFrame) and has_replies(ratings) else "scores"
-    judges, people = _judges_and_people(checked(ratings, kind, "ratings"), human)
+    files = given(scores, human, columns, names=("scores", "human"), needs=("judge",))
+    kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
+    judges, people = _judges_and_people(checked(files.scores, kind, "scores"), files.people)
+    items = files.taken.items if items is None and files.taken is not None else items
     texts = None if items is None else texts_of(items, judges)
-    scores = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "ratings")
-    pairs = [(asked, _labels_of(asked, people)) for asked in asked_of(judges, scores)]
+    table = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "scores")
+    pairs = [(asked, _labels_of(asked, people)) for asked in asked_of(judges, table)]
     if people is not None and not any(len(labels.by_item) or labels.warnings for _, labels in pairs):
         us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
-        raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("ratings",))
+        raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("scores",))
     return Results.of(_profiled(asked, labels, texts, top) for asked, labels in pairs)
 
 
@@ -335,13 +342,13 @@ class _Labels(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def _judges_and_people(table: Checked, human: pd.DataFrame | None) -> tuple[Checked, Checked | None]:
+def _judges_and_people(table: Checked, human: Any) -> tuple[Checked, Checked | None]:
     """People in one table with judges are people."""
     is_human = table.frame["method"] == "human"
     mixed = bool(is_human.any() and not is_human.all())
     judges = table.only(~is_human) if mixed else table
     if human is None:
-        return judges, scores_in(table.frame[is_human], "ratings") if mixed else None
+        return judges, scores_in(table.frame[is_human], "scores") if mixed else None
     return judges, scores_in(human, "human")
 
 

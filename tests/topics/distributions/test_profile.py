@@ -284,8 +284,8 @@ def test_labels_on_another_scale_are_left_out_and_said():
 @pytest.mark.parametrize(
     ("human", "items", "said"),
     [
-        ({"zz": 4}, None, r"`human` must have labels .* 'zz'.*, while `ratings` have .*'a' and 'b'"),
-        (None, ["zz"], r"`items` must have the items of `ratings`, but has 'zz', while `ratings` have 'a' and 'b'\."),
+        ({"zz": 4}, None, r"`human` must have labels .* 'zz'.*, while `scores` have .*'a' and 'b'"),
+        (None, ["zz"], r"`items` must have the items of `scores`, but has 'zz', while `scores` have 'a' and 'b'\."),
     ],
 )
 def test_what_does_not_match_is_refused_with_two_ids_of_each_side(human, items, said):
