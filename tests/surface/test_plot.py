@@ -206,6 +206,40 @@ def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
     assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
 
 
+def test_scatter_counts_many_pairs_in_bins(ax):
+    rng = np.random.default_rng(0)
+    y = rng.integers(1, 6, 2500).astype(float)
+    found = agreement(y + rng.normal(size=2500), y, interval="none")
+    plot.scatter(found, ax=ax)
+    assert not len(dots(ax))
+    counts = ax.collections[0].get_array()
+    assert counts.sum() == 2500
+    assert counts.shape == (40, 5)  # a bin for each level of few
+    few = plot.scatter(agreement(found.sample.x[:2000], found.sample.y[:2000], interval="none"))
+    assert len(dots(few)) == 2000
+
+
+def test_forest_of_very_many_groups_is_a_curve_through_some(ax):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 6300))
+    found = agreement(x, y, groups=np.arange(6300) // 3, level="group", interval="none")
+    plot.forest(found, ax=ax)
+    [curve] = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    assert len(curve.get_xdata()) == 500
+    assert set(curve.get_xdata()) <= set(found.sample.within.values())
+
+
+def test_a_narrow_figure_has_the_names_above_their_rows():
+    wide, narrow = (plt.subplots(figsize=(width, 4), layout="constrained")[1] for width in (7, 3.5))
+    heights = []
+    for drawn in (wide, narrow):
+        plot.interval(estimates(), ax=drawn)
+        names = [ticks(drawn)[name] for name in ("M0", "M1", "M2")]
+        heights.append([(name, y) for name, (_, y) in zip(names, points(drawn), strict=True)])
+    assert all(name == y for name, y in heights[0])
+    assert all(name < y for name, y in heights[1])
+
+
 def test_scatter_is_the_same_each_time_and_leaves_the_random_state_alone():
     before = np.random.get_state()[1].tolist()  # noqa: NPY002 - the global state is what must not move
     first, second = (dots(plot.scatter(designed())).tolist() for _ in range(2))
@@ -452,7 +486,7 @@ def test_ranking_draws_judges_in_order_with_their_clusters(ax):
     assert words(ax) == [f"cluster {c}" for c in sorted(set(result.clusters))]
     assert ax.get_xlabel().endswith("\nclusters are told apart from each other (jackknife, Holm)")
     title = ax.get_title(loc="left").replace("\n", " ")
-    assert title == "fluency, against ann: judge-3, judge-2 and judge-1 lead and are not told apart"
+    assert title == "fluency, against ann: judge-3 leads, not told apart from judge-2 and judge-1"
 
 
 def test_rankings_of_several_criteria_have_headings(ax):
@@ -471,6 +505,21 @@ def panel(seed=0, judge=True, **options):
     truth = rng.normal(size=(30, 1))
     scores = (truth + rng.normal(size=(30, 1)))[:, 0] if judge else None
     return reliability(truth + rng.normal(size=(30, 3)), scores, **options)
+
+
+def test_a_ranking_of_one_cluster_says_who_is_told_apart_from_the_first(ax):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=150)
+    found = rank_judges({f"judge-{i}": y + (0.8 + 0.35 * i) * rng.normal(size=150) for i in range(5)}, y)
+    assert set(found.clusters) == {1}
+    assert found.distinct.any()
+    plot.ranking(found, ax=ax)
+    assert words(ax) == ["told apart from the first", "the first, or not told apart from it"]
+    alike = [name for place, name in enumerate(found.names) if place and not found.distinct[0, place]]
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title.startswith(f"{found.names[0]} leads, not told apart from ")
+    assert all(name in title for name in alike)
+    assert not any(name in title for name in set(found.names[1:]) - set(alike))
 
 
 def test_reliability_draws_people_and_judge_in_one_row(ax):

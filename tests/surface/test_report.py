@@ -365,6 +365,73 @@ def test_unlike_coefficients_are_not_set_against_each_other():
     assert conclusions(Results(labels, results))[0].startswith("a: Spearman rho = 0.4")
 
 
+def test_the_light_of_a_sentence_is_that_of_its_own_result():
+    # two sentences for three results and a count of the tests: as many lines as results
+    lines = [line for line in plain(report(compared())).split("##")[0].splitlines() if line[:2] == "- "]
+    assert len(lines) == len(compared())
+    assert lines[0].startswith("- **▲ judge-0 is ahead** a; c: judge-0 agrees")
+    assert lines[1].startswith("- **○ not decided** b: ")
+    assert lines[2].startswith("- These are 3 tests;")
+
+
+@pytest.mark.parametrize(("null", "light"), [(None, "- Mean"), (1.5, "- **▲ above 1.5**"), (4.9, "- **▼ below 4.9**")])
+def test_a_mean_has_a_light_only_where_it_is_compared_with_a_value(null, light):
+    options = {"bounds": (1, 5), "step": 1} | ({} if null is None else {"null": null})
+    assert report(mean_of(options=options)).splitlines()[2].startswith(light)
+    undecided = report(mean_of(options={"bounds": (1, 5), "null": 3.7})).splitlines()[2]
+    assert undecided.startswith("- **○ not decided**")
+    alone = report(mean_of(options={"estimator": "judge_only"} | ({} if null is None else {"null": null})))
+    assert "**" not in alone.splitlines()[2]
+
+
+def test_agreement_alone_has_no_light():
+    assert not re.search("[▲▼○]", report(agreed()))
+
+
+def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways():
+    ways = [mean_of(options={"estimator": name}) for name in ("classical", "judge_only", "auto")]
+    said = [line for line in report(ways).splitlines() if line.startswith("- Mean")]
+    assert [plain(line)[2:] for line in said] == conclusions(ways[2])
+
+
+def test_of_many_results_the_gist_is_said():
+    many = Results(tuple({"criterion": f"c{i}"} for i in range(9)), tuple(known(estimate=0.1 * i) for i in range(9)))
+    needed = tuple(labels_needed(rho=0.5 + 0.05 * i, sd=1.1, n_items=2000, half_width=0.2) for i in range(9))
+    text = report([("A", many), ("N", Results(many.labels, needed))]).split("##")[0]
+    assert "The highest of 9 (c8)" in text
+    assert "... and 5 more, in the section." in text
+    means_of_many = Results(tuple({"system": f"M{i}"} for i in range(9)), results(tuple("abcdefghi")).results)
+    [gist] = [line for line in report(means_of_many).splitlines() if line[:2] == "- " and "human" in line.lower()][:1]
+    low, high = (choose(means_of_many, key=lambda r: r.estimate) for choose in (min, max))
+    assert f"Human mean from {low.estimate:.3g}" in gist
+    assert f"to {high.estimate:.3g}" in gist
+
+
+def test_what_could_not_be_computed_is_left_out_and_said(tmp_path):
+    gone = known(NAN, NAN, NAN, reason="a rater gives all items one value")
+    for ending in (".md", ".html"):
+        text = report([("Kept", known()), ("Gone", gone)], tmp_path / f"r{ending}")
+        assert "Left out: Gone (a rater gives all items one value)." in text
+        assert text.count("Gone") == 1
+
+
+def test_notes_are_paragraphs_under_the_title(tmp_path):
+    text = report(results(), notes="One.\n\nTwo & three.")
+    assert text.startswith("# calib report\n\nOne.\n\nTwo \\& three.\n\n- ")
+    page = report(results(), tmp_path / "r.html", notes="One.\n\nTwo <b>.")
+    assert "<p>One.</p>\n<p>Two &lt;b&gt;.</p>" in page
+
+
+def test_both_formats_have_the_same_sections_in_the_same_order(tmp_path):
+    parts = [("Means", results()), ("Agreement", agreed()), ("Judges", compared()), ("Frame", pd.DataFrame({"x": [1]}))]
+    page = report(parts, tmp_path / "r.html")
+    heads = re.findall("^## (.*)$", report(parts), re.MULTILINE)
+    assert re.findall("<summary><h2>(.*?)</h2>", page) == heads == ["Means", "Agreement", "Judges", "Frame"]
+    rows = [len(table) - 1 for table in Page(page).tables]
+    marked = [len(re.findall(r"^\|", part, re.MULTILINE)) - 2 for part in report(parts).split("\n## ")[1:]]
+    assert rows == marked
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------
 
 

@@ -104,7 +104,7 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
-    clusters = [_cluster_words(cluster, r) for _, r in pairs for cluster in r.clusters]
+    clusters = [words for _, r in pairs for words in _cluster_words(r)]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
     in_order = sorted(set(clusters), key=lambda c: (len(c), c))
@@ -113,18 +113,20 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
     apart = any(len(set(r.clusters)) > 1 for _, r in pairs)
-    how = "clusters are told apart from each other" if apart else "no two judges are told apart"
+    how = "clusters are told apart from each other" if apart else "told apart from the first or not"
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
     fact = ranking_fact(Results.of(pairs))
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
     return figure.finished(rows.ax, ax)
 
 
-def _cluster_words(cluster: int, result: Ranking) -> str:
-    """One cluster for all is none."""
-    if not cluster:
-        return "no coefficient"
-    return f"cluster {cluster}" if len(set(result.clusters) - {0}) > 1 else "not told apart"
+def _cluster_words(result: Ranking) -> list[str]:
+    """Of each judge its cluster, or, where one cluster holds all, whether it is told apart from the first."""
+    if len(set(result.clusters) - {0}) > 1:
+        return [f"cluster {cluster}" if cluster else "no coefficient" for cluster in result.clusters]
+    first = ("the first, or not told apart from it", "told apart from the first")
+    apart = [bool(result.distinct[0, place]) for place in range(len(result.names))]
+    return [first[a] if c else "no coefficient" for a, c in zip(apart, result.clusters, strict=True)]
 
 
 def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
@@ -354,7 +356,10 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     without = _without_one(found, len(inside) - len(shown))
     drawn.set_xlabel(f"{COEFFICIENTS[found.coefficient]} inside each group{without}")
     handles = drawn.get_legend_handles_labels()[0]
-    figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), str(found), columns=2)
+    above = f"above 0 in {sum(inside[name] > 0 for name in shown)} of {len(shown)} groups"
+    said = f"from {number_span(list(inside.values()))}" if found.coefficient in SHARES else above
+    fact = f"{COEFFICIENTS[found.coefficient]} {said}, {found.estimate:.2f} in the mean" if shown else ""
+    figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), fact, columns=2)
     return figure.finished(drawn, ax)
 
 

@@ -83,22 +83,25 @@ def comparison_fact(results: Results[Comparison]) -> str:
 
 
 def ranking_fact(results: Results[Ranking]) -> str:
-    """Who leads, alone or with others."""
-    firsts = [[name for name, c in zip(r.names, r.clusters, strict=True) if c == 1] for r in results]
-    facts = [_lead(first, len(r.names)) for first, r in zip(firsts, results, strict=True)]
+    """Who leads, and who is not told apart from that judge."""
+    facts = [_lead(result) for result in results]
     if len(set(facts)) == 1:
         return facts[0]
     return "; ".join(f"{name}: {fact}" for name, fact in zip(told_apart(results.labels), facts, strict=True))
 
 
-def _lead(first: Sequence[str], number: int) -> str:
-    if not first:
-        return ""
-    if len(first) == number > 1:
+def _lead(result: Ranking) -> str:
+    if not result.clusters[0]:
+        return "no coefficient could be computed"
+    if not result.distinct.any():
         return "these data do not tell the judges apart"
-    if len(first) == 1:
-        return f"{first[0]} leads, told apart from all others"
-    return f"{', '.join(first[:-1])} and {first[-1]} lead and are not told apart"
+    known = [place for place, cluster in enumerate(result.clusters) if cluster and place]
+    alike = [result.names[place] for place in known if not result.distinct[0, place]]
+    return f"{result.names[0]} leads, {f'not told apart from {_all_of(alike)}' if alike else 'ahead of all others'}"
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def reliability_fact(results: Results[Reliability]) -> str:
