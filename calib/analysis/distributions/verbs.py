@@ -15,6 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.intake.entry import given
+from calib.intake.source import source_of
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.tables.door import Checked, Kind, checked, in_the_names_of, ratings_in, scores_in
@@ -271,7 +272,7 @@ def temperature_curve(
 
 
 def profile(
-    scores: Data, human: Data = None, *, items: pd.DataFrame | None = None, top: int = 20, **columns: Unpack[Columns]
+    scores: Data, human: Data = None, *, items: Data = None, top: int = 20, **columns: Unpack[Columns]
 ) -> Results[stats.Profile]:
     """What a judge does with its scale, how sure it is, and the items that deserve a look, with their texts.
 
@@ -283,7 +284,7 @@ def profile(
     human : table, path or frame, optional
         People's ratings or scores of the same items; several people are averaged. Default: the people in
         `scores`, if it has judges as well.
-    items : DataFrame, optional
+    items : table, path or frame, optional
         Table of items, whose texts stand beside those that deserve a look.
     top
         As for `calib.stats.profile`.
@@ -321,6 +322,7 @@ def profile(
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges, people = _judges_and_people(checked(files.scores, kind, "scores"), files.people)
     items = files.taken.items if items is None and files.taken is not None else items
+    items = items if items is None or isinstance(items, pd.DataFrame) else source_of(items, "items").frame
     texts = None if items is None else texts_of(items, judges)
     table = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "scores")
     pairs = [(asked, _labels_of(asked, people)) for asked in asked_of(judges, table)]

@@ -245,6 +245,20 @@ def test_scores_made_of_ratings_keep_what_they_know(planted):
     assert found.shares.human == known.shares.human
 
 
+def test_one_file_of_ones_own_with_its_texts(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,question,answer,gpt,label\na,why?,so,4,5\nb,how?,thus,2,1\nc,when?,now,5,\n", encoding="utf-8")
+    results = calib.profile(path, judge="gpt", label="label", scale=SCALE)
+    found = results.one().items
+    assert found[["item", "value", "source", "output"]].to_numpy().tolist() == [
+        ["a", -1, "why?", "so"],
+        ["b", 1, "how?", "thus"],
+    ]
+    texts = tmp_path / "items.csv"
+    texts.write_text("item,output\na,A\nb,B\n", encoding="utf-8")
+    assert calib.profile(path, judge="gpt", items=texts, scale=SCALE).one().items["output"].tolist() == ["A", "B"]
+
+
 def test_unread_replies_of_scores_are_counted():
     scores = calib.summarize(drawn({"a": [1, None, 2], "b": [None, None]}))
     found = calib.profile(scores).one()
@@ -466,8 +480,8 @@ def test_the_command_says_what_the_verb_does(files, capsys, planted):
 def test_the_command_takes_a_file_of_ones_own(tmp_path, capsys):
     path = Path(tmp_path, "mine.csv")
     path.write_text("id,grade,label\na,4,5\nb,2,1\nc,5,\n", encoding="utf-8")
-    own = ("--item", "id", "--score", "grade", "--human-score", "label", "--scale", SCALE)
-    code, out, _ = run(capsys, "profile", path, "--human", path, *own)
+    own = ("--item", "id", "--judge", "grade", "--label", "label", "--scale", SCALE)
+    code, out, _ = run(capsys, "profile", path, *own)
     assert code == 0
     assert "+0 from people on 2" in " ".join(out.split())
     code, _, err = run(capsys, "profile", path, "--out", tmp_path / "x.pdf")
