@@ -100,14 +100,17 @@ class Replies:
         return ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in pairs if share >= 0.005)
 
     def words(self, item: str) -> list[tuple[str, str]]:
-        """What the judge said on an item, each with its score or status: its lowest and highest reply, one not read."""
+        """What the judge said on an item, each with its score or status: its lowest and highest reply, one not read.
+
+        A reply that is its score says nothing beside it.
+        """
         if "reply" not in self.rows:
             return []
         places = np.flatnonzero(self.of_reply == self.items.get_loc(item))
         read = sorted((place for place in places if np.isfinite(self.score[place])), key=lambda p: self.score[p])
         lost = [place for place in places if not np.isfinite(self.score[place])]
         found = [self._word(place) for place in dict.fromkeys([*read[:1], *read[-1:], *lost[:1]])]
-        return [(mark, text) for mark, text in found if text]
+        return [(mark, text) for mark, text in found if text.strip() not in ("", mark)]
 
     def _word(self, reply: Any) -> tuple[str, str]:
         row = self.rows.iloc[int(np.argmax(self.of_row == reply))]

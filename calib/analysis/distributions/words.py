@@ -20,8 +20,8 @@ _LEAST, _MOST = 200, 2000  # characters of a text
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
 _NUMBERS = ("judge", "people", "apart", "entropy")
 _WHY = {
-    "people": "people say otherwise", "entropy": "the judge is unsure", "prompts": "prompts contradict each other",
-    "draws": "replies contradict each other", "unread": "not read",
+    "people": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
+    "unread": "not read",
 }  # fmt: skip
 
 
@@ -114,9 +114,10 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
 def _known(look: Look) -> dict[str, Any]:
     """What is known of an item, whatever the reason to look at it; its output before its source."""
     texts = {name: text for name, text in look.texts if name not in ("detail", "reply")}
-    numbers = zip(_NUMBERS, (look.score, look.human, look.score - look.human, look.entropy), strict=True)
-    first = {name: texts[name] for name in ("output", "source") if name in texts}
-    return {"item": look.item, "because": ""} | dict(numbers) | {"judge's words": ""} | first | texts
+    numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
+    first = {"output": texts["output"]} if "output" in texts else {}
+    said = first | {"judge's words": ""} | texts
+    return {"item": look.item, "because": ""} | numbers | said | {"entropy": look.entropy}
 
 
 def _add(row: dict[str, Any], look: Look) -> None:

@@ -393,7 +393,7 @@ def test_a_list_of_contradicting_prompts_stands_once_on_the_page():
     ratings = pd.concat([drawn({"a": [2], "b": [3]}, prompt=prompt) for prompt in "pq"])
     ratings.loc[(ratings["item"] == "a") & (ratings["prompt"] == "q"), "score"] = 5.0
     text = str(calib.report([calib.profile(ratings)]))
-    assert text.count("prompts contradict each other (3)") == 1
+    assert text.count("prompts differ (3)") == 1
 
 
 @pytest.mark.parametrize("ending", [".html", ".md"])
@@ -402,7 +402,8 @@ def test_hostile_texts_are_data(ending, tmp_path):
     words = {"criterion": HOSTILE, "rater": HOSTILE}
     parts = [drawn({name: [low, 5, None] for name in names}, **words, prompt=f"{HOSTILE}{low}") for low in (1, 2)]
     ratings = pd.concat(parts, ignore_index=True)
-    ratings["reply"] = pd.Series([TEXT + "<b>x" * 250_000] * len(ratings), dtype=object)
+    long = ratings["item"] == names[3]
+    ratings["reply"] = pd.Series(np.where(long, TEXT + "<b>x" * 250_000, TEXT), dtype=object)
     people = labelled(dict.fromkeys(names, 4), HOSTILE + "ann").assign(criterion=HOSTILE)
     items = pd.DataFrame(
         {"item": names, "source": [TEXT] * 15, HOSTILE: ["t"] * 15, "output": [TEXT] * 15}, dtype=object
@@ -467,7 +468,7 @@ def test_the_command_says_what_the_verb_does(files, capsys, planted):
     results = calib.profile(ratings, people, items=items, top=7)
     said = " ".join(out.split())
     assert all(" ".join(str(line).split()) in said for line in (results, *calib.conclusions(results)))
-    assert f"people say otherwise: {results.one().looks[0].item} (+" in said
+    assert f"people differ: {results.one().looks[0].item} (+" in said
     written = pd.read_csv(files / "look.csv")
     assert written["item"].tolist() == results.one().items["item"].tolist()
     assert {"criterion", "rater", "why", "value", "score", "human", "source", "output", "reply"} <= set(written)
