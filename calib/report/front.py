@@ -86,7 +86,8 @@ def _answers(section: Section) -> list[Answer]:
     if len(lines) <= many:
         return answers
     if fact := _fact(results):
-        return [Answer(fact, section.heading, section.anchor, mind=", ".join({c.name: "" for c in section.cautions}))]
+        named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
+        return [Answer(fact, section.heading, section.anchor, mind=f"in some rows: {named}" if named else "")]
     return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")]
 
 

@@ -61,6 +61,9 @@ class Section(NamedTuple):
     results: Results[Any] | None = None
 
 
+_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+
+
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """What a report says of one thing."""
     if isinstance(thing, str):
@@ -72,7 +75,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
     if not _says_something(results):
         return Section(heading or _kind_in_words(results), anchor=anchor, results=results)
-    drawings = _drawings(results) if pictures else []
+    rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
+    drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
+    undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(said_of(results, "assumptions"))
     frame, rest = digest(results)
     cautions = _cautions(results)
@@ -80,9 +85,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     return Section(
         heading or _kind_in_words(results),
         _sentences(results),
-        said_of(results, "notes"),
+        [*said_of(results, "notes"), *undrawn],
         [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
-        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), _interval_head(results)),
+        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
         cautions,
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
         [
@@ -161,7 +166,8 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
     return frame
 
 
-def _interval_head(results: Results[Any]) -> str:
+def interval_head(results: Results[Any]) -> str:
+    """What the column of intervals is called: by their level, if they have one."""
     parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"

@@ -108,8 +108,8 @@ def fit(ax: Axes) -> Axes:
     lines += ax.get_xlabel().count("\n")
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
-    beside, least = (1.0, ax.figure.get_figwidth()) if is_narrow(ax) else (2.6, 7.0)
-    width, height = max((beside + columns) * bool(columns), least), 1.0 + 0.2 * lines + 0.26 * (bottom - top)
+    least, wanted = (ax.figure.get_figwidth(), 0.82 * columns) if is_narrow(ax) else (7.0, 2.6 + columns)
+    width, height = max(least, wanted), 1.0 + 0.2 * lines + 0.26 * (bottom - top)
     ax.figure.set_size_inches(width + 0.07 * max(longest - 20, 0), height)
     return ax
 
@@ -252,12 +252,17 @@ def _name_rows(ax: Axes, named: dict[tuple[str, ...], float], names: Sequence[st
     for tick, row in zip(ax.yaxis.get_major_ticks(), is_row, strict=True):
         tick.tick1line.set_visible(False)
         tick.label1.set_fontweight("normal" if row else "bold")
-        if is_narrow(ax):
-            tick.label1.set_horizontalalignment("left")
     if is_narrow(ax):
-        ax.tick_params(axis="y", pad=-3)
+        _names_above(ax)
         ax.spines["left"].set_visible(False)
     plain_frame(ax, "x")
+
+
+def _names_above(ax: Axes) -> None:
+    """Names of rows within the axes, from their left end on."""
+    for tick in ax.yaxis.get_major_ticks():
+        tick.label1.set_horizontalalignment("left")
+    ax.tick_params(axis="y", pad=-3)
 
 
 def plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
@@ -281,16 +286,22 @@ def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Colle
 
     top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     signed = bool((table < 0).any())
-    edges = np.arange(table.shape[1] + 1), 2.0 * np.arange(table.shape[0] + 1)
+    tops = [_cell_top(ax, row) for row in range(table.shape[0])]
+    if is_narrow(ax):  # rows of nothing, where the names stand
+        table = np.insert(table, np.arange(table.shape[0]), np.nan, axis=0)
+        heights = [0.0, *(end for top in tops for end in (top, top + 2))]
+    else:
+        heights = [*tops, tops[-1] + 2]
+    edges = np.arange(table.shape[1] + 1), np.array(heights)
     colours: dict[str, Any] = {"cmap": "RdBu" if signed else "Blues", "vmin": -top if signed else 0.0, "vmax": top}
     mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)
     for (row, column), result in cells.items():
         red, green, blue, alpha = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
         ink = ON_DARK if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else ON_LIGHT
-        _cell_words(ax, (column + 0.5, 2.0 * row + 1), result, ink)
+        _cell_words(ax, (column + 0.5, tops[row] + 1), result, ink)
         if (row, column) in framed:
             look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
-            ax.add_patch(Rectangle((column + 0.05, 2 * row + 0.2), 0.9, 1.6, **look))
+            ax.add_patch(Rectangle((column + 0.05, tops[row] + 0.2), 0.9, 1.6, **look))
     if not is_narrow(ax):  # the numbers stand in the cells
         ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
 
@@ -302,14 +313,24 @@ def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str)
     number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
     ax.text(x, y - 0.3 * whole, number, **words)
     if whole:
-        ax.text(x, y + 0.45, f"[{low:.2f}, {high:.2f}]", fontsize="small", **words)
+        ends = f"{low:.2f}, {high:.2f}"
+        ax.text(x, y + 0.45, ends if is_narrow(ax) else f"[{ends}]", fontsize="small", **words)
+
+
+def _cell_top(ax: Axes, row: int) -> float:
+    above = 0.9 if is_narrow(ax) else 0.0
+    return row * (2 + above) + above
 
 
 def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
-    ax.set_ylim(2.0 * len(rows), 0)
-    ax.set_yticks([2.0 * place + 1 for place in range(len(rows))], rows)
-    lines = ["\n".join(textwrap.wrap(visible(name, 36), 14)).replace("$", r"\$") for name in columns]
-    ax.set_xticks([place + 0.5 for place in range(len(columns))], lines)
+    narrow = is_narrow(ax)
+    ax.set_ylim(_cell_top(ax, len(rows) - 1) + 2, 0)
+    ax.set_yticks([_cell_top(ax, place) + (-0.45 if narrow else 1) for place in range(len(rows))], rows)
+    most, size = (11, "small") if narrow else (14, "medium")
+    lines = ["\n".join(textwrap.wrap(visible(name, 36), most)).replace("$", r"\$") for name in columns]
+    ax.set_xticks([place + 0.5 for place in range(len(columns))], lines, fontsize=size)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
+    if narrow:
+        _names_above(ax)
     ax.spines[:].set_visible(False)

@@ -1,6 +1,5 @@
 """Files of one's own: what they are taken for, the same numbers as from tables made by hand, and what is refused."""
 
-import re
 import warnings
 
 import numpy as np
@@ -9,10 +8,7 @@ import pytest
 
 import calib
 from calib import cli, table
-from calib.core.check import ArgumentError, CalibWarning
-from calib.intake.entry import in_words
-from calib.intake.intake import taken_in
-from calib.table import TableError
+from calib.core.check import CalibWarning
 
 MODELS = ("gpt-4o", "llama", "claude", "mistral")
 SCALE = "1|2|3|4|5"
@@ -88,13 +84,13 @@ def test_a_a_column_of_scores_for_each_model(truth, write, capsys, tmp_path, kin
     tables = by_hand(judge, "judge"), by_hand(people, "human", LABELLED)
     expected = numbers(calib.interval(*tables, by="system"))
     assert numbers(calib.interval(scores, labels, by="system")) == expected
-    code, out, err = shell(capsys, "interval", scores, labels, "--by", "system", "--out", tmp_path / "out.csv")
+    code, _, err = shell(capsys, "interval", scores, labels, "--by", "system", "--out", tmp_path / "out.csv")
     assert code == 0, err
     assert table.read_frame(tmp_path / "out.csv")["estimate"].tolist() == [row[0] for row in expected]
     assert "judge.csv: `id` as ids, `gpt-4o`, `llama`, `claude` and `mistral` as the judge" in err
     apart = numbers(calib.difference(*tables, "gpt-4o", "llama"))
     assert numbers(calib.difference(scores, labels, "gpt-4o", "llama")) == apart
-    code, out, err = shell(capsys, "difference", scores, labels, "gpt-4o", "llama", "--out", tmp_path / "d.csv")
+    code, _, err = shell(capsys, "difference", scores, labels, "gpt-4o", "llama", "--out", tmp_path / "d.csv")
     assert code == 0, err
     assert table.read_frame(tmp_path / "d.csv")["estimate"].tolist() == [apart[0][0]]
 
@@ -127,7 +123,8 @@ def one_file(truth):
 def one_by_hand(frame, scale=SCALE):
     plain = frame.rename(columns={"id": "item"})
     return [
-        calib.scores_from(plain[["item", name]], score=name, rater=f"by {name}", scale=scale) for name in ("gpt4", "label")
+        calib.scores_from(plain[["item", name]], score=name, rater=f"by {name}", scale=scale)
+        for name in ("gpt4", "label")
     ]
 
 
@@ -181,13 +178,14 @@ def test_c_yes_and_no_in_any_words(one_file, pair):
 
 @pytest.fixture
 def pairs(truth):
-    people, judge = truth
     won = {name: np.sign(frame["gpt-4o"] - frame["llama"]).to_numpy() for name, frame in zip("hj", truth, strict=True)}
-    return pd.DataFrame({
-        "id": range(N),
-        "judge_winner": [{1: "A", -1: "B", 0: "tie"}[v] for v in won["j"]],
-        "human_winner": [{1: "A", -1: "B", 0: "tie"}[v] if k < 60 else None for k, v in enumerate(won["h"])],
-    })
+    return pd.DataFrame(
+        {
+            "id": range(N),
+            "judge_winner": [{1: "A", -1: "B", 0: "tie"}[v] for v in won["j"]],
+            "human_winner": [{1: "A", -1: "B", 0: "tie"}[v] if k < 60 else None for k, v in enumerate(won["h"])],
+        }
+    )
 
 
 def by_arrays(pairs):

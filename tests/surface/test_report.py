@@ -415,6 +415,16 @@ def test_what_could_not_be_computed_is_left_out_and_said(tmp_path):
         assert text.count("Gone") == 1
 
 
+def test_very_many_rows_have_no_picture_but_a_table(tmp_path):
+    one = known()
+    for number, drawn in ((150, 1), (151, 0)):
+        many = Results(tuple({"criterion": f"c{i}"} for i in range(number)), (one,) * number)
+        text = report(many, tmp_path / "r.html")
+        assert len(pictures(text)) == drawn
+        assert ("There is no picture of 151 rows" in text) == (not drawn)
+        assert f"All {number} rows" in text
+
+
 def test_notes_are_paragraphs_under_the_title(tmp_path):
     text = report(results(), notes="One.\n\nTwo & three.")
     assert text.startswith("# calib report\n\nOne.\n\nTwo \\& three.\n\n- ")

@@ -115,8 +115,13 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     if low == high:
         one, where = main[low], where_it_lies(main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
-    ends = " to ".join(f"{main[i].estimate:.3g} ({names[i]})" for i in (low, high))
+    ends = " to ".join(f"{_bare_interval(main[i])} ({names[i]})" for i in (low, high))
     return f"{main[low].estimand} from {ends}"
+
+
+def _bare_interval(result: MeanEstimate) -> str:
+    low, high = result.interval
+    return f"{result.estimate:.3g}" + (f" [{low:.3g}, {high:.3g}]" if math.isfinite(low + high) else "")
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:
