@@ -105,7 +105,7 @@ def fit(ax: Axes) -> Axes:
     legend = ax.get_legend()
     lines = sum(1 + text.get_text().count("\n") for text in legend.get_texts()) if legend is not None else 0
     lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
-    lines += ax.get_xlabel().count("\n")
+    lines += ax.get_xlabel().count("\n") + ax.get_title(loc="left").count("\n")
     columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
     bottom, top = ax.get_ylim()
     least, wanted = (ax.figure.get_figwidth(), 0.82 * columns) if is_narrow(ax) else (7.0, 2.6 + columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calib.analysis.agreement.agreement import Agreement
 from calib.analysis.agreement.coefficients import COEFFICIENTS, SHARES
 from calib.core.result import bracket, short
-from calib.tables.text import each_once, number_span, told_apart
+from calib.tables.text import each_once, number_span, told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def agreement_fact(results: Results[Agreement]) -> str:
     low, high = (choose(known, key=lambda i: results[i].estimate) for choose in (min, max))
     if low == high:
         return f"{symbol} {results[low].estimate:.2f}{_beside_zero(results[low])}"
-    ends = " to ".join(f"{results[i].estimate:.2f} ({names[i]})" for i in (low, high))
+    ends = " to ".join(f"{results[i].estimate:.2f} ({visible(names[i], 30)})" for i in (low, high))
     sure = [i for i in known if _beside_zero(results[i]) == _NOT_ZERO]
     said = f"; {len(sure)} of {len(known)} intervals exclude 0" if any(_beside_zero(results[i]) for i in known) else ""
     return f"{symbol} from {ends}{said}"

@@ -10,7 +10,7 @@ from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
-from calib.tables.text import told_apart
+from calib.tables.text import told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     if low == high:
         one, where = main[low], where_it_lies(main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
-    ends = " to ".join(f"{_bare_interval(main[i])} ({names[i]})" for i in (low, high))
+    ends = " to ".join(f"{_bare_interval(main[i])} ({visible(names[i], 30)})" for i in (low, high))
     return f"{main[low].estimand} from {ends}"
 
 
