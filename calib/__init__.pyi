@@ -13,6 +13,7 @@ from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
     fit_temperature as fit_temperature,
     point_scores as point_scores,
+    profile as profile,
     temperature_curve as temperature_curve,
 )
 from .analysis.draws.verbs import (

@@ -29,6 +29,7 @@ _HEADS = (
     "Distance (RMSE) of the mean of N draws from the exact expectation",
     "Mean score from the labels of 60 of the 312 outputs",
     "For comparison: the labels of all outputs",
+    "The judge's own page: its scores, how sure it is, the outputs that deserve a look",
 )
 
 
@@ -48,7 +49,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
     _show_demo(agreement, convergence, intervals)
-    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything), strict=True)]
+    own = calib.profile(exact, people, items=items, top=5)
+    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything, own), strict=True)]
     for ending in ("md", "html"):
         calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
     typer.echo(_next_steps(out))
@@ -75,12 +77,16 @@ def _sixty(human: pd.DataFrame) -> pd.DataFrame:
 
 
 def _next_steps(out: Path) -> str:
-    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in ("sampled", "scores", "human", "gold")}
+    at = {
+        name: shlex.quote(str(out / f"{name}.csv"))
+        for name in ("sampled", "scores", "human", "gold", "ratings", "items")
+    }
     return (
         f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
         f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}"
+        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}\n"
+        f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
     )
 
 

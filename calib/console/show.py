@@ -69,7 +69,8 @@ def show_lines(results: calib.Results[Any]) -> None:
 def paragraphs(*texts: str) -> None:
     """Texts as wide as the terminal."""
     for text in texts:
-        typer.echo(textwrap.fill(shown_text(text), shutil.get_terminal_size().columns))
+        width = shutil.get_terminal_size().columns
+        typer.echo(textwrap.fill(shown_text(text), width, break_on_hyphens=False))
 
 
 def show_rows(frame: pd.DataFrame) -> None:

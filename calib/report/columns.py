@@ -17,6 +17,8 @@ from calib.tables.results import Results, filled
 from calib.tables.text import telling, visible
 
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
+# what stays in a table even if it says the same in each row
+_STAY = {*_ESTIMATES, "p_value", "mean", "human_mean", "difference", "median_entropy", "median_mass"}
 # what the results of several topics have
 _COMMON_HEADS = {
     "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
@@ -53,7 +55,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     (['criterion', 'estimate'], {'rater': 'judge'})
     """
     full = filled(frame)
-    stay = {*_ESTIMATES, "p_value", *(["criterion"] if len(full) == 1 else [])}
+    stay = {*_STAY, *(["criterion"] if len(full) == 1 else [])}
     same = [name for name in full if name not in stay and len(full[name].drop_duplicates()) == 1]
     return full.drop(columns=same), {name: full[name].iloc[0] for name in same}
 

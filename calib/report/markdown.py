@@ -10,6 +10,8 @@ from calib.report.front import Answer, Front
 from calib.report.sections import Section
 from calib.tables.text import visible
 
+_LONG = 200  # characters of a cell
+
 
 def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The text: the same parts in the same order as on the page."""
@@ -50,8 +52,13 @@ def _parts(section: Section) -> Iterator[str]:
 
 def _table(table: Table) -> str:
     rule = ["---:" if number else "---" for number in table.numeric]
-    head, *rows = ([escaped(cell) for cell in row] for row in (table.heads, *table.rows))
+    head, *rows = ([escaped(_short(cell)) for cell in row] for row in (table.heads, *table.rows))
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+def _short(cell: str) -> str:
+    """In plain text nothing is folded."""
+    return cell if len(cell) <= _LONG else f"{cell[:_LONG]}…"
 
 
 def _paragraph(text: str) -> str:

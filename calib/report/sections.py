@@ -14,6 +14,7 @@ from calib.core.result import Result
 from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
 from calib.report.pictures import Picture, picture
+from calib.tables.block import Block
 from calib.tables.results import Results, conclusions
 from calib.tables.text import by_text
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
+
+
+_MANY = 5  # rows that a reader may want to sort
 
 
 class Caution(NamedTuple):
@@ -86,7 +90,10 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
         cautions,
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
-        [Part(one.heading, one.says, table_of(one.frame, sortable=True)) for one in said_of(results, "blocks")],
+        [
+            Part(one.heading, one.says, table_of(one.frame, sortable=len(one.frame) >= _MANY))
+            for one in _blocks(results)
+        ],
         signatures,
         anchor=anchor,
         folds=True,
@@ -106,10 +113,18 @@ def together(results: Results[Any]) -> Results[Any]:
     return Results.of((results.labels[i], results[i]) for i in order)
 
 
-def said_of(results: Results[Any], what: str) -> list[Any]:
-    """The notes, assumptions or further parts that the topic of each type of result has."""
+def said_of(results: Results[Any], what: str) -> list[str]:
+    """The notes or assumptions that the topic of each type of result has."""
     said = {kind: words_of(kind, what) for kind in map(type, results)}
     return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
+
+
+def _blocks(results: Results[Any]) -> list[Block]:
+    """Further parts, which know the labels of the results too."""
+    say = {kind: words_of(kind, "blocks") for kind in map(type, results)}
+    pairs = list(zip(results.labels, results, strict=True))
+    of = {kind: Results.of(pair for pair in pairs if type(pair[1]) is kind) for kind in say}
+    return [block for kind, tell in say.items() if tell for block in tell(of[kind])]
 
 
 def _says_something(results: Results[Any]) -> bool:

@@ -32,6 +32,13 @@ from calib.analysis.distributions.entropy import (
 )
 from calib.analysis.distributions.fit import DistributionFit as DistributionFit, distribution_fit as distribution_fit
 from calib.analysis.distributions.point_scores import PointScores as PointScores, point_scores as point_scores
+from calib.analysis.distributions.profile import (
+    Histogram as Histogram,
+    Look as Look,
+    Profile as Profile,
+    Shares as Shares,
+    profile as profile,
+)
 from calib.analysis.distributions.temperature import (
     Forecast as Forecast,
     Temperature as Temperature,

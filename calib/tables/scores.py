@@ -116,7 +116,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
     share = weight / np.where(mass > 0, mass, 1.0)[reply]
-    shares, levels = _dense(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
+    shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
     low, high = _bounds(table, reply, owner)
     within, between = _chains(table, reply, owner)
     chains = (heads["method"] == "chain").to_numpy()
@@ -149,7 +149,7 @@ def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
     return within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
 
 
-def _dense(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
+def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
     frame = pd.DataFrame({"key": key, "score": score, "share": share})
     cells = frame.groupby(["key", "score"])["share"].sum().reset_index()

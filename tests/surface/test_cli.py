@@ -670,9 +670,11 @@ def test_demo_goes_through_everything(run, tmp_path):
     assert sorted(set(table.read(folder / "sampled.csv", "ratings")["method"])) == ["sample"]
     assert (folder / "replies.sqlite").is_file()
     for ending in ("html", "md"):
-        assert "SIMULATED" in (folder / f"report.{ending}").read_text()
+        text = (folder / f"report.{ending}").read_text()
+        assert "SIMULATED" in text
+        assert "Items that deserve a look" in text
     commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge"]
+    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge", "profile"]
     for command in commands:
         assert run(*shlex.split(command))[0] == 0
 

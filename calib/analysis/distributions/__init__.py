@@ -4,6 +4,18 @@ from calib.core.topic import Shown, Topic
 
 TOPIC = Topic(
     home=__name__,
-    results={"PointScores": Shown(speaks=True), "Temperature": Shown(speaks=True)},
-    heads={"tau_p_value": "p of tau 1"},
-)
+    results={
+        "PointScores": Shown(speaks=True),
+        "Temperature": Shown(speaks=True),
+        "Profile": Shown(
+            name="the judge's own page", plots=("profile",), pictures="profile_pictures",
+            fact="profile_fact", conclusions="profile_sentences", speaks=True, blocks="blocks",
+        ),
+    },
+    heads={
+        "tau_p_value": "p of tau 1", "n_human": "with people", "human_mean": "people's mean",
+        "difference": "judge less people", "distance": "distance from people", "median_entropy": "median entropy",
+        "median_mass": "median mass",
+    },
+    commands=("profile",),
+)  # fmt: skip

@@ -1,0 +1,413 @@
+"""What a judge does with its scale, how sure it is, and the items that deserve a look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.analysis.distributions.distribution import entropy as nats_of, expectation
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import ratio
+from calib.core.result import Result, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+_BINS = 20
+_MOST_VALUES = 11  # more of them are counted in bins
+_LEAST = 0.005  # share that a sentence names
+_HARDLY = 0.001  # share of the scores below which a value is hardly used
+_OFTEN = 0.01  # share of people's labels that makes a value one to be used
+_ENOUGH = 30  # scores of which some should reach an end of the scale
+_LITTLE = 0.5  # captured mass below which a score is mostly a guess
+_MANY = 0.01  # share of such scores, or of replies not read, that is worth a warning
+_TIE = 9  # decimals: what differs by rounding alone is a tie
+_NAN = math.nan
+
+
+class Shares(NamedTuple):
+    """What part of the scores each value has.
+
+    `levels` are the values of the scale, or the middles of bins, which then have a `width`; `rounded` where scores
+    of the judge lay between values, as means do; `human` is empty without people.
+    """
+
+    levels: tuple[float, ...]
+    width: float
+    rounded: bool
+    judge: tuple[float, ...]
+    human: tuple[float, ...]
+
+    @property
+    def most(self) -> str:
+        """What the judge uses most, and people: two neighbouring values; of a scale of up to three one."""
+        if not any(self.judge):
+            return "there are no scores"
+        wide = 1 if len(self.levels) < 4 else 2
+        sums = np.convolve(self.judge, np.ones(wide), "valid")
+        first = int(np.argmax(np.round(sums, _TIE)))
+        places = [place for place in range(first, first + wide) if self.judge[place] >= _LEAST]
+        ends, half = [self.levels[place] for place in places], self.width / 2
+        named = [short(ends[0] - half), short(ends[-1] + half)] if self.width else [*map(short, ends)]
+        judge, human = (sum(part[place] for place in places) for part in (self.judge, self.human or self.judge))
+        where = (" to " if self.width else " or ").join(named) + ", rounded" * self.rounded
+        people = f" (people's: {_percent(human)})" * bool(self.human)
+        return f"{_percent(judge)} of the judge's scores are {where}{people}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+class Histogram(NamedTuple):
+    """A number of each item: its histogram, and its quantiles at 0, 5, 25, 50, 75, 95 and 100 %."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    quantiles: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Half of the items are below it."""
+        return self.quantiles[_QUANTILES.index(0.5)]
+
+    @property
+    def half(self) -> str:
+        """The median of an entropy, in words."""
+        return f"an entropy above {self.median:.2g} nats (of at most {self.edges[-1]:.2g})"
+
+
+class Look(NamedTuple):
+    """An item that deserves a look: why, how much of that, its score and people's, its entropy, what there is to read.
+
+    `value` is the judge's score less people's, the entropy in nats, or the number that the reason is about;
+    `texts` are pairs of a name and a text.
+    """
+
+    why: str
+    item: str
+    value: float
+    score: float
+    human: float
+    entropy: float
+    texts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile(Result):
+    """A judge's scores, their entropy and captured mass, and the items that deserve a look.
+
+    Attributes
+    ----------
+    n, n_missing, n_human : int
+        Items; those without a score of the judge; those with scores of both judge and people.
+    n_replies, n_unread : int
+        Replies of the judge; those of which nothing could be read.
+    mean, sd : float
+        Of the judge's scores.
+    human_mean, difference, distance : float
+        Of the items that both scored: people's mean, the mean of judge less people, the mean of its size; NaN
+        without people.
+    shares : Shares
+        What part of the judge's scores, and of people's, each value has.
+    entropy, mass : Histogram or None
+        Of the items, where they are known.
+    little : float
+        Share of the scores that rest on less than half of the judge's probability; NaN where that is not known.
+    statuses : tuple of (str, int)
+        How many replies have each status; one of which probabilities were read may have several.
+    looks : tuple of Look
+        As a DataFrame: `items`.
+    warnings : tuple of str
+        ``unread``, ``little_mass``, ``constant``, ``ends_unused``, and ``other_scale`` (of tables alone).
+    """
+
+    n: int
+    n_missing: int
+    n_human: int
+    n_replies: int
+    n_unread: int
+    mean: float
+    sd: float
+    human_mean: float
+    difference: float
+    distance: float
+    shares: Shares
+    entropy: Histogram | None
+    mass: Histogram | None
+    little: float
+    statuses: tuple[tuple[str, int], ...]
+    looks: tuple[Look, ...] = field(repr=False)
+    warnings: tuple[str, ...]
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """The items that deserve a look, the most striking first (needs pandas).
+
+        `why` is "entropy" (the judge is unsure), "people" (they say otherwise), "prompts" or "draws" (it
+        contradicts itself), "unread", or what the caller had as a reason.
+        """
+        import pandas as pd
+
+        numbers = dict.fromkeys(("value", "score", "human", "entropy"), float)
+        frame = pd.DataFrame([look[:-1] for look in self.looks], columns=list(Look._fields[:-1]), dtype=object)
+        frame = frame.astype(numbers)
+        # Python strings, which may hold what Arrow cannot
+        texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
+        unknown = ["human"] * (not self.n_human) + ["entropy"] * (self.entropy is None)
+        return frame.drop(columns=unknown).join(texts)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        people = ("n_human", "human_mean", "difference", "distance") if self.n_human else ()
+        row = self._row("n", "n_missing", "mean", "sd", *people)
+        row |= {f"median_{name}": spread.median for name, spread in self._known}
+        return [row | self._row("warnings")]
+
+    @property
+    def unused(self) -> tuple[float, ...]:
+        """Values with less than 0.1 % of the judge's scores; means and bins do not tell."""
+        pairs = zip(self.shares.levels, self.shares.judge, strict=True)
+        known = not self.shares.width and not self.shares.rounded
+        return tuple(value for value, share in pairs if share < _HARDLY) if known else ()
+
+    @property
+    def _known(self) -> list[tuple[str, Histogram]]:
+        both = (("entropy", self.entropy), ("mass", self.mass))
+        return [(name, spread) for name, spread in both if spread is not None]
+
+    def _terms(self) -> dict[str, Any]:
+        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_human or None}
+
+    def __str__(self) -> str:
+        parts = [
+            "none" if math.isnan(self.mean) else f"mean {short(self.mean)}",
+            *[f"median {name} {short(by.median)}" for name, by in self._known],
+        ]
+        if self.n_human:
+            parts.append(f"{self.difference:+.3g} from people on {self.n_human}")
+        none = f" ({self.n_missing} without)" * bool(self.n_missing)
+        return f"scores of {self.n} item{'s' * (self.n != 1)}{none}: {', '.join(parts)}{self._bracketed_warnings}"
+
+
+def profile(
+    scores: ArrayLike,
+    human: ArrayLike | None = None,
+    *,
+    levels: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    entropy: ArrayLike | None = None,
+    mass: ArrayLike | None = None,
+    replies: ArrayLike | None = None,
+    unread: ArrayLike | None = None,
+    reasons: Mapping[str, ArrayLike] | None = None,
+    statuses: Mapping[str, int] | None = None,
+    items: Sequence[Any] | None = None,
+    top: int = 20,
+) -> Profile:
+    """What a judge does with its scale, how sure it is, and the items that deserve a look.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n,) or (n, K)
+        One score per item, NaN where there is none; or, with `levels`, weights: probabilities or counts of draws.
+    human : array_like, shape (n,), optional
+        People's scores of the same items, NaN where there is none.
+    levels : array_like, shape (K,) or (n, K), optional
+        Values of the columns of `scores`, which then holds weights.
+    scale : array_like, shape (L,), optional
+        All values of the scale; a score between two of them is counted at the nearest. More than 11 are divided
+        into 20 bins. Default: `levels` where they are those of all items, else what occurs.
+    labels : array_like, shape (m,), optional
+        Each label of people, where `human` has their means. Default: `human`.
+    entropy : array_like, shape (n,), optional
+        Of each item's scores, in nats. Default: of `scores` with `levels`.
+    mass : array_like, shape (n,), optional
+        Captured probability of each item.
+    replies, unread : array_like, shape (n,), optional
+        Replies for each item, and those that could not be read. Default: one each, unread where there is no score.
+    reasons : mapping of str to array_like of shape (n,), optional
+        More reasons to look at items: those with the largest numbers are listed, 0 and NaN are none.
+    statuses : mapping of str to int, optional
+        How many replies have each status.
+    items : sequence, optional
+        Names of the items. Default: their numbers, from 0.
+    top : int, default 20
+        Items listed for each reason, at most; of equal ones those whose names come first.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, weights are negative, `scale` has fewer than two values, or `top` is not a whole
+        number.
+
+    Examples
+    --------
+    >>> weights = [[0.0, 0.1, 0.9], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
+    >>> found = profile(weights, [3, 1, 2, 3], levels=[1, 2, 3], top=2)
+    >>> print(found)
+    scores of 4 items: mean 2.6, median entropy 0.5091, +0.35 from people on 4
+    >>> [(look.why, look.item, round(look.value, 3)) for look in found.looks]
+    [('people', '1', 1.0), ('people', '2', 0.5), ('entropy', '1', 1.089), ('entropy', '2', 0.693)]
+    """
+    check.whole(top, "top", least=0)
+    number, values, weights = _scores_and_cells(scores, levels)
+    if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
+        scale = values[0] if len(values) else None
+    given = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread, **(reasons or {})}
+    by = {name: check.array(values, name, ndim=1) for name, values in given.items() if values is not None}
+    check.same_length(scores=number, items=items, **by)
+    none = np.isnan(number)
+    people, lost = by.get("human", np.full(len(number), np.nan)), by.get("unread", none.astype(float))
+    if levels is not None:
+        by.setdefault("entropy", np.asarray(nats_of(weights)))
+    nats = by.get("entropy", np.full(len(number), np.nan))
+    each = people if labels is None else check.array(labels, "labels", ndim=1)
+    why = {name: by[name] for name in ("entropy", *(reasons or {})) if name in by}
+    n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(lost.sum())
+    counts = {"ok": n_replies - n_unread, "unread": n_unread} if statuses is None else statuses
+    found = Profile(
+        **_numbers(number, people),
+        n_replies=n_replies,
+        n_unread=n_unread,
+        shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
+        entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
+        mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
+        little=_mean(by["mass"][~none] < _LITTLE) if "mass" in by else _NAN,
+        statuses=tuple((name, int(count)) for name, count in counts.items() if count),
+        looks=_looks({"people": number - people, **why, "unread": lost}, (number, people, nats), items, top),
+        warnings=(),
+    )
+    return replace(found, warnings=_minded(found))
+
+
+def _scores_and_cells(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
+    """A number for each item; what it is made of: values and their weights."""
+    if levels is None:
+        number = check.array(scores, "scores", ndim=1)
+        return number, np.nan_to_num(number)[:, None], np.isfinite(number)[:, None].astype(float)
+    weights = np.nan_to_num(check.array(scores, "scores", ndim=2))
+    try:
+        number = np.asarray(expectation(weights, levels))
+    except ArgumentError as error:
+        raise error.renamed({"p": "scores"}) from None
+    return number, np.broadcast_to(check.array(levels, "levels"), weights.shape), weights
+
+
+def _numbers(number: Floats, people: Floats) -> dict[str, Any]:
+    """Counts and means of the judge, and of judge and people where both are."""
+    read, gap = np.isfinite(number), number - people
+    both = np.isfinite(gap)
+    return {
+        "n": len(number),
+        "n_missing": int((~read).sum()),
+        "n_human": int(both.sum()),
+        "mean": _mean(number[read]),
+        "sd": float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
+        "human_mean": _mean(people[both]),
+        "difference": _mean(gap[both]),
+        "distance": _mean(np.abs(gap[both])),
+    }
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values)) if len(values) else _NAN
+
+
+# --- how the scale is used --------------------------------------------------------------------------------------------
+
+
+def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
+    """Each item counts the same, whatever mass was captured of it."""
+    share = ratio(weights, weights.sum(axis=1, keepdims=True))
+    used = share > 0
+    grid, width = _grid(np.union1d(values[used], labels), scale)
+    sides: Any = ("right",) if width else ("left", "right")
+    judge, human = (
+        _counted_on(grid, *cells, sides) for cells in ((values[used], share[used]), (labels, np.ones(len(labels))))
+    )
+    rounded = not width and not np.isin(values[used], grid).all()
+    return Shares(tuple(grid.tolist()), width, rounded, judge, human if len(labels) else ())
+
+
+def _grid(occur: Floats, scale: ArrayLike | None) -> tuple[Floats, float]:
+    """The values that scores are counted at; of bins their middles, and how wide these are."""
+    known = occur if scale is None else np.unique(check.array(scale, "scale", ndim=1))
+    if scale is not None and len(known) < 2:
+        raise ArgumentError("scale", "must have two values at least", f"got {scale!r}")
+    if len(known) <= _MOST_VALUES:
+        return known, 0.0
+    edges = np.linspace(known[0], known[-1], _BINS + 1)
+    return (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
+
+
+def _counted_on(grid: Floats, values: Floats, weights: Floats, sides: Sequence[Any]) -> tuple[float, ...]:
+    """The share of each value of the grid; what lies halfway between two goes to both by half, of bins to the upper."""
+    if not len(grid):
+        return ()
+    middles = (grid[:-1] + grid[1:]) / 2
+    counts = sum(np.bincount(np.searchsorted(middles, values, side), weights, len(grid)) for side in sides)
+    return tuple((counts / max(len(sides) * weights.sum(), 1e-300)).tolist())
+
+
+def _histogram_of(values: Floats, most: float) -> Histogram | None:
+    """From 0 to the most that there can be."""
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return None
+    counts, edges = np.histogram(there, _BINS, (0.0, max(most, float(there.max())) or 1.0))
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()), tuple(np.quantile(there, _QUANTILES).tolist()))
+
+
+# --- what deserves a look ---------------------------------------------------------------------------------------------
+
+
+def _looks(
+    reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
+) -> tuple[Look, ...]:
+    """For each reason the items with the largest numbers; of each its score, people's, and its entropy."""
+    found = [(why, place, float(by[place])) for why, by in reasons.items() for place in _largest(by, items, top)]
+    names = {place: str(place if items is None else items[place]) for _, place, _ in found}
+    rows = np.column_stack(columns).tolist()
+    return tuple(Look(why, names[place], value, *rows[place]) for why, place, value in found)
+
+
+def _largest(values: Floats, items: Sequence[Any] | None, top: int) -> list[int]:
+    """Places of the largest sizes above 0; of equal ones those whose names come first."""
+    size = np.round(np.abs(np.nan_to_num(values)), _TIE)
+    some = np.flatnonzero(size > 0)
+    if len(some) > top:  # a sort of the names of all would take longer than everything else
+        some = some[:0] if not top else some[size[some] >= np.partition(size[some], -top)[-top]]
+    return sorted(some.tolist(), key=lambda place: (-size[place], place if items is None else str(items[place])))[:top]
+
+
+def _minded(found: Profile) -> tuple[str, ...]:
+    """What a reader should know before the numbers."""
+    told = ", ".join(f"{name} {count}" for name, count in found.statuses if name not in ("ok", "unseen", "ambiguous"))
+    scores, levels = found.n - found.n_missing, found.shares.levels
+    human = dict(zip(levels, found.shares.human or [1.0] * len(levels), strict=True))
+    ends = [level for level in found.unused if level in (levels[0], levels[-1]) and human[level] >= _OFTEN]
+    theirs = f" (people's: {_percent(sum(human[level] for level in ends))})" * bool(found.shares.human)
+    texts = {
+        f"unread: {found.n_unread} of {found.n_replies} replies have no score ({told})": (
+            found.n_unread > _MANY * found.n_replies
+        ),
+        f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; "
+        "the rest was on other words or not reported": found.little > _MANY,
+        f"constant: all {scores} scores are {short(found.mean)}": scores > 1 and found.sd == 0,
+        f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{theirs}": (
+            bool(ends) and found.sd > 0 and scores >= _ENOUGH
+        ),
+    }
+    return tuple(text for text, holds in texts.items() if holds)
