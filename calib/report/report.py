@@ -15,6 +15,7 @@ from calib.core.check import ArgumentError
 from calib.core.result import Result
 from calib.core.topic import shown
 from calib.report.sections import Section, Thing, section_of
+from calib.tables.page import Report
 from calib.tables.results import Results
 from calib.tables.text import visible
 
@@ -23,7 +24,7 @@ _THINGS = (Results, Result, pd.DataFrame, str)
 
 def report(
     results: Thing | Sequence[Thing | tuple[str, Thing]], path: str | Path | None = None, *, title: str = "calib report"
-) -> str:
+) -> Report:
     r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
 
     Parameters
@@ -38,8 +39,8 @@ def report(
 
     Returns
     -------
-    str
-        The text of the report.
+    Report
+        Its `text` and its `path`. A notebook shows the page; `print` says where it is, or the text if nowhere.
 
     Raises
     ------
@@ -74,10 +75,11 @@ def report(
     if not sections:
         raise ArgumentError("results", "must hold something to report", "is empty")
     text = (_markdown if ending == ".md" else _html)(title, sections)
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+    if path is None:
+        return Report(text)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+    return Report(text, Path(path))
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
