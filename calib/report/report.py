@@ -17,7 +17,7 @@ from calib.core.topic import shown
 from calib.report.sections import Section, Thing, section_of
 from calib.tables.page import Report
 from calib.tables.results import Results
-from calib.tables.text import visible
+from calib.tables.text import markdown_text as _escaped, visible
 
 _THINGS = (Results, Result, pd.DataFrame, str)
 
@@ -135,8 +135,3 @@ def _markdown_parts(section: Section) -> Iterator[str]:
         yield _escaped(section.rest)
     if section.signatures:
         yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown takes as it stands."""
-    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())

@@ -65,7 +65,7 @@ def section_of(heading: str, thing: Thing, *, pictures: bool) -> Section:
         _sentences(results),
         visible(" ".join([*said_of(results, "notes"), *minded])),
         [_picture(draw) for draw in _drawings(results)] if pictures else [],
-        table_of(frame, _interval_head(results)),
+        table_of(frame, interval_head(results)),
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
         signatures,
     )
@@ -84,7 +84,8 @@ def said_of(results: Results[Any], what: str) -> list[str]:
     return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
 
 
-def _interval_head(results: Results[Any]) -> str:
+def interval_head(results: Results[Any]) -> str:
+    """What the column of intervals is called: by their level, if they have one."""
     parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"

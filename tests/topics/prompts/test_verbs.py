@@ -606,7 +606,7 @@ def test_one_report_takes_every_kind(tmp_path):
         first = thing[0] if isinstance(thing, calib.Results) else thing
         assert first.signature in text
         assert first.signature in page
-        assert thing._repr_html_().startswith("<table")
+        assert "<table" in thing._repr_html_()
         assert str(first)
         assert not thing.to_frame().empty
     assert "nan" not in re.sub(r"data:image[^\"]*", "", page).lower().split()
