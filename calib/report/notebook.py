@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -9,17 +10,19 @@ from typing import Any
 
 import pandas as pd
 
-from calib.core.result import Result
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
+from calib.core.result import Result, short
 from calib.core.topic import shown
 from calib.report.columns import Table, digest, heads, table_of
 from calib.report.sections import interval_head
 from calib.tables.keys import way_to_one
 from calib.tables.results import Results, conclusions
-from calib.tables.text import by_text, telling, title_of, told_apart, visible
+from calib.tables.text import by_text, telling, told_apart, visible
 
-_COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 3, 200
+_COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 200
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")
 _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainly
+_COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 
 
 def html_of(given: Results[Any] | Result) -> str:
@@ -27,33 +30,44 @@ def html_of(given: Results[Any] | Result) -> str:
     results = Results(({},), (given,)) if isinstance(given, Result) else given
     if not len(results):
         return "<p>There are no results.</p>"
-    said, frame = conclusions(results), digest(results)[0]
-    few = said if len(said) <= _SENTENCES else []
-    table = _table(brief_table(frame, results), _caption(results))
-    small = "; ".join(_ways_on(given, len(few) < len(said), len(frame)))
-    below = [*map(_cut, _cautions(results)), f"{small}."]
-    texts = [*(f"<p>{_html(text)}</p>" for text in few), table]
-    return "\n".join(["<div>", *texts, *(f"<p><small>{_html(text)}</small></p>" for text in below), "</div>"])
+    whole, said = results.to_frame(), conclusions(results)
+    few = said if len(said) <= _SENTENCES else [_range(results)]
+    frame = brief_frame(results, whole)
+    small = "; ".join(_ways_on(given, few != said, len(frame), given.to_frame().shape[1]))
+    texts = [f"<p>{_html(text)}</p>" for text in few if text]
+    about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
+    return "\n".join(["<div>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"])
 
 
-def brief_table(frame: pd.DataFrame, results: Results[Any]) -> Table:
-    """At most six columns: what a row is about, the number, its interval, and then what a reader wants most.
+def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
+    """The columns in which rows differ, by how much a reader wants them: what a row is about, its number, interval."""
+    frame = digest(results)[0].reset_index(drop=True)
+    each = len(frame) == len(results)
+    about = [name for name in telling(results.labels) if name in frame and name != "p_adjusted"]
+    if each and "p_adjusted" in whole:
+        frame["p_adjusted"] = whole["p_adjusted"]
+    if len(frame) == 1:  # what is the same in each row, too
+        frame = frame.drop(columns="criterion", errors="ignore").join(whole[[n for n in _COUNTS if n in whole]])
+    if len(about) > _COLUMNS // 2 and each:
+        frame, about = frame.drop(columns=about).assign(of=told_apart(results.labels)), ["of"]
+    names = [str(name) for name in frame]
+    numbers = [name for name in names if pd.api.types.is_numeric_dtype(frame[name])]
+    before = names[: names.index("estimate")] if "estimate" in names else []
+    words = [name for name in before if name not in {*numbers, *about}]
+    return frame[_in_order(names, [*about, *words])]
+
+
+def brief_table(frame: pd.DataFrame, interval: str) -> Table:
+    """The first rows and at most six columns; both ends of an interval are one.
 
     Examples
     --------
-    >>> from calib.stats import mean_interval
-    >>> results = Results(({"system": "a"}, {"system": "b"}), (mean_interval([3, 4, 5]), mean_interval([1, 4, 5, 4])))
-    >>> brief_table(digest(results)[0], results).heads
-    ['system', 'estimate', '95 % CI', 'human labels', 'n', 'groups']
+    >>> frame = pd.DataFrame({"draws": [1, 2], "rmse": [0.5, 0.3], "rmse_low": [0.4, 0.2], "rmse_high": [0.6, 0.5]})
+    >>> brief_table(frame, "interval").rows
+    [['1', '0.5000', '[0.4000, 0.6000]'], ['2', '0.3000', '[0.2000, 0.5000]']]
     """
-    about = [name for name in telling(results.labels) if name in frame]
-    if len(about) > _COLUMNS // 2 and len(frame) == len(results):
-        words = pd.Series(told_apart(results.labels), index=frame.index)
-        frame, about = frame.drop(columns=about).assign(of=words), ["of"]
-    names = _in_order([str(name) for name in frame], about)
-    whole = table_of(frame[names].head(_ROWS), interval_head(results))
-    columns = [name for name in names if name != "conf_high" or "conf_low" not in names]
-    return _ends_together(whole, columns)
+    table = table_of(frame.head(_ROWS), interval)
+    return _ends_together(table, [name for name in frame if name != "conf_high" or "conf_low" not in frame])
 
 
 def _in_order(names: Sequence[str], about: Sequence[str]) -> list[str]:
@@ -85,45 +99,64 @@ def _ends_together(table: Table, names: Sequence[str]) -> Table:
     return Table([said[name] for name in kept], rows, [numeric[name] for name in kept])
 
 
-def _caption(results: Results[Any]) -> str:
-    """What all rows share of what they are about."""
-    shared = [title_of(results.labels, telling(results.labels), "against ")]
-    for name in ("level", "coefficient"):
-        values = {getattr(result, name, "") for result in results}
-        shared += [f"{heads().get(name, name)} {value}" for value in values if len(values) == 1 and value]
-    return "; ".join(filter(None, shared)).replace(r"\$", "$")
+def _range(results: Results[Any]) -> str:
+    """Where sentences would be too many: from where to where the estimates go."""
+    pairs = zip(told_apart(results.labels), results, strict=True)
+    known = [(value, name) for name, result in pairs if not math.isnan(value := getattr(result, "estimate", math.nan))]
+    if len({type(result) for result in results}) > 1 or len(known) < 2:
+        return ""
+    ends = (f"{short(value)}{f' ({_cut(name, 80)})' * bool(name)}" for value, name in (min(known), max(known)))
+    return f"{len(known):,} estimates, from {' to '.join(ends)}."
+
+
+def _about(results: Results[Any]) -> str:
+    """What all rows share: whom they are of, how they were made, how many there were."""
+    skipped = {*telling(results.labels), "prompt", "method", "temperature"}
+    parts = []
+    for name, value in results.labels[0].items():
+        said = f"{value:.4g}" if isinstance(value, float) else str(value)
+        if name not in skipped and name[:2] != "n_" and said and all(v.get(name) == value for v in results.labels):
+            parts.append(_cut(f"against {said}" if name == "against" else said, 80))
+    made = {(getattr(result, "coefficient", ""), getattr(result, "level", "")) for result in results}
+    coefficient, level = made.pop() if len(made) == 1 else ("", "")
+    parts.append(" ".join(filter(None, (COEFFICIENTS.get(coefficient), LEVEL_WORDS.get(level)))))
+    for name in _COUNTS if len(results) > 1 else ():
+        counts = {getattr(result, name, 0) for result in results}
+        parts += [f"{heads().get(name, name)} {counts.pop():,}"] if len(counts) == 1 and counts != {0} else []
+    return "; ".join(filter(None, parts))
 
 
 def _cautions(results: Results[Any]) -> Iterator[str]:
-    """What has to be minded, the first few of it, and of whom."""
-    found = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
-    for text, names in found[:_SENTENCES]:
-        yield f"Mind{f' ({_cut(names, 80)})' * bool(names)}: {text.rstrip('.')}."
-    if len(found) > _SENTENCES:
-        yield f"And {len(found) - _SENTENCES} more to mind: see `warnings` of each."
+    """What has to be minded: of each kind the first, of whom it is, and how many more there are."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
+        found.setdefault(text.partition(": ")[0], []).append((text, names))
+    for texts in found.values():
+        text, names = texts[0]
+        more = f"; {len(texts) - 1} more of this kind" if len(texts) > 1 else ""
+        yield f"Mind{f' ({_cut(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
 
 
-def _ways_on(given: Results[Any] | Result, silent: bool, rows: int) -> Iterator[str]:
+def _ways_on(given: Results[Any] | Result, silent: bool, rows: int, columns: int) -> Iterator[str]:
     """How many there are, and what to type for the rest."""
     many = isinstance(given, Results) and len(given) > 1
     yield f"{len(given):,} results" if isinstance(given, Results) and many else "One result"
     if rows > _ROWS:
         yield f"the first {_ROWS} of {rows:,} rows"
-    yield f"all {given.to_frame().shape[1]} columns: `.to_frame()`"
+    yield f"all {columns} columns: `.to_frame()`"
     if silent:
         yield "in sentences: `.conclusion`"
     if isinstance(given, Results):
-        yield from [f"one: `{way_to_one(given.labels)}`"] * many
+        yield from [f"one: `{_cut(way_to_one(given.labels))}`"] * many
         if any(shown(type(result)).plots for result in given):
             yield "picture: `.plot()`"
         yield 'page: `.report("page.html")`'
 
 
-def _table(table: Table, caption: str) -> str:
+def _table(table: Table) -> str:
     sides = ["right" if number else "left" for number in table.numeric]
-    lines = [_row("th", table.heads, sides), *(_row("td", row, sides) for row in table.rows)]
-    said = f'<caption style="text-align: left; caption-side: top">{_html(caption)}</caption>' * bool(caption)
-    return "\n".join([f"<table>{said}<thead>", lines[0], "</thead><tbody>", *lines[1:], "</tbody></table>"])
+    head, *rows = (_row(tag, line, sides) for tag, line in [("th", table.heads), *(("td", row) for row in table.rows)])
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:

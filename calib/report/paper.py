@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from calib.analysis.agreement.coefficients import COEFFICIENTS
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError, whole
 from calib.core.result import short
@@ -165,13 +165,18 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
     parts = [f"{_SYMBOLS[k]}: {COEFFICIENTS[k]}" for k in kinds if k in _SYMBOLS and "coefficient" in used]
     for name in (name for name in facts[0] if name not in used and name not in ("prompt", "temperature")):
         values = {fact.get(name, "") for fact in facts}
-        parts += [f"{heads().get(name, name)} {value}" for value in values if value and len(values) == 1]
+        parts += [_fact_words(name, value) for value in values if value and len(values) == 1]
     for name in _COUNTS:
         counts = [count for result in results if (count := getattr(result, name, 0))]
         parts += [f"{heads().get(name, name)} {span_of(counts)}"] if counts else []
     levels = {getattr(result, "confidence_level", math.nan) for result in results}
     parts += [f"in brackets: {', '.join(f'{100 * level:g}' for level in sorted(levels))} % CI"] * interval
     return "; ".join([*parts, *["average: mean over criteria"] * averaged])
+
+
+def _fact_words(name: str, value: str) -> str:
+    told = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
+    return told.get(value) or f"{heads().get(name, name)} {value}"
 
 
 def _frame(keys: Sequence[Key], down: Sequence[str], columns: Sequence[_Column], across: Sequence[str]) -> pd.DataFrame:

@@ -17,12 +17,13 @@ from calib.core.topic import above, shown, topic_of, words_of
 from calib.tables.keys import keys_of, label_with, way_to_one
 from calib.tables.page import Report
 from calib.tables.paper import PaperTable
-from calib.tables.text import each_once
+from calib.tables.text import each_once, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 R_co = TypeVar("R_co", bound=Result, covariant=True)
+_NAMED = 12  # results that a message names
 _SHOWN = 30  # results that are shown where nobody asked for all
 
 
@@ -119,8 +120,11 @@ class Results(Sequence[R_co], Generic[R_co]):
         """
         if len(self) == 1:
             return self.results[0]
-        there = printable("; ".join(words(label) for label in self.labels[:12])) or "none"
-        raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
+        if not len(self):
+            raise ValueError("one result was asked for, but there are 0: none")
+        more, one = " ..." * (len(self) > _NAMED), way_to_one(self.labels)
+        named = "; ".join(map(str, told_apart(self.labels[:_NAMED])))
+        raise ValueError(printable(f"one result was asked for, but there are {len(self)} (take {one}): {named}{more}"))
 
     @property
     def conclusion(self) -> str:
@@ -217,8 +221,8 @@ class Results(Sequence[R_co], Generic[R_co]):
         simulated-2  0.547  0.500
         simulated-3  0.540  0.489
         <BLANKLINE>
-        \u03c1: Spearman rho; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; level group; n 312;
-        groups 24; systems 13
+        \u03c1: Spearman rho; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
+        n 312; groups 24; systems 13
         """
         wanted = {"digits": digits, "interval": interval, "average": average}
         made: PaperTable = above("report.paper", "paper_table")(self, rows, columns, **wanted)

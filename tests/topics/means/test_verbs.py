@@ -439,7 +439,7 @@ def test_select_by_label(results):
 
 
 def test_one_fails_naming_what_there_is(results):
-    message = "one result was asked for, but there are 2: quality, judge, human, ann; quality, other <b>judge</b>, "
+    message = "one result was asked for, but there are 2 (take ['judge']): judge; other <b>judge</b>"
     with pytest.raises(ValueError, match=re.escape(message)):
         results.one()
     with pytest.raises(ValueError, match=r"^one result was asked for, but there are 0: none$"):
