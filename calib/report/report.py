@@ -12,6 +12,7 @@ import pandas as pd
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
+from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.topic import shown
 from calib.report.sections import Section, Thing, section_of
@@ -71,7 +72,8 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
+    parts = progress([*_listed(results)], "sections")
+    sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in parts]
     if not sections:
         raise ArgumentError("results", "must hold something to report", "is empty")
     text = (_markdown if ending == ".md" else _html)(title, sections)
