@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sized
 from time import monotonic
 from typing import Any, TypeVar
 
-T = TypeVar("T")
-_PATIENCE = 2.0  # seconds before there is a bar
+Step = TypeVar("Step")
+_SILENT = 2.0  # seconds before there is a bar
 
 
-def progress(steps: Iterable[T], what: str, *, total: int | None = None) -> Iterator[T]:
+def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> Iterator[Step]:
     """The same steps, with a bar beside them from the third second on; unwatched, or without tqdm, with none.
 
     Parameters
@@ -36,7 +36,7 @@ def progress(steps: Iterable[T], what: str, *, total: int | None = None) -> Iter
         for done, step in enumerate(steps):
             if bar is not None:
                 bar.update()
-            elif done and monotonic() - start > _PATIENCE:
+            elif done and monotonic() - start > _SILENT:
                 bar = _bar(what, known, done)
             yield step
     finally:

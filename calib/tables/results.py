@@ -215,13 +215,13 @@ class Results(Sequence[R_co], Generic[R_co]):
         >>> items, people = calib.load_planted()
         >>> human = calib.summarize(people, items)
         >>> one, rest = human[human["rater"] == "simulated-1"], human[human["rater"] != "simulated-1"]
-        >>> results = calib.agreement(rest, one, level="group", coefficient=("spearman", "kendall"))
+        >>> results = calib.agreement(rest, one, level="group", coefficient=("pearson", "kendall"))
         >>> print(results["fluency"].table())
-        rater            \u03c1      \u03c4
-        simulated-2  0.547  0.500
-        simulated-3  0.540  0.489
+        rater            r      \u03c4
+        simulated-2  0.748  0.500
+        simulated-3  0.738  0.489
         <BLANKLINE>
-        \u03c1: Spearman rho; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
+        r: Pearson r; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
         n 312; groups 24; systems 13
         """
         wanted = {"digits": digits, "interval": interval, "average": average}

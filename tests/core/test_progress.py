@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
 def at_once(monkeypatch):
     """Without patience the bar comes with the second step."""
     pytest.importorskip("tqdm")
-    monkeypatch.setattr(module, "_PATIENCE", -1.0)
+    monkeypatch.setattr(module, "_SILENT", -1.0)
 
 
 def shown_to(stream, work):
