@@ -33,7 +33,7 @@ def html_of(given: Results[Any] | Result) -> str:
     whole, said = results.to_frame(), conclusions(results)
     few = said if len(said) <= _SENTENCES else [_range(results)]
     frame = brief_frame(results, whole)
-    small = "; ".join(_ways_on(given, few != said, len(frame), given.to_frame().shape[1]))
+    small = "; ".join(_ways_on(given, few != said, len(frame), whole.shape[1] - isinstance(given, Result)))
     texts = [f"<p>{_html(text)}</p>" for text in few if text]
     about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
     return "\n".join(["<div>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"])

@@ -133,13 +133,18 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     def to_frame(self) -> pd.DataFrame:
         """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
-        pairs = zip(self.labels, self.results, strict=True)
-        frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
+        frames = [result.to_frame() for result in self.results]
         if not frames:
             return pd.DataFrame()
+        frame = pd.concat(frames, ignore_index=True)
+        lengths = [len(part) for part in frames]
+        for name in self._names():  # once for all: a thousand frames of one row are slow
+            said = pd.Series([label.get(name, math.nan) for label in self.labels]).repeat(lengths).set_axis(frame.index)
+            there = pd.Series([name in label for label in self.labels]).repeat(lengths).set_axis(frame.index)
+            frame[name] = said if name not in frame or there.all() else said.where(there, frame[name])
+        frame["signature"] = [result.signature for result, n in zip(self, lengths, strict=True) for _ in range(n)]
         counts = [name for name in self._names() if name.startswith("n_")]
         first, last = [name for name in self._names() if name not in counts], [*counts, "signature"]
-        frame = pd.concat(frames, ignore_index=True)
         return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
 
     def plot(self, kind: str | None = None, **options: Any) -> Axes:
