@@ -10,15 +10,29 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
-from calib.console.show import show_results, write
+from calib.console.show import show_results, shown_text, write
 
 _JUDGES = "Two judges' scores or ratings; or one file of several judges, to rank them."
 
 
 @options_from("agreement")
-def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options: Any) -> None:
+def agree(
+    scores: Scores,
+    human: Human,
+    files: Files,
+    table: Annotated[bool, typer.Option("--table", help="Print the table of a paper: raters by criteria.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="The same as LaTeX.")] = False,
+    out: Out = None,
+    **options: Any,
+) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    show_results(calib.agreement(*files.read([scores], human), **options), out, conclude=True)
+    results = calib.agreement(*files.read([scores], human), **options)
+    if not (table or latex):
+        show_results(results, out, conclude=True)
+        return
+    shown = results.table()
+    typer.echo(shown_text(shown.to_latex() if latex else shown))
+    write(results.to_frame(), out)
 
 
 @options_from("compare", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
