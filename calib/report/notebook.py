@@ -116,7 +116,7 @@ def _about(results: Results[Any]) -> str:
     for name, value in results.labels[0].items():
         said = f"{value:.4g}" if isinstance(value, float) else str(value)
         if name not in skipped and name[:2] != "n_" and said and all(v.get(name) == value for v in results.labels):
-            parts.append(_cut(f"against {said}" if name == "against" else said, 80))
+            parts.append(_cut(f"{name} {said}" if name in ("against", "versus") else said, 80))
     made = {(getattr(result, "coefficient", ""), getattr(result, "level", "")) for result in results}
     coefficient, level = made.pop() if len(made) == 1 else ("", "")
     parts.append(" ".join(filter(None, (COEFFICIENTS.get(coefficient), LEVEL_WORDS.get(level)))))
