@@ -37,7 +37,7 @@ def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> I
             if bar is not None:
                 bar.update()
             elif done and monotonic() - start > _SILENT:
-                bar = _bar(what, known, done)
+                bar = _bar(what, known, done, monotonic() - start)
             yield step
     finally:
         if bar is not None:
@@ -61,8 +61,13 @@ def bar_class() -> Any:
     return tqdm
 
 
-def _bar(what: str, total: int | None, done: int) -> Any:
+def _bar(what: str, total: int | None, done: int, since: float) -> Any:
+    """A bar that knows what was done before it came, and how long that took."""
     try:
-        return bar_class()(total=total, initial=done, desc=what, leave=False)
+        bar = bar_class()(total=total, desc=what, leave=False)
     except ImportError:
         return None
+    bar.start_t -= since
+    bar.update(done)
+    bar.refresh()
+    return bar

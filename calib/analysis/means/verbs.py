@@ -13,6 +13,7 @@ from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
+from calib.core.progress import progress
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -271,7 +272,7 @@ def difference(
     answers = []
     for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
-        found = [_difference(pair, a, other, options) for other in others]
+        found = [_difference(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
