@@ -165,7 +165,8 @@ class Results(Sequence[R_co], Generic[R_co]):
         kinds = {type(result): shown(type(result)).plots for result in self}
         there = list(dict.fromkeys(name for names in kinds.values() for name in names))
         if not there:
-            raise ValueError(f"there is no plot of {', '.join(kind.__name__ for kind in kinds) or 'no results'}.")
+            what = ", ".join(kind.__name__ for kind in kinds) or "no results"
+            raise ValueError(f"there is no plot of {what}; .to_frame() has the numbers, .report() the page.")
         first = {names[:1] for names in kinds.values()}
         if kind is None and len(first) > 1:
             types = "; ".join(f"{kind.__name__}: {', '.join(names) or 'none'}" for kind, names in kinds.items())
