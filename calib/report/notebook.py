@@ -16,12 +16,14 @@ from calib.core.topic import shown
 from calib.report.columns import Table, digest, heads, table_of
 from calib.report.sections import interval_head
 from calib.tables.keys import way_to_one
+from calib.tables.paper import NO_FORMULAS
 from calib.tables.results import Results, conclusions
 from calib.tables.text import by_text, telling, told_apart, visible
 
-_COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 200
+_COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 80
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")
 _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainly
+_WRAPPED = {"left": "normal", "right": "nowrap"}
 _COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 
 
@@ -36,7 +38,9 @@ def html_of(given: Results[Any] | Result) -> str:
     small = "; ".join(_ways_on(given, few != said, len(frame), whole.shape[1] - isinstance(given, Result)))
     texts = [f"<p>{_html(text)}</p>" for text in few if text]
     about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
-    return "\n".join(["<div>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"])
+    return "\n".join(
+        [f"<div {NO_FORMULAS}>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"]
+    )
 
 
 def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
@@ -147,7 +151,7 @@ def _ways_on(given: Results[Any] | Result, silent: bool, rows: int, columns: int
     if silent:
         yield "in sentences: `.conclusion`"
     if isinstance(given, Results):
-        yield from [f"one: `{_cut(way_to_one(given.labels))}`"] * many
+        yield from [f"one: `{_cut(way_to_one(given.labels), 200)}`"] * many
         if any(shown(type(result)).plots for result in given):
             yield "picture: `.plot()`"
         yield 'page: `.report("page.html")`'
@@ -161,7 +165,10 @@ def _table(table: Table) -> str:
 
 def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
     pairs = zip(cells, sides, strict=True)
-    inner = (f'<{tag} style="text-align: {side}">{_html(_cut(text))}</{tag}>' for text, side in pairs)
+    inner = (
+        f'<{tag} style="text-align: {side}; white-space: {_WRAPPED[side]}">{_html(_cut(text))}</{tag}>'
+        for text, side in pairs
+    )
     return f"<tr>{''.join(inner)}</tr>"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from calib.core.text import printable
-from calib.tables.text import Labels, telling
+from calib.tables.text import Labels, telling, visible
 
-_LISTED = 12  # values that a message names
+_LISTED, _LONGEST = 12, 60  # values that a message names, and characters of each
 _EMPTY = ("", "nan", "None")
 
 
@@ -78,7 +78,11 @@ def _there(labels: Labels) -> str:
     """The values of each label, the first few."""
     parts = []
     for name in _names(labels):
-        values = list(dict.fromkeys(repr(label[name]) for label in labels if str(label.get(name, "")) not in _EMPTY))
+        values = list(
+            dict.fromkeys(
+                visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY
+            )
+        )
         more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
         parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
     return "; ".join(parts) or "no labels"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from calib.core.text import printable
 
-_LONGEST = 8_000_000  # characters: a longer page would make a notebook that does not open
+_MOST_SHOWN = 8_000_000  # characters: a longer page would make a notebook that does not open
 # its script sorts and searches its own tables; it sees neither the notebook nor the net
 _FRAME = '<iframe srcdoc="{}" title="{}" sandbox="allow-scripts" style="{}" loading="lazy"></iframe>'
 _STYLE = "width: 100%; height: 640px; border: 1px solid #ccc; resize: vertical; background: white"
@@ -50,7 +50,7 @@ class Report:
         if not self._is_page:
             return None
         said = escape(f"{str(self)[:1].upper()}{str(self)[1:]}")
-        if len(self.text) > _LONGEST:
+        if len(self.text) > _MOST_SHOWN:
             return f"<p>{said}: open it in a browser; a notebook that held it would be too long.</p>"
         return f"<p>{said}.</p>\n{_FRAME.format(escape(self.text), said, _STYLE)}"
 

@@ -18,6 +18,7 @@ _LATEX = {
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
     "\u03c1": r"$\rho$", "\u03c4": r"$\tau$", "\u2013": "--", "\u2026": r"\ldots{}",
 } | {char: f"\\{char}" for char in "{}$&#_%"}  # fmt: skip
+NO_FORMULAS = 'class="tex2jax_ignore mathjax_ignore"'  # a notebook would set $what stands here$ as one
 _MINUS = re.compile(r"(?<![^\[\s])-(?=\d)")
 
 
@@ -171,7 +172,7 @@ class PaperTable:
         body = [_html_row("td", line, len(self.names)) for line in self._lines]
         parts = [f"<tr>{row}</tr>" for row in heads], [f"<tr>{row}</tr>" for row in body]
         table = f"<table><thead>{''.join(parts[0])}</thead><tbody>{''.join(parts[1])}</tbody></table>"
-        return f"<div>{table}<p><small>{escape(visible(self.note))}</small></p></div>"
+        return f"<div {NO_FORMULAS}>{table}<p><small>{escape(visible(self.note))}</small></p></div>"
 
 
 def latex_text(text: str) -> str:

@@ -229,6 +229,13 @@ def test_html_escapes_and_steers_nothing():
         assert not {"\x1b", "\u202e"} & set(html)
 
 
+def test_no_formula_is_made_of_names():
+    """A notebook would set what stands between two dollars."""
+    results = judges("$x$", "b")
+    for html in (results._repr_html_(), results.table()._repr_html_()):
+        assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">')
+
+
 def test_cautions_of_one_kind_are_said_once():
     x = np.tile([1.0, 2, 3, 4, 5, 4], 10)
     warned = [stats.agreement(x + k * 1e-3, -x) for k in range(3)]
