@@ -119,15 +119,15 @@ def summarize(
 @options_from("agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out"})
 def report(
     scores: Scores,
-    human: Human,
     files: Files,
     out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
+    human: Human = None,
     title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
     by: By = None,
     **options: Any,
 ) -> None:
     """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
-    judged, people = files.read([scores], human)
+    judged, people = files.tables(scores, human)
     parts: list[Any] = [
         (f"Agreement, level {level}", calib.agreement(judged, people, level=level, **options))
         for level in ("item", "group", "system")

@@ -294,9 +294,17 @@ def filled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _left_out(label: dict[str, Any]) -> str:
-    counts = {"n_unmatched": "unmatched", "n_prompts_unmatched": "prompts of one side", "n_unread": "unread"}
+    counts = {
+        "n_unmatched": "unmatched",
+        "n_prompts_unmatched": "prompts of one side",
+        "n_unread": "unread",
+        "n_unscored": "labels without a score",
+    }
     parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
     return f" [left out: {', '.join(parts)}]" if parts else ""
+
+
+_UNTOLD = ("method", "given")  # nobody said how the judge was read
 
 
 def words(label: dict[str, Any]) -> str:
@@ -304,7 +312,7 @@ def words(label: dict[str, Any]) -> str:
     shown = [
         f"{name} {short(value)}" if isinstance(value, float) else str(value)
         for name, value in label.items()
-        if not name.startswith("n_") and name != "temperature" and value != ""
+        if not name.startswith("n_") and name != "temperature" and value != "" and (name, value) != _UNTOLD
     ]
     # draws at another temperature have another expectation: that has to be seen
     temperature = label.get("temperature", math.nan)
