@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from calib._version import __version__
-from calib.core.topic import words_of
+from calib.core.topic import above, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Result:
     def _repr_html_(self) -> str | None:
         if find_spec("pandas") is None:
             return None  # the one line of text is shown instead
-        return str(self.to_frame().to_html(index=False, float_format=short, na_rep="", escape=True))
+        return str(above("report.notebook", "html_of")(self))
 
 
 class Columns(Result):

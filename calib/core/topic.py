@@ -68,3 +68,8 @@ def shown(kind: type) -> Shown:
 def words_of(kind: type, what: str) -> Callable[..., Any] | None:
     """The function of `words.py` that an entry of `Shown` names, if it names one."""
     return topic_of(kind).function("words", getattr(shown(kind), what))
+
+
+def above(module: str, name: str) -> Any:
+    """What a result needs to show or report itself: a function of a storey above, loaded when it is called."""
+    return getattr(import_module(f"calib.{module}"), name)

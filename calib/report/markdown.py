@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from calib.report.columns import Table
 from calib.report.front import Answer, Front
 from calib.report.sections import Section
-from calib.tables.text import visible
+from calib.tables.text import markdown_text
 
 _LONG = 200  # characters of a cell
 
 
 def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The text: the same parts in the same order as on the page."""
-    parts = [f"# {escaped(title)}", *map(_paragraph, notes)]
+    parts = [f"# {markdown_text(title)}", *map(_paragraph, notes)]
     if front.answers:
         parts.append("\n".join(map(_bullet, front.answers)))
     parts += [part for section in sections for part in _parts(section)]
@@ -25,34 +25,34 @@ def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[
 
 
 def _bullet(answer: Answer) -> str:
-    light = f"**{answer.shape} {escaped(answer.says)}** " if answer.light else ""
-    mind = f" (⚠ {escaped(answer.mind)})" if answer.mind else ""
-    return f"- {light}{escaped(answer.text)}{mind}"
+    light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.light else ""
+    mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
+    return f"- {light}{markdown_text(answer.text)}{mind}"
 
 
 def _parts(section: Section) -> Iterator[str]:
     if section.heading:
-        yield f"## {escaped(section.heading)}"
+        yield f"## {markdown_text(section.heading)}"
     yield from map(_paragraph, section.paragraphs)
-    yield from (f"> {escaped(note)}" for note in section.notes)
+    yield from (f"> {markdown_text(note)}" for note in section.notes)
     if section.table is not None:
         yield _table(section.table)
     if section.cautions:
         yield "\n".join(
-            f"- ⚠ **{escaped(name)}**{f' ({escaped(of)})' * bool(of)}: {escaped(text)}"
+            f"- ⚠ **{markdown_text(name)}**{f' ({markdown_text(of)})' * bool(of)}: {markdown_text(text)}"
             for name, of, text in section.cautions
         )
     for part in section.parts:
-        yield from (f"### {escaped(part.heading)}", *map(_paragraph, part.says), _table(part.table))
+        yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _table(part.table))
     if section.rest:
-        yield escaped(section.rest)
+        yield markdown_text(section.rest)
     if section.signatures:
         yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
 
 
 def _table(table: Table) -> str:
     rule = ["---:" if number else "---" for number in table.numeric]
-    head, *rows = ([escaped(_short(cell)) for cell in row] for row in (table.heads, *table.rows))
+    head, *rows = ([markdown_text(_short(cell)) for cell in row] for row in (table.heads, *table.rows))
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
@@ -63,9 +63,4 @@ def _short(cell: str) -> str:
 
 def _paragraph(text: str) -> str:
     """At the start of a line a number or a dash would begin a list."""
-    return re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", escaped(text))
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown takes as it stands."""
-    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())
+    return re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", markdown_text(text))

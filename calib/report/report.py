@@ -14,12 +14,14 @@ import pandas as pd
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
+from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.topic import shown
 from calib.report.front import Front, fronted
 from calib.report.markdown import markdown
 from calib.report.parts import expanded
 from calib.report.sections import Section, Thing, paragraphs_of, section_of
+from calib.tables.page import Report
 from calib.tables.results import Results
 from calib.tables.text import visible
 
@@ -32,7 +34,7 @@ def report(
     *,
     title: str = "calib report",
     notes: str = "",
-) -> str:
+) -> Report:
     r"""Write results down, as Markdown or as one self-contained HTML file with pictures.
 
     Parameters
@@ -50,8 +52,8 @@ def report(
 
     Returns
     -------
-    str
-        The text of the report.
+    Report
+        Its `text` and its `path`. A notebook shows the page; `print` says where it is, or the text if nowhere.
 
     Raises
     ------
@@ -88,16 +90,17 @@ def report(
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_page = ending == ".html"
-    sections = [section_of(*pair, anchor=f"s{i}", pictures=of_page) for i, pair in enumerate(pairs, start=1)]
+    sections = [section_of(*pair, anchor=f"s{i}", pictures=of_page) for i, pair in enumerate(progress(pairs, "sections"), start=1)]
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
     said = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
     front, sections = fronted(sections[len(opening) :])
     text = (_html if of_page else markdown)(title, said, front, sections)
-    if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+    if path is None:
+        return Report(text)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+    return Report(text, Path(path))
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:

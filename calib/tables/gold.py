@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from calib.core.progress import progress
 from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import Checked, slices
@@ -58,7 +59,8 @@ def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, An
         yield {}, frame
         return
     whole_column(frame, by, "by")
-    for value, rows in frame.groupby(by, sort=False, observed=True):
+    parts = frame.groupby(by, sort=False, observed=True)
+    for value, rows in progress(parts, by, total=parts.ngroups):
         yield {by: value}, rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from calib.core.progress import progress
 from calib.table import TableError, parse_scale
 from calib.tables.door import Checked, Who, little_mass, slices
 from calib.tables.results import words
@@ -42,7 +43,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
     """
     theirs_on = {criterion: list(slices(rows)) for criterion, rows in second.frame.groupby("criterion", observed=True)}
     found = False
-    for label, mine in first.slices():
+    for label, mine in progress([*first.slices()], "raters"):
         for other, theirs in theirs_on.get(label["criterion"], ()):
             if Who.of(label) == Who.of(other):
                 continue

@@ -5,21 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 import pandas as pd
 
+from calib.core.check import ArgumentError, choice
 from calib.core.result import Result, short
 from calib.core.text import printable
-from calib.core.topic import words_of
-from calib.tables.text import each_once
+from calib.core.topic import above, shown, topic_of, words_of
+from calib.tables.keys import keys_of, label_with, way_to_one
+from calib.tables.page import Report
+from calib.tables.paper import PaperTable
+from calib.tables.text import each_once, told_apart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 R_co = TypeVar("R_co", bound=Result, covariant=True)
+_NAMED = 12  # results that a message names
+_SHOWN = 30  # results that are shown where nobody asked for all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results(Sequence[R_co], Generic[R_co]):
     """Results in a row, one per criterion, rater, prompt, method (and what `by` names).
+
+    ``results[0]`` is the first, ``results["gpt-4o"]`` those of which a label is that, ``results["gpt-4o", "fluency"]``
+    those with both. Where there is a single one, its numbers are attributes here, too: ``results.estimate``.
 
     Attributes
     ----------
@@ -47,13 +60,32 @@ class Results(Sequence[R_co], Generic[R_co]):
         return cls(tuple(label for label, _ in pairs), tuple(result for _, result in pairs))
 
     @overload
-    def __getitem__(self, place: int) -> R_co: ...
+    def __getitem__(self, place: SupportsIndex) -> R_co: ...
     @overload
-    def __getitem__(self, place: slice) -> Results[R_co]: ...
-    def __getitem__(self, place: int | slice) -> R_co | Results[R_co]:
+    def __getitem__(self, place: slice | str | float | tuple[Any, ...]) -> Results[R_co]: ...
+    def __getitem__(self, place: SupportsIndex | slice | str | float | tuple[Any, ...]) -> R_co | Results[R_co]:
         if isinstance(place, slice):
             return Results(self.labels[place], self.results[place])
-        return self.results[place]
+        if isinstance(place, SupportsIndex):
+            return self.results[place]
+        found = self
+        for value in place if isinstance(place, tuple) else (place,):
+            found = found.select(**{label_with(found.labels, value): value})
+        return found
+
+    if not TYPE_CHECKING:  # or a type checker would find no wrong name any more
+
+        def __getattr__(self, name: str) -> Any:
+            """What the single result has; of several, how to get at one."""
+            if name.startswith("_") or name in ("labels", "results"):  # while it is unpickled there are none yet
+                raise AttributeError(f"'Results' object has no attribute {name!r}")
+            if len(self) == 1:
+                return getattr(self.results[0], name)
+            raise AttributeError(self._of_several(name))
+
+    def __dir__(self) -> list[str]:
+        own = object.__dir__(self)
+        return sorted({*own, *(dir(self.results[0]) if len(self) == 1 else ())})
 
     def __len__(self) -> int:
         return len(self.results)
@@ -88,8 +120,11 @@ class Results(Sequence[R_co], Generic[R_co]):
         """
         if len(self) == 1:
             return self.results[0]
-        there = printable("; ".join(words(label) for label in self.labels[:12])) or "none"
-        raise ValueError(f"one result was asked for, but there are {len(self)}: {there}{' ...' * (len(self) > 12)}")
+        if not len(self):
+            raise ValueError("one result was asked for, but there are 0: none")
+        more, one = " ..." * (len(self) > _NAMED), way_to_one(self.labels)
+        named = "; ".join(map(str, told_apart(self.labels[:_NAMED])))
+        raise ValueError(printable(f"one result was asked for, but there are {len(self)} (take {one}): {named}{more}"))
 
     @property
     def conclusion(self) -> str:
@@ -98,27 +133,137 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     def to_frame(self) -> pd.DataFrame:
         """All numbers in one frame, unrounded: labels first, then the results, counts and signatures."""
-        pairs = zip(self.labels, self.results, strict=True)
-        frames = [result.to_frame().assign(**label, signature=result.signature) for label, result in pairs]
+        frames = [result.to_frame() for result in self.results]
         if not frames:
             return pd.DataFrame()
+        frame = pd.concat(frames, ignore_index=True)
+        lengths = [len(part) for part in frames]
+        for name in self._names():  # once for all: a thousand frames of one row are slow
+            said = pd.Series([label.get(name, math.nan) for label in self.labels]).repeat(lengths).set_axis(frame.index)
+            there = pd.Series([name in label for label in self.labels]).repeat(lengths).set_axis(frame.index)
+            frame[name] = said if name not in frame or there.all() else said.where(there, frame[name])
+        frame["signature"] = [result.signature for result, n in zip(self, lengths, strict=True) for _ in range(n)]
         counts = [name for name in self._names() if name.startswith("n_")]
         first, last = [name for name in self._names() if name not in counts], [*counts, "signature"]
-        frame = pd.concat(frames, ignore_index=True)
         return frame[[*first, *(name for name in frame if name not in {*first, *last}), *last]]
+
+    def plot(self, kind: str | None = None, **options: Any) -> Axes:
+        """Draw them, as `calib.plot` does.
+
+        Parameters
+        ----------
+        kind : str, optional
+            Which function of `calib.plot`; default: the first for results of this type.
+        **options
+            Its own, such as `ax`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such plot of them, or they are of several types, which have several.
+        """
+        kinds = {type(result): shown(type(result)).plots for result in self}
+        there = list(dict.fromkeys(name for names in kinds.values() for name in names))
+        if not there:
+            what = ", ".join(kind.__name__ for kind in kinds) or "no results"
+            raise ValueError(f"there is no plot of {what}; .to_frame() has the numbers, .report() the page.")
+        first = {names[:1] for names in kinds.values()}
+        if kind is None and len(first) > 1:
+            types = "; ".join(f"{kind.__name__}: {', '.join(names) or 'none'}" for kind, names in kinds.items())
+            raise ArgumentError("kind", "must name a plot, where results are of several types", f"there are {types}")
+        name = there[0] if kind is None else choice(kind, "kind", there)
+        owner = next(kind for kind, names in kinds.items() if name in names)
+        draw = topic_of(owner).function("plots", name)
+        assert draw is not None
+        drawn: Axes = draw(self, **options)
+        return drawn
+
+    def report(self, path: str | Path | None = None, **options: Any) -> Report:
+        """Write them down as a page, which a notebook shows: `calib.report` of these alone, with its options."""
+        written: Report = above("report.report", "report")(self, path, **options)
+        return written
+
+    def table(
+        self,
+        rows: str | Sequence[str] = "rater",
+        columns: str | Sequence[str] = ("criterion", "coefficient"),
+        *,
+        digits: int = 3,
+        interval: bool = False,
+        average: bool | None = None,
+    ) -> PaperTable:
+        """The table of a paper: estimates of judges (or systems) by criterion and coefficient.
+
+        Parameters
+        ----------
+        rows, columns : str or sequence of str
+            Labels that name the rows, and the levels of the heads. What else tells two results apart is added.
+        digits : int, default 3
+            After the point.
+        interval : bool, default False
+            Each estimate with its interval.
+        average : bool, optional
+            A last column with the mean over the criteria. Default: of coefficients of agreement, not of means.
+
+        Returns
+        -------
+        PaperTable
+            Shown as a table in a notebook; `.to_latex()`, `.to_markdown()`, `.to_frame()`.
+
+        Raises
+        ------
+        ValueError
+            If a name is no label, or results have no single estimate.
+
+        Examples
+        --------
+        >>> import calib
+        >>> items, people = calib.load_planted()
+        >>> human = calib.summarize(people, items)
+        >>> one, rest = human[human["rater"] == "simulated-1"], human[human["rater"] != "simulated-1"]
+        >>> results = calib.agreement(rest, one, level="group", coefficient=("pearson", "kendall"))
+        >>> print(results["fluency"].table())
+        rater            r      \u03c4
+        simulated-2  0.748  0.500
+        simulated-3  0.738  0.489
+        <BLANKLINE>
+        r: Pearson r; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
+        n 312; groups 24; systems 13
+        """
+        wanted = {"digits": digits, "interval": interval, "average": average}
+        made: PaperTable = above("report.paper", "paper_table")(self, rows, columns, **wanted)
+        return made
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(name for label in self.labels for name in label))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return keys_of(self.labels)
+
+    def _of_several(self, name: str) -> str:
+        """Where the numbers of that name are."""
+        if not any(hasattr(type(result), name) for result in self):
+            return f"'Results' object has no attribute {name!r}; .to_frame() has all numbers"
+        columns = ["conf_low", "conf_high"] if name == "interval" else name
+        held = set(self[:1].to_frame())
+        everything = f".to_frame()[{columns!r}]" if {"conf_low" if name == "interval" else name} <= held else ""
+        each = everything or f"[result.{name} for result in results]"
+        one = way_to_one(self.labels)
+        return printable(
+            f"there are {len(self)} results, each with its own `{name}`: take one, such as results{one}.{name} "
+            f"(`.one()` is for a single result), or all, {'results' * bool(everything)}{each}"
+        )
 
     def __str__(self) -> str:
         pairs = zip(self.labels, self.results, strict=True)
         return "\n".join(f"{words(label)}: {result}{_left_out(label)}" for label, result in pairs)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} results>\n{self}"
+        more = [f"... and {len(self) - _SHOWN:,} more: .to_frame() has all"] * (len(self) > _SHOWN)
+        return "\n".join([f"<{len(self):,} results>", str(self[:_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
-        return str(filled(self.to_frame()).to_html(index=False, float_format=short, na_rep="", escape=True))
+        return str(above("report.notebook", "html_of")(self))
 
 
 def conclusions(results: Results[Any]) -> list[str]:

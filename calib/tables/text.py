@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -33,6 +34,17 @@ def visible(text: object, most: int | None = None) -> str:
     if most is None or len(kept) <= most:
         return kept
     return f"{kept[: most // 2]}…{kept[-(most - most // 2 - 1) :]}"
+
+
+def markdown_text(text: str) -> str:
+    r"""A text that Markdown takes as it stands.
+
+    Examples
+    --------
+    >>> print(markdown_text("a_b | <b>"))
+    a\_b \| \<b\>
+    """
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())
 
 
 def telling(labels: Labels) -> list[str]:

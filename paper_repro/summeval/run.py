@@ -3,8 +3,11 @@
 import json
 import re
 import sys
+from contextlib import suppress
+from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
@@ -13,6 +16,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 import calib
+from calib.datasets import DatasetError
 from calib.judge.replies.extract import read_label
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
@@ -22,9 +26,7 @@ ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 
 def rows(replies: Path | None) -> pd.DataFrame:
     """All values: ROUGE and G-Eval within documents, the judges at three levels."""
-    items, people = calib.load_summeval()
-    human = calib.summarize(people, items)
-    rouge = rouge_ratings(items) if "references" in items else None
+    items, human, rouge = summaries()
     geval = None if replies is None else load_geval_replies(replies)
     found = [
         within_documents(rouge, items, human, tuple(ROUGE.values()), "bartscore"),
@@ -32,6 +34,29 @@ def rows(replies: Path | None) -> pd.DataFrame:
         within_documents(geval, items, human, ("G-Eval-4",), "geval"),
     ]
     return pd.concat(found, ignore_index=True)
+
+
+@cache
+def summaries() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """The summaries, the experts' mean scores, and ROUGE where all references are there."""
+    items, people = calib.load_summeval()
+    return items, calib.summarize(people, items), rouge_ratings(items) if "references" in items else None
+
+
+def table1(replies: Path | None) -> Any:
+    """Table 1 of G-Eval, with six more judges: four dimensions x rho and tau within documents, and the average."""
+    items, human, rouge = summaries()
+    asked, ratings = calib.load_summeval_judges()
+    judges = calib.summarize(ratings[ratings["method"] != "human"], asked)
+    results = calib.agreement(judges, human, level="group", coefficient=COEFFICIENTS)
+    if rouge is not None:
+        results = (
+            calib.agreement(calib.summarize(rouge, items), human, level="group", coefficient=COEFFICIENTS) + results
+        )
+    if replies is not None:
+        geval = calib.agreement(calib.summarize(load_geval_replies(replies), items), human, convention="geval")
+        results = sum((geval[name] for name in COEFFICIENTS), results)
+    return results.table(rows="rater", columns=("criterion", "coefficient"))
 
 
 def within_documents(
@@ -141,5 +166,13 @@ def replies_on(criterion: str, folder: Path) -> list[dict[str, object]]:
 if __name__ == "__main__":
     parser = check.parser(__doc__)
     parser.add_argument("--geval-replies", type=Path, metavar="FOLDER", help="folder with G-Eval's reply files")
+    parser.add_argument("--latex", action="store_true", help="print Table 1 as LaTeX")
+    parser.add_argument("--markdown", action="store_true", help="print Table 1 as Markdown")
     arguments = parser.parse_args()
-    sys.exit(check.report(Path(__file__).parent, lambda: rows(arguments.geval_replies), strict=arguments.check))
+    code = check.report(Path(__file__).parent, lambda: rows(arguments.geval_replies), strict=arguments.check)
+    with suppress(DatasetError):  # which was said above
+        table = table1(arguments.geval_replies)
+        asked = {"to_latex": arguments.latex, "to_markdown": arguments.markdown}
+        forms = [getattr(table, name)() for name, wanted in asked.items() if wanted]
+        print("\nTable 1, within documents:\n", *(forms or [table]), sep="\n")
+    sys.exit(code)

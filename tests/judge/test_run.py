@@ -923,7 +923,18 @@ def test_a_process_that_is_killed_and_goes_on(store):
 # --- progress ---------------------------------------------------------------------------------------------------
 
 
-def test_the_bar_shows_how_far_it_is_what_it_costs_and_how_replies_read(capsys, monkeypatch):
+@pytest.fixture
+def watched(monkeypatch):
+    """As in a terminal."""
+    monkeypatch.setattr(round_module, "is_watched", lambda: True)
+
+
+def test_there_is_no_bar_where_nobody_watches(capsys):
+    rated(lambda request: said(), n=3, progress=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_bar_shows_how_far_it_is_what_it_costs_and_how_replies_read(capsys, monkeypatch, watched):
     async def complete(request: dict) -> dict:
         await asyncio.sleep(0.002)
         usage = {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
@@ -940,7 +951,7 @@ def test_the_bar_shows_how_far_it_is_what_it_costs_and_how_replies_read(capsys, 
     assert re.search(r"\b[1-3]?\d/40 \[.*<.*, \$0\.\d{4}, .*ok \d+", err)  # on the way, with the time left
 
 
-def test_without_a_price_the_bar_shows_none_and_a_resumed_one_begins_where_it_was(capsys, store):
+def test_without_a_price_the_bar_shows_none_and_a_resumed_one_begins_where_it_was(capsys, store, watched):
     rated(lambda request: said(), n=30, store=store)
     assert capsys.readouterr().err == ""
     rated(lambda request: said(), n=40, store=store, progress=True)
@@ -950,7 +961,7 @@ def test_without_a_price_the_bar_shows_none_and_a_resumed_one_begins_where_it_wa
     assert "$" not in shown
 
 
-def test_the_bar_is_closed_when_the_run_breaks_off(capsys):
+def test_the_bar_is_closed_when_the_run_breaks_off(capsys, watched):
     with pytest.raises(JudgeError):
         rated(Splits(TRUTH, fails_at=5), n=20, progress=True, concurrency=1)
     assert capsys.readouterr().err.endswith("\n")

@@ -120,6 +120,17 @@ def test_agree_without_an_interval(run, files):
     assert "estimate" in out
 
 
+def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
+    paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
+    results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
+    code, out, _ = run("agree", *paths, *both, "--table")
+    assert (code, out) == (0, f"{results.table()}\n")
+    code, out, _ = run("agree", *paths, *both, "--latex", "--out", tmp_path / "all.csv")
+    assert code == 0
+    assert out.startswith(results.table().to_latex())
+    assert len(calib.table.read_frame(tmp_path / "all.csv")) == len(results)
+
+
 @pytest.mark.usefixtures("wide")
 def test_agree_takes_ratings_and_items(run, files):
     code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import calib
-from calib import Results, report
+from calib import Results
 from calib.stats import (
     CalibWarning,
     Interval,
@@ -32,6 +32,11 @@ from calib.tables.results import conclusions
 HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
 NAN = float("nan")
 NOT_VALID = "not an interval for the human mean"
+
+
+def report(*given, **options):
+    """The text of a report."""
+    return calib.report(*given, **options).text
 
 
 class Page(HTMLParser):

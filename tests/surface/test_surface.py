@@ -191,7 +191,7 @@ def test_only_reserved_file_names_see_tables_and_pictures(name):
         top = imported.split(".")[0]
         ours = kind(imported) in ("statistics", "calib.core", "calib._version")
         free = top in sys.stdlib_module_names or top in ("numpy", "scipy") or ours
-        late = ("pandas", "statsmodels", "sklearn", "threadpoolctl")
+        late = ("pandas", "statsmodels", "sklearn", "threadpoolctl", "tqdm")
         assert free or (top in late and not at_load), f"{name} imports {imported}"
 
 

@@ -29,6 +29,7 @@ from calib.analysis.agreement.spread import NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means
+from calib.core.progress import progress
 from calib.core.result import Interval, bracket, short
 
 # --- the ceiling ------------------------------------------------------------------------------------------------
@@ -299,7 +300,7 @@ def _yardsticks(table: Floats, j: int, coefficient: str) -> list[Floats]:
 def _ceiling_without(pairs: list[_AgainstOthers], units: Codes, n_kinds: int) -> Floats:
     """Ceiling, judge and difference without each unit, shape (k, 3)."""
     k = int(units.max()) + 1
-    parts = np.array([pair.without(units, k) for pair in pairs]).reshape(n_kinds, -1, k)
+    parts = np.array([pair.without(units, k) for pair in progress(pairs, "raters")]).reshape(n_kinds, -1, k)
     return _ceiling_row(np.moveaxis(parts, 2, 0))
 
 

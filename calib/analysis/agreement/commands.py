@@ -10,7 +10,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
-from calib.console.show import show_results, write
+from calib.console.show import show_results, shown_text, write
 
 _CALLED = {"scores": "FILE", "human": "LABELS"}
 _JUDGES = (
@@ -20,10 +20,23 @@ _JUDGES = (
 
 
 @options_from("agreement", called=_CALLED)
-def agree(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def agree(
+    file: Scores,
+    files: Files,
+    labels: Human = None,
+    table: Annotated[bool, typer.Option("--table", help="Print the table of a paper: raters by criteria.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="The same as LaTeX.")] = False,
+    out: Out = None,
+    **options: Any,
+) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    judged = files.taken(file, labels, names=("scores", "human"))
-    show_results(calib.agreement(*judged, **options), out, conclude=True)
+    results = calib.agreement(*files.taken(file, labels, names=("scores", "human")), **options)
+    if not (table or latex):
+        show_results(results, out, conclude=True)
+        return
+    shown = results.table()
+    typer.echo(shown_text(shown.to_latex() if latex else shown))
+    write(results.to_frame(), out)
 
 
 @options_from(

@@ -25,6 +25,7 @@ from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
+from calib.core.progress import progress
 
 SYSTEMS = ("auto", "fixed", "random")
 FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
@@ -421,9 +422,9 @@ def factor_weights(
         yield groups, systems
 
 
-def resamples_at_once(n_resamples: int, width: int) -> list[int]:
-    """In how many parts, and how large ones, resamples of `width` numbers are drawn."""
-    return [cut.stop - cut.start for cut in cuts(n_resamples, width)]
+def resamples_at_once(n_resamples: int, width: int) -> Iterator[int]:
+    """In how many parts, and how large ones, resamples of `width` numbers are drawn; those who watch see how far."""
+    return progress([cut.stop - cut.start for cut in cuts(n_resamples, width)], "resamples")
 
 
 def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:

@@ -11,6 +11,7 @@ from calib.analysis.agreement import coefficients as kernels
 from calib.analysis.agreement.coefficients import AGREED_WITHIN, CHUNK, PAIR_SUMS, PRODUCTS, Sums, cuts, from_pairs
 from calib.core.check import Codes, Floats
 from calib.core.numeric import matrix_product, ratio
+from calib.core.progress import progress
 
 _CACHE = 16_000  # numbers that stay near the processor
 
@@ -211,7 +212,8 @@ def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
         return _without_values(x, y, units, k)
     if k == len(x) and coefficient == "spearman":
         return _without_each_rank(x, y)[np.argsort(units)]
-    kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in cuts(k, len(x)))
+    parts = progress(cuts(k, len(x)), "left out")
+    kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
 
 

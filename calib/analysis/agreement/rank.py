@@ -16,6 +16,7 @@ from calib.analysis.agreement.compare import Comparison, compare
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import adjusted
+from calib.core.progress import progress
 from calib.core.result import Result, short
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
@@ -206,7 +207,8 @@ def rank_judges(
     # what has no coefficient comes last
     names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
     how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
-    pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in combinations(names, 2)]
+    twos = progress([*combinations(names, 2)], "pairs of judges")
+    pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in twos]
     p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
     n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())

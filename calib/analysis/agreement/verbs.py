@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,8 +11,9 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
+from calib.analysis.agreement.conventions import rules_of
 from calib.analysis.agreement.scales import on_known_scales
-from calib.core.check import ArgumentError, as_typed, choice
+from calib.core.check import as_typed, choice
 from calib.intake.entry import given, two_judges
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
@@ -39,7 +40,7 @@ def agreement(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     rng: Rng = None,
-    coefficient: str | None = None,
+    coefficient: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `human`, per criterion.
@@ -58,7 +59,7 @@ def agreement(
     confidence_level : float
     n_resamples : int
     rng : Generator or int, optional
-        As for `calib.stats.agreement`, which see for the formulas.
+        As for `calib.stats.agreement`, which see for the formulas; `coefficient` may name several.
     missing : {"drop", "zero"}
         Under ``"zero"`` each reply of a judge that could not be read counts as a score of
         0, also within the mean of several draws, as in some published scripts; an item
@@ -76,7 +77,8 @@ def agreement(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature, `against` (the other
-        rater) and `n_unmatched` (items that only one of the two scored).
+        rater), `coefficient` where there are several, and `n_unmatched` (items that only one
+        of the two scored). ``.table()`` is the table of a paper.
 
     Raises
     ------
@@ -100,29 +102,19 @@ def agreement(
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
+    all_rules = rules_of(convention, rules)
     answers = []
     files = given(scores, human, columns, names=("scores", "human"))
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
-        for rule in _of_convention(convention, rules):
+        for rule in all_rules:
             name = {} if convention is None else {"convention": convention}
+            name |= {"coefficient": rule["coefficient"]} if len(all_rules) > 1 else {}
             label = pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)}
             answers.append((label, _agreement_of_pair(pair, rule, options)))
     return Results.of(answers)
 
 
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
-_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
-
-
-def _of_convention(convention: str | None, rules: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    if convention is None:
-        return (rules,)
-    choice(convention, "convention", tuple(stats.CONVENTIONS))
-    for name, value in rules.items():
-        if value != _DEFAULTS[name]:
-            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
-            raise ArgumentError(name, rule, given, mentions=("convention",))
-    return stats.CONVENTIONS[convention]
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:

@@ -14,6 +14,7 @@ from calib.analysis.distributions.entropy import expected_entropy, sampled_entro
 from calib.analysis.distributions.temperature import draws_temperature
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.progress import progress
 from calib.core.result import Result, short
 
 
@@ -152,7 +153,10 @@ def distribution_fit(
     found = _distances(counts, share)
     expected = [expected_entropy(share[total == n], int(n), replace=True).sum() for n in np.unique(total)]
     source = np.random.default_rng(rng)
-    drawn = [_distances(source.multinomial(total.astype(int), share), share) for _ in range(n_resamples)]
+    drawn = [
+        _distances(source.multinomial(total.astype(int), share), share)
+        for _ in progress(range(n_resamples), "resamples")
+    ]
     p_value, tau_p_value = _p_values(found, np.array(drawn))
     if lost:
         text = (

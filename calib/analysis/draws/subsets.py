@@ -14,6 +14,7 @@ from calib.analysis.agreement.many_samples import leave_out
 from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
 from calib.core.numeric import row_means
+from calib.core.progress import progress
 from calib.core.result import Interval
 
 _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
@@ -50,7 +51,7 @@ def subset_correlations(
     found: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
-    for start in range(0, n_subsets, step):
+    for start in progress(range(0, n_subsets, step), "subsets"):
         means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
         for place, (levels, codes) in enumerate(means):
             found[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in against]))

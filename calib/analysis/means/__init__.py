@@ -1,5 +1,7 @@
 """The mean human score, from a few labels and the judge."""
 
+from dataclasses import replace
+
 from calib.core.topic import Shown, Topic
 
 _MEANS = Shown(
@@ -16,7 +18,7 @@ _MEANS = Shown(
 
 TOPIC = Topic(
     home=__name__,
-    results={"MeanEstimate": _MEANS, "DifferenceEstimate": _MEANS},
+    results={"MeanEstimate": _MEANS, "DifferenceEstimate": replace(_MEANS, plots=("difference", "interval"))},
     heads={
         "lam": "judge's weight",
         "width_ratio": "width against labels alone",

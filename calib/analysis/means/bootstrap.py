@@ -14,6 +14,7 @@ from scipy import special
 from calib.analysis.means.gold import Design, gold_of
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.progress import progress
 from calib.core.result import Interval, Result, bracket, short
 
 _LUMPS = 30  # different values, below which a statistic jumps
@@ -273,7 +274,7 @@ def _resampled(
     n = len(sample.y)
     labels, judged = np.empty(count), np.empty(count)
     size = max(1, _BATCH // n)
-    for start in range(0, count, size):
+    for start in progress(range(0, count, size), "resamples"):
         stop = min(start + size, count)
         chosen = rng.integers(0, n, (stop - start, n))
         labels[start:stop], judged[start:stop] = sample.resampled(value, chosen)

@@ -14,6 +14,7 @@ from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import adjusted
+from calib.core.progress import progress
 from calib.intake.entry import Given, given, is_file
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
@@ -307,7 +308,7 @@ def difference(
     answers = []
     for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
-        found = [_difference(pair, a, other, options) for other in others]
+        found = [_difference(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))

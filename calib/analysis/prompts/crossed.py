@@ -15,6 +15,7 @@ from scipy import optimize
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
+from calib.core.progress import progress
 from calib.core.result import Interval
 
 _FACETS = ("item", "prompt", "judge")
@@ -264,7 +265,8 @@ def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[st
     facets = [lots, *map(np.arange, sizes if min(sizes) > 2 else ())]
     out = []
     for axis, of in enumerate(facets):
-        fits = [fitted(cells.take(np.flatnonzero(of != lot), axis)) for lot in range(int(of.max()) + 1)]
+        left_out = progress(range(int(of.max()) + 1), "fits")
+        fits = [fitted(cells.take(np.flatnonzero(of != lot), axis)) for lot in left_out]
         g = len(fits)
         squares = {name: (g - 1) ** 2 / g * float(np.var([fit[name] for fit in fits], ddof=1)) for name in names}
         out.append((squares, g - 1))

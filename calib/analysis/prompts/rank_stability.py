@@ -14,6 +14,7 @@ from scipy import special, stats
 from calib.analysis.prompts.prompt_mean import unit_deviations, with_all_prompts
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.progress import progress
 from calib.core.result import Result, short
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def rank_stability(x: ArrayLike, *, groups: Labels | None = None, names: Labels 
     named = tuple(map(str, range(systems) if names is None else names))
     check.same_length(x=scores, names=named)
     means, noise, n, dropped = _means_and_noise(scores, groups)
-    pairs = tuple(_system_pair(means, noise, named, a, b) for a, b in combinations(range(systems), 2))
+    twos = progress(combinations(range(systems), 2), "pairs of systems", total=math.comb(systems, 2))
+    pairs = tuple(_system_pair(means, noise, named, a, b) for a, b in twos)
     w, chi2 = _concordance(means)
     lost = [f"dropped: {dropped} items lack a score and are left out."] if dropped else []
     few = ["few_systems: the p-value is rough with fewer than 7 systems and few prompts."] if systems < 7 else []

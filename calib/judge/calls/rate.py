@@ -78,7 +78,7 @@ def rate(
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
     progress : bool, default True
-        Show a progress bar: done, rate, time left, cost so far, and how the replies read.
+        Show a progress bar in a terminal or a notebook: done, rate, time left, cost so far, and how the replies read.
     max_cost : float, optional
         US dollars of this run. Calls that could exceed it are not made: the ratings are
         then those of a part of the items, a warning says so, and the same run with a

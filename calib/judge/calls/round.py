@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
-from tqdm import tqdm
-
+from calib.core.progress import bar_class, is_watched
 from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 from calib.judge.judge import Call, Plan, draws_request
@@ -29,7 +28,8 @@ class Round:
     def __init__(
         self, client: Client, plan: Plan, sheet: Sheet, deliver: Callable[[Call, Choice], None], *, progress: bool
     ) -> None:
-        self.client, self.plan, self.sheet, self.deliver, self.progress = client, plan, sheet, deliver, progress
+        self.client, self.plan, self.sheet, self.deliver = client, plan, sheet, deliver
+        self.progress = progress and is_watched()
         self.waiting = deque[list[Call]]()
         self.elsewhere: list[list[Call]] = []  # what other runs ask for, who share the store
         self.looked = monotonic()
@@ -49,7 +49,7 @@ class Round:
         """
         self.waiting, self.there = deque(_request_groups(calls, self.plan.choices)), there
         title, total = f"rate with {self.client.judge.model}", there + len(calls)
-        self.bar = tqdm(total=total, initial=there, desc=title, unit="draw", disable=not self.progress)
+        self.bar = bar_class()(total=total, initial=there, desc=title, unit="draw", disable=not self.progress)
         most = min(self.client.judge.concurrency, len(self.waiting))
         workers = [asyncio.create_task(self._worker()) for _ in range(most)]
         try:

@@ -562,7 +562,7 @@ def test_hostile_names_are_only_text(make, tmp_path):
     assert "<script" not in results._repr_html_()
     assert "<img" not in results._repr_html_()
     for ending in ("html", "md"):
-        page = calib.report(results, tmp_path / f"x.{ending}")
+        page = calib.report(results, tmp_path / f"x.{ending}").text
         assert not re.search(r"(?<!\\)<(script|img src=x|i>|b>)", page)
         assert "\x1b" not in page
     frame = results.to_frame()
@@ -580,7 +580,7 @@ def test_rows_name_their_prompts():
 
 def test_sentences_of_a_report_end_once(tmp_path):
     things = [calib.prompt_mean(SCORES), calib.rank_stability(SCORES), calib.averaging(SCORES, gold_of(LABELS))]
-    assert ".." not in calib.report(things).replace("...", "")
+    assert ".." not in calib.report(things).text.replace("...", "")
 
 
 @pytest.mark.slow
@@ -600,13 +600,13 @@ def test_one_report_takes_every_kind(tmp_path):
         calib.plan(RATINGS, gold_of(LABELS), prices={"label": 1, "judge": 0.01}, budget=20),
         calib.summarize(RATINGS, ITEMS, pool="prompt"),
     ]
-    text, page = (calib.report(things, tmp_path / f"all.{ending}") for ending in ("md", "html"))
+    text, page = (calib.report(things, tmp_path / f"all.{ending}").text for ending in ("md", "html"))
     shown = [thing[1] if isinstance(thing, tuple) else thing for thing in things]
     for thing in shown[:-1]:
         first = thing[0] if isinstance(thing, calib.Results) else thing
         assert first.signature in text
         assert first.signature in page
-        assert thing._repr_html_().startswith("<table")
+        assert "<table" in thing._repr_html_()
         assert str(first)
         assert not thing.to_frame().empty
     assert "nan" not in re.sub(r"data:image[^\"]*", "", page).lower().split()

@@ -1,0 +1,44 @@
+"""What an agreement is of: one coefficient, several, or all those of a published convention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calib.analysis.agreement.agreement import CONVENTIONS
+from calib.core.check import ArgumentError, choice
+
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
+
+
+def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The options of each coefficient: as they were given, or as a published convention has them.
+
+    Examples
+    --------
+    >>> [rule["coefficient"] for rule in rules_of("bartscore", {})]
+    ['spearman', 'kendall']
+    >>> [rule["coefficient"] for rule in rules_of(None, {"method": ("kendall", "gamma"), "coefficient": None})]
+    ['kendall', 'gamma']
+    """
+    if convention is None:
+        return list(_each(rules))
+    choice(convention, "convention", tuple(CONVENTIONS))
+    for name, value in rules.items():
+        if value != _DEFAULTS[name]:
+            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, given, mentions=("convention",))
+    return [dict(rule) for rule in CONVENTIONS[convention]]
+
+
+def _each(rules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One for each coefficient; they may be named under either name."""
+    name = "method" if rules["coefficient"] is None else "coefficient"
+    named = rules[name]
+    if isinstance(named, str) or not isinstance(named, Sequence):
+        yield dict(rules)
+        return
+    if not named:
+        raise ArgumentError(name, "must name a coefficient", "is empty")
+    for one in dict.fromkeys(named):
+        yield {**rules, "coefficient": one, **({"method": "spearman"} if name == "method" else {})}

@@ -1,0 +1,191 @@
+"""Results -> the table of a paper: which result stands in which cell, and what all of them share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
+from calib.analysis.means.methods import METHODS
+from calib.core.check import ArgumentError, whole
+from calib.core.result import short
+from calib.report.columns import heads
+from calib.tables.paper import PaperTable
+from calib.tables.results import Results
+from calib.tables.text import span_of
+
+Facts: TypeAlias = Mapping[str, str]
+Key: TypeAlias = tuple[str, ...]
+_USUAL = ("rater", "criterion", "coefficient")  # asked for by default, which not all results have
+_OF_RESULTS = ("level", "coefficient", "estimator")  # what tells results apart beside their labels
+_IN_HEADS = ("criterion", "level", "coefficient")  # what is added to the heads, not to the rows
+_COUNTS = ("n_gold", "n", "n_groups", "n_systems")
+_SYMBOLS = {"spearman": "\u03c1", "kendall": "\u03c4", "pearson": "r"}
+_NONE = "\u2013"
+
+
+class _Column(NamedTuple):
+    """Numbers below each other, as they are and as they are shown."""
+
+    head: Key
+    numbers: list[float]
+    texts: list[str]
+
+
+def paper_table(
+    results: Results[Any],
+    rows: str | Sequence[str],
+    columns: str | Sequence[str],
+    *,
+    digits: int,
+    interval: bool,
+    average: bool | None,
+) -> PaperTable:
+    """As `Results.table`, which see."""
+    whole(digits, "digits", least=0)
+    if lacks := {type(result).__name__ for result in results if not hasattr(result, "estimate")}:
+        raise ValueError(f"a table needs results with one estimate each, but {', '.join(lacks)} has none: .to_frame().")
+    if not len(results):
+        raise ValueError("a table needs results, but there are none.")
+    facts = [_facts(label, result) for label, result in zip(results.labels, results, strict=True)]
+    down, across = _enough(facts, _known(rows, "rows", facts), _known(columns, "columns", facts))
+    placed = {(_key(fact, down), _key(fact, across)): result for fact, result in zip(facts, results, strict=True)}
+    keys, order = list(dict.fromkeys(row for row, _ in placed)), _head_order([column for _, column in placed])
+    shown = [_column(head, [placed.get((key, head)) for key in keys], digits, interval) for head in order]
+    coefficients = all(hasattr(result, "coefficient") for result in results)
+    several = "criterion" in across and len({fact["criterion"] for fact in facts}) > 1
+    if averaged := several and (coefficients if average is None else average):
+        shown += _averages(shown, across.index("criterion"), digits)
+    said = _note(results, facts, [*down, *across], interval=interval, averaged=averaged)
+    words = tuple(tuple(map(_head_word, across, column.head)) for column in shown)
+    cells = tuple(zip(*(column.texts for column in shown), strict=True))
+    names = tuple(heads().get(name, name) for name in down)
+    return PaperTable(names, words, tuple(keys), cells, said, _frame(keys, down, shown, across))
+
+
+def _facts(label: Mapping[str, Any], result: Any) -> dict[str, str]:
+    """What a result is about, and how it was made."""
+    of = {name: value for name, value in label.items() if name[:2] != "n_"}
+    made = {name: getattr(result, name) for name in _OF_RESULTS if name not in of and hasattr(result, name)}
+    if made.get("estimator") in METHODS:
+        made["estimator"] = METHODS[made["estimator"]].words
+    return {name: _word(value) for name, value in (of | made).items()}
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else short(value)
+    return "" if value is None else str(value)
+
+
+def _key(fact: Facts, names: Sequence[str]) -> Key:
+    return tuple(fact.get(name, "") for name in names)
+
+
+def _known(given: str | Sequence[str], argument: str, facts: Sequence[Facts]) -> list[str]:
+    """Names that results have; those that are asked for by default may be absent."""
+    names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    there = list(dict.fromkeys(name for fact in facts for name in fact))
+    if wrong := [name for name in names if name not in there and name not in _USUAL]:
+        raise ArgumentError(argument, f"must name labels of the results ({', '.join(there)})", f"got {wrong[0]!r}")
+    return [name for name in names if name in there]
+
+
+def _enough(facts: Sequence[Facts], down: list[str], across: list[str]) -> tuple[list[str], list[str]]:
+    """What names rows and columns: without what says nothing, and with what it takes to have one result in a cell."""
+    across = _telling_ones(facts, [name for name in across if name not in down])
+    names = [name for name in dict.fromkeys(name for fact in facts for name in fact) if name not in (*down, *across)]
+    count = len({_key(fact, [*down, *across]) for fact in facts})
+    for name in names:
+        more = len({_key(fact, [*down, *across, name]) for fact in facts})
+        if more > count:
+            count = more
+            (across if name in _IN_HEADS else down).append(name)
+    if count < len(facts):
+        raise ArgumentError(
+            "rows", "and {0} must tell results apart", "two have the same labels", mentions=("columns",)
+        )
+    # results of arrays have no labels
+    return _telling_ones(facts, down) or [""], _telling_ones(facts, across) or ["estimate"]
+
+
+def _telling_ones(facts: Sequence[Facts], names: list[str]) -> list[str]:
+    """Those that differ; the first where none does."""
+    return [name for name in names if len({fact.get(name, "") for fact in facts}) > 1] or names[:1]
+
+
+def _head_order(columns: Sequence[Key]) -> list[Key]:
+    """Each once, by the order in which the words of each level came."""
+    levels = [list(dict.fromkeys(words)) for words in zip(*columns, strict=True)]
+    return sorted(
+        dict.fromkeys(columns), key=lambda head: [level.index(w) for level, w in zip(levels, head, strict=True)]
+    )
+
+
+def _head_word(name: str, value: str) -> str:
+    if name == "estimate":
+        return name
+    return _SYMBOLS.get(value, COEFFICIENTS.get(value, value)) if name == "coefficient" else value
+
+
+def _column(head: Key, results: Sequence[Any], digits: int, interval: bool) -> _Column:
+    numbers = [math.nan if result is None else float(result.estimate) for result in results]
+    texts = [_number(number, digits) for number in numbers]
+    if interval:
+        ends = [None if result is None else result.interval for result in results]
+        texts = [f"{text}{_bracket(end, digits)}" for text, end in zip(texts, ends, strict=True)]
+    return _Column(head, numbers, texts)
+
+
+def _number(number: float, digits: int) -> str:
+    return _NONE if math.isnan(number) else f"{number:.{digits}f}"
+
+
+def _bracket(ends: Any, digits: int) -> str:
+    return "" if ends is None or math.isnan(ends[0]) else f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+
+
+def _averages(columns: Sequence[_Column], level: int, digits: int) -> Iterator[_Column]:
+    """For each head without its criterion the mean over all criteria; none where one of them lacks."""
+    others: dict[Key, list[list[float]]] = {}
+    for column in columns:
+        others.setdefault(column.head[:level] + column.head[level + 1 :], []).append(column.numbers)
+    for other, parts in others.items():
+        means = [fmean(numbers) for numbers in zip(*parts, strict=True)]
+        yield _Column((*other[:level], "average", *other[level:]), means, [_number(mean, digits) for mean in means])
+
+
+def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *, interval: bool, averaged: bool) -> str:
+    """What all cells share, and what the signs mean."""
+    kinds = dict.fromkeys(fact["coefficient"] for fact in facts if "coefficient" in fact)
+    parts = [f"{_SYMBOLS[k]}: {COEFFICIENTS[k]}" for k in kinds if k in _SYMBOLS and "coefficient" in used]
+    for name in (name for name in facts[0] if name not in used and name not in ("prompt", "temperature")):
+        values = {fact.get(name, "") for fact in facts}
+        parts += [_fact_words(name, value) for value in values if value and len(values) == 1]
+    for name in _COUNTS:
+        counts = [count for result in results if (count := getattr(result, name, 0))]
+        parts += [f"{heads().get(name, name)} {span_of(counts)}"] if counts else []
+    levels = {getattr(result, "confidence_level", math.nan) for result in results}
+    parts += [f"in brackets: {', '.join(f'{100 * level:g}' for level in sorted(levels))} % CI"] * interval
+    return "; ".join([*parts, *["average: mean over criteria"] * averaged])
+
+
+def _fact_words(name: str, value: str) -> str:
+    told = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
+    return told.get(value) or f"{heads().get(name, name)} {value}"
+
+
+def _frame(keys: Sequence[Key], down: Sequence[str], columns: Sequence[_Column], across: Sequence[str]) -> pd.DataFrame:
+    """The numbers, unrounded."""
+    tops = [column.head for column in columns]
+    index, head = (
+        pd.MultiIndex.from_tuples(of, names=names)
+        if len(names) > 1
+        else pd.Index([key[0] for key in of], name=names[0])
+        for of, names in ((keys, down), (tops, across))
+    )
+    return pd.DataFrame(dict(enumerate(column.numbers for column in columns)), index=index).set_axis(head, axis=1)
