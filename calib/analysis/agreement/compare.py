@@ -283,7 +283,7 @@ def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str
         return ()
     more, fewer = names if first > second else names[::-1]
     return (
-        f"tau-b compares judges with unlike ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
+        f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
         f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
     )
 

@@ -178,8 +178,8 @@ def disattenuated(
 
 
 _ABOVE_ONE = (
-    "above 1: no correlation is; either chance (see the interval), or the judge's errors go with people's, or people's "
-    "with each other's less than their errors do"
+    "above_one: no correlation is; either chance (see the interval), or the judge's errors go with people's, or "
+    "people's with each other's less than their errors do"
 )
 
 
