@@ -749,7 +749,7 @@ def test_a_disattenuated_correlation_above_one_has_a_caution():
     cautious = disattenuated(people.mean(axis=1), people)  # its errors are those of people
     assert cautious.estimate > 1
     assert [text.partition(":")[0] for text in cautious.warnings] == ["above_one"]
-    assert str(cautious).endswith("[warnings: above 1]")
+    assert str(cautious).endswith("[warnings: above_one]")
     assert f"disattenuated {cautious.estimate:.4g} (above 1)" in str(reliability(people, people.mean(axis=1)))
     assert disattenuated(rng.normal(size=60) + truth, people).warnings == ()
     assert disattenuated(people.mean(axis=1), people, min_reliability=0.99).warnings == ()  # refused is enough
