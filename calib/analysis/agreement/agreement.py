@@ -158,9 +158,9 @@ class Agreement(AgreementResult):
 
     Attributes
     ----------
-    estimate, std_error, interval, p_value, ...
-        Those of `AgreementResult`. The test is scipy's where the pairs are independent, the
-        t test that goes with the interval where groups or systems repeat; else NaN.
+    p_value : float
+        Of "no correlation": scipy's test where the pairs are independent, the t test that goes with the interval where
+        groups or systems repeat; else NaN.
     estimate_other : float
         The estimate under the other of the two rules for constant groups.
     estimate_other_missing : float

@@ -42,8 +42,8 @@ class Comparison(AgreementResult):
 
     Attributes
     ----------
-    estimate, std_error, interval, p_value, ...
-        Those of `AgreementResult`, of the first less the second.
+    estimate, std_error : float
+        Of the first judge's agreement less the second's.
     first, second : float
         The agreement of each, on what both have in common.
     names : tuple of str

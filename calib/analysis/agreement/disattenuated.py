@@ -178,8 +178,8 @@ def disattenuated(
 
 
 _ABOVE_ONE = (
-    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's more "
-    "than people's go with each other's"
+    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "
+    "more than people's go with each other's"
 )
 
 
