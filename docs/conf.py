@@ -23,7 +23,6 @@ from calib.core.result import Result  # noqa: E402
 project, author, copyright = "calib", "The calib authors", "2026, the calib authors"  # noqa: A001
 version = release = calib.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.viewcode", "numpydoc", "myst_nb"]
-exclude_patterns = ["api.md"]
 default_role = "py:obj"
 nitpicky = False
 add_module_names = True
@@ -79,7 +78,7 @@ def visit_math_block(translator: object, node: Element) -> None:
 
 def with_inherited(_app: object, what: str, _name: str, thing: type, _options: object, lines: list[str]) -> None:
     """A class has the attributes of those below it in its own list; numpydoc would leave them out."""
-    if what == "class" and lines:
+    if what in ("class", "exception") and lines:
         doc = NumpyDocString("\n".join(lines))
         own = {name for names, *_ in doc["Parameters"] for name in names.split(", ")}
         listed = [(name, told) for name, told in attributes(thing).items() if name not in own]

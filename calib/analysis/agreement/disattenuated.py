@@ -41,8 +41,8 @@ class Disattenuated(RatersResult):
     df : float
     per_item : int
         The most ratings that an item has.
-    n, n_dropped, ...
-        Those of `RatersResult`: items with the judge and a rating, items without.
+    n, n_dropped : int
+        Items with the judge and a rating, items without.
     n_groups, n_systems : int
     """
 
