@@ -55,6 +55,7 @@ from .datasets.wide import (
     load_llm_rubric as load_llm_rubric,
     load_triviaqa_judges as load_triviaqa_judges,
 )
+from .intake.look import look as look
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError

@@ -24,7 +24,7 @@ from calib.core.stop import Stop, stoppable
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
-_FIRST = (("calib.console", "demo"), ("calib.judge", "rate"), ("calib.console", "summarize"))
+_FIRST = (("calib.intake", "look"), ("calib.console", "demo"), ("calib.judge", "rate"), ("calib.console", "summarize"))
 _LAST = (("calib.console", "report"), ("calib.console", "data"))
 
 

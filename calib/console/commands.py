@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,14 +11,16 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import By, Files, Human, Items, Out, Scores
+from calib.console.files import By, Files, Items, Out
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 from calib.core.check import ArgumentError
+from calib.intake.commands import First, Second
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SEED = 1
+_MADE = re.compile(rb'<meta name="generator" content="calib |`[^`]*\|v:\d')  # in a page, in Markdown
 _DEMO = (
     "The people here are SIMULATED and the judge is the one embedded in calib: "
     "the numbers show what calib does and say nothing about any model."
@@ -118,37 +121,29 @@ def summarize(
 
 @options_from("agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out"})
 def report(
-    scores: Scores,
-    human: Human,
+    first: First,
     files: Files,
-    out: Annotated[Path, typer.Option(help="A file that ends in .html or .md.")],
-    title: Annotated[str, typer.Option(help="Its heading.")] = "calib report",
+    second: Second = None,
+    out: Annotated[Path | None, typer.Option(help="A file that ends in .html or .md; here, if none is named.")] = None,
+    title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
     by: By = None,
     **options: Any,
 ) -> None:
-    """Agreement at every level that the columns allow, and intervals by criterion, in one file."""
-    judged, people = files.read([scores], human)
-    parts: list[Any] = [
-        (f"Agreement, level {level}", calib.agreement(judged, people, level=level, **options))
-        for level in ("item", "group", "system")
-        if level == "item" or any(level in frame and frame[level].notna().all() for frame in (judged, people))
-    ]
-    if by is not None and by not in judged:
-        raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
-    for column in dict.fromkeys((None, by)):
-        parts += _intervals(judged, people, options["confidence_level"], column)
-    calib.report(parts, out, title=title)
-    typer.echo(f"wrote {shown_text(out)}")
+    """All that can be computed from files of your own, as one page; it says what each column was taken for."""
+    from calib.intake.look import taken_text
+    from calib.intake.typed import report_path
+    from calib.report.parts import parts_of
+
+    found = calib.look(first, second, **files.said)
+    path = report_path(found.intake) if out is None else out
+    _refuse_foreign(path)
+    parts = parts_of(found, by=by, **options)
+    calib.report(parts, path, title=title or f"calib report: {first.name}")
+    typer.echo(taken_text(found))
+    typer.echo(f"wrote {shown_text(path)}")
 
 
-def _intervals(scores: pd.DataFrame, gold: pd.DataFrame, confidence_level: float, by: str | None) -> list[Any]:
-    """Gold only, judge only and both, or why there is none."""
-    found, trouble = [], {}
-    for name in ("classical", "judge_only", "auto"):
-        try:
-            found.append(calib.interval(scores, gold, by=by, estimator=name, confidence_level=confidence_level))
-        except ValueError as error:
-            trouble[str(error)] = name
-    heading = "Mean score, by criterion" + ("" if by is None else f" and {by}")
-    parts: list[Any] = [(heading, sum(found[1:], found[0]))] if found else []
-    return parts + [f"No interval ({name}): {words}" for words, name in trouble.items()]
+def _refuse_foreign(path: Path) -> None:
+    """A page of calib's may be written anew; what is there of somebody else may not."""
+    if path.is_file() and not _MADE.search(path.read_bytes()):
+        raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")

@@ -158,17 +158,11 @@ class _Form:
         np.maximum.at(high, self.code, self.values)
         return low, high
 
-    def derivatives(self, s: Floats) -> tuple[Floats, Floats]:
-        """First and second derivative of the cumulant generating function."""
+    def derivatives(self, s: Floats) -> tuple[Floats, Floats, Floats]:
+        """First to third derivative of the cumulant generating function."""
         each, one = self.values / (1 - s[self.code] * self.values), self.unseen / (1 - s * self.unseen)
-        first = self.total(each) + self.weight * one + self.error**2 * s
-        return first, self.total(each**2) + self.weight * one**2 + self.error**2
-
-    def moments(self, s: Floats) -> tuple[Floats, Floats]:
-        """Second and third derivative."""
-        each, one = self.values / (1 - s[self.code] * self.values), self.unseen / (1 - s * self.unseen)
-        second = self.total(each**2) + self.weight * one**2 + self.error**2
-        return second, 2 * (self.total(each**3) + self.weight * one**3)
+        first, second, third = (self.total(each**k) + self.weight * one**k for k in (1, 2, 3))
+        return first + self.error**2 * s, second + self.error**2, 2 * third
 
     def cumulant(self, s: Floats) -> Floats:
         each = self.total(np.log1p(-s[self.code] * self.values))
@@ -188,7 +182,7 @@ def _saddle(form: _Form, s: Floats) -> Floats:
         left, right = np.where(low < 0, 1 / low, -far), np.where(high > 0, 1 / high, far)
     s = np.where((left < s) & (s < right), s, 0.0)
     for _ in range(_STEPS):
-        first, second = form.derivatives(s)
+        first, second, _ = form.derivatives(s)
         left, right = np.where(first > 0, left, s), np.where(first > 0, s, right)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = s - first / second
@@ -268,7 +262,7 @@ def _bent(form: _Form, s: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
 
 def _shape(form: _Form, s: Floats) -> tuple[Floats, Floats]:
     """One over the standard deviation of the form when it is tilted by s, and its skewness."""
-    second, third = form.moments(s)
+    _, second, third = form.derivatives(s)
     unit = np.divide(1, np.sqrt(second), out=np.ones_like(second), where=second > 0)
     return unit, third * unit**3
 
@@ -300,7 +294,7 @@ def _root(form: _Form, tail: float, *, near: bool) -> Floats:
     low, high = replace(form, values=form.values / form.count).ends()
     whole = form.total(form.count) + form.weight
     centre = (form.total(form.values) + form.weight * form.unseen) / whole
-    spread = np.sqrt(form.at(centre).moments(np.zeros_like(low))[0]) / whole
+    spread = np.sqrt(form.at(centre).derivatives(np.zeros_like(low))[1]) / whole
     t = np.clip(centre + goal * spread, low + 0.01 * (centre - low), high - 0.01 * (high - centre))
     low, high = low - 1e3 * form.error / whole, high + 1e3 * form.error / whole
     slope, s = np.zeros_like(low), np.zeros_like(low)

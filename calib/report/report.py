@@ -14,6 +14,7 @@ from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.result import Result
 from calib.core.topic import shown
+from calib.report.parts import expanded
 from calib.report.sections import Section, Thing, section_of
 from calib.tables.results import Results
 from calib.tables.text import visible
@@ -31,7 +32,8 @@ def report(
     results : sequence
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture.
+        methods, one after the other, are one section with one picture. Or a `calib.look`: all that it says can be
+        computed.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str
@@ -70,7 +72,7 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in _listed(results)]
+    sections = [section_of(heading, thing, pictures=ending == ".html") for heading, thing in _listed(expanded(results))]
     if not sections:
         raise ArgumentError("results", "must hold something to report", "is empty")
     text = (_markdown if ending == ".md" else _html)(title, sections)

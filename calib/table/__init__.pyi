@@ -21,4 +21,5 @@ from .schema import (
     TableArgumentError as TableArgumentError,
     TableError as TableError,
     parse_scale as parse_scale,
+    scale_words as scale_words,
 )

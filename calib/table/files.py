@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,16 +78,19 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     """
     path = Path(path)
     if (ending := _ending(path)) == ".parquet":
-        with _of_form(path, "Parquet"):
+        with of_form(path, "Parquet"):
             return pd.read_parquet(path)
-    with _of_form(path, "UTF-8"):
+    with of_form(path, "UTF-8"):
         # a byte order mark is how spreadsheets sign their csv files
         text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
         if ending == ".jsonl":
-            return _frame([_object(line) for line in text.split("\n") if line.strip()])
-    names, *rows = ([_unquoted(cell) for cell in row] for row in _csv_rows(io.StringIO(text, newline=""), path))
+            return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+    try:
+        names, *rows = _same_cells([row for _, row in csv_rows(text)], path)
+    except csv.Error as error:
+        raise TableError(f"{path}: not a csv table: {error}.") from None
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    return _frame({name: cells if name in texts else _guess(cells) for name, cells in columns.items()})
+    return frame_of({name: cells if name in texts else guessed(cells) for name, cells in columns.items()})
 
 
 def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
@@ -176,7 +179,7 @@ def _ending(path: Path) -> str:
 
 
 @contextmanager
-def _of_form(path: Path, form: str) -> Iterator[None]:
+def of_form(path: Path, form: str) -> Iterator[None]:
     """Name the file that is something else."""
     try:
         yield
@@ -186,14 +189,14 @@ def _of_form(path: Path, form: str) -> Iterator[None]:
         raise TableError(f"{path}: not a table in {form}: {error}.") from None
 
 
-def _object(line: str) -> dict[str, Any]:
-    value = _from_json(line)
+def json_object(line: str) -> dict[str, Any]:
+    value = from_json(line)
     if not isinstance(value, dict):
         raise ValueError(f"each line must be a JSON object, but one is {line.strip()[:40]!r}")
     return value
 
 
-def _from_json(text: str) -> Any:
+def from_json(text: str) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
     trouble = f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}"
     try:
@@ -212,14 +215,36 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
+def csv_rows(text: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    r"""Each row with the line that it begins in, which is not its number: a cell may hold line breaks.
+
+    Empty lines are no rows.
+
+    Examples
+    --------
+    >>> list(csv_rows('item,output\na,"one\ntwo"\n\nb,x'))
+    [(1, ['item', 'output']), (2, ['a', 'one\ntwo']), (5, ['b', 'x'])]
+    """
+    reader, line = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator), 1
+    while (row := _next_row(reader, line)) is not None:
+        if row:
+            yield line, [_unquoted(cell) for cell in row]
+        line = reader.line_num + 1
+
+
+def _next_row(reader: Any, line: int) -> list[str] | None:
     limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
     try:
-        rows = [row for row in csv.reader(file, strict=True) if row]
+        row: list[str] | None = next(reader, None)
     except csv.Error as error:
-        raise TableError(f"{path}: not a csv table: {error}.") from None
+        raise csv.Error(f"{error}, in the row that begins in line {line}") from None
     finally:
         csv.field_size_limit(limit)
+    return row
+
+
+def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
+    """The rows, where each has a cell for each name."""
     if not rows:
         raise TableError(f"{path}: must have a header line, but the file is empty.")
     if again := [name for name in rows[0] if rows[0].count(name) > 1]:
@@ -230,7 +255,7 @@ def _csv_rows(file: Iterable[str], path: Path) -> list[list[str]]:
     return rows
 
 
-def _frame(values: Any) -> pd.DataFrame:
+def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
     texts = [name for name in frame if any(isinstance(value, str) for value in frame[name])]
@@ -238,16 +263,23 @@ def _frame(values: Any) -> pd.DataFrame:
     return frame.assign(**numbers)
 
 
-def _guess(cells: list[str]) -> list[Any]:
-    for kind in (int, float, _from_json):
+def guessed(cells: list[str]) -> list[Any]:
+    """Cells as numbers or lists, where each is written as Python writes it; else as they are."""
+    for kind in (int, float, from_json):
         try:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
-        if lists if kind is _from_json else [_cell(value) for value in values] == cells:
+        if lists if kind is from_json else [_cell(value) for value in values] == cells and _whole(values):
             return values
     return cells
+
+
+def _whole(values: list[Any]) -> bool:
+    """Whether whole numbers stay what they are beside a gap, which makes floats of them: long ids would not."""
+    gap = any(value != value for value in values)  # noqa: PLR0124 - NaN
+    return not gap or all(abs(value) <= 2**53 for value in values if isinstance(value, int))
 
 
 def _cell(value: Any) -> str:

@@ -127,3 +127,29 @@ def parse_scale(text: str) -> ScaleRange | None:
     if not low < high or not math.isfinite(high - low):
         raise TableError(f"a scale must have two different finite values, but got {text!r}.")
     return ScaleRange(low, high, values)
+
+
+def scale_words(text: str) -> list[tuple[str, float]]:
+    """Words of a scale and their values: ``no=0|yes=1``, or in their order, worst first, from 0 on: ``poor|fair|good``.
+
+    Numbers stand for themselves. A scale that mixes these, or ``lo..hi``, is a `TableError`.
+
+    Examples
+    --------
+    >>> scale_words("poor|fair|good"), scale_words("1|2|3")
+    ([('poor', 0.0), ('fair', 1.0), ('good', 2.0)], [('1', 1.0), ('2', 2.0), ('3', 3.0)])
+    """
+    words = [word.strip() for word in text.split("|")]
+    if not any(map(_is_number, words)) and "=" not in text and len(words) > 1:
+        return [(word, float(place)) for place, word in enumerate(words)]
+    parts = [word.rpartition("=") for word in words]
+    if not all(_is_number(value) and bool(label) == ("=" in text) for label, _, value in parts):
+        raise TableError(f"a scale must read '1|2|3', 'poor|fair|good' or 'no=0|yes=1', but got {text!r}.")
+    return [(label.strip() or value, float(value)) for label, _, value in parts]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

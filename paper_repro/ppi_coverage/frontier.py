@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -176,18 +177,8 @@ def laws_of(parts: Parts, bounds: Bounds, *, two: bool) -> dict[str, Gaffke]:
     plain = tuple(np.full_like(end, value) for end, value in zip(full.reach, bounds, strict=True))
     laws = {"calib": calib, "calib, conservative": full}
     for name, (w, place) in FIXED.items():
-        reach = tuple(near + place * (far - near) for near, far in zip(plain, full.reach, strict=True))
-        law = bounded(parts.point, parts.judge, parts.seen, bounds, full=True)[1]
-        laws[name] = Gaffke(
-            law.point,
-            law.off,
-            law.count,
-            law.code,
-            law.error,
-            np.full_like(law.weight, w),
-            (reach[0], reach[1]),
-            bounds,
-        )
+        low, high = (near + place * (far - near) for near, far in zip(plain, full.reach, strict=True))
+        laws[name] = replace(full, weight=np.full_like(full.weight, w), reach=(low, high))
     return laws
 
 

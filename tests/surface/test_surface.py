@@ -134,26 +134,27 @@ ORDER = {
     "calib.stats": 3,
     "calib.table": 3,
     "calib.tables": 4,
-    "calib.judge": 5,
-    "calib.datasets": 6,
-    "verbs": 5,
-    "plots": 5,
-    "calib.plot": 6,
-    "words": 7,
-    "calib.report": 8,
-    "calib.console": 9,
-    "commands": 10,
-    "calib.cli": 11,
+    "calib.intake": 5,
+    "calib.judge": 6,
+    "calib.datasets": 7,
+    "verbs": 6,
+    "plots": 6,
+    "calib.plot": 7,
+    "words": 8,
+    "calib.report": 9,
+    "calib.console": 10,
+    "commands": 11,
+    "calib.cli": 12,
 }
 
 
 def kind(name: str) -> str:
-    """Which rule a module goes by: the reserved file name within a topic, else its package."""
+    """Which rule a module goes by: a reserved file name within a topic, `commands` anywhere, else its package."""
     last = name.rsplit(".", maxsplit=1)[-1]
-    if last in RESERVED:
+    if last == "commands":
         return last
     if name.startswith("calib.analysis"):
-        return "statistics"
+        return last if last in RESERVED else "statistics"
     return ".".join(name.split(".")[:2])
 
 

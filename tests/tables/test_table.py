@@ -521,8 +521,8 @@ def test_a_quote_that_protects_nothing_is_left_alone(tmp_path):
         ("", "must have a header line, but the file is empty."),
         ("item,output\na,x\nb\n", "row 1: must have 2 cells, but got 1."),
         ("item,output\na,x,y\n", "row 0: must have 2 cells, but got 3."),
-        ('item,output\na,"x\n', "not a csv table: unexpected end of data."),
-        ('item,output\na,"x"y\n', "not a csv table: ',' expected after '\"'."),
+        ('item,output\na,"x\n', "not a csv table: unexpected end of data, in the row that begins in line 2."),
+        ('item,output\na,"x"y\n', "not a csv table: ',' expected after '\"', in the row that begins in line 2."),
     ],
 )
 def test_a_file_that_is_no_csv_table(tmp_path, text, rule):

@@ -358,8 +358,7 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
     """From the gold and the rest to the estimate."""
     found = METHODS[options.estimator].law(data, options)
     name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
-    # on a scale without ends labels that do not vary say nothing about their spread
-    known = found.error > 0 or np.isfinite(found.law.support).all() or (options.finite and not data.n_rest)
+    known = found.has_interval(complete=options.finite and not data.n_rest)
     tail = (1 - options.confidence) / 2
     ends = Interval(float(found.law.low(tail)), float(found.law.high(tail)))
     ratio = _width_ratio(data, options, name, ends)

@@ -48,6 +48,10 @@ class Found(NamedTuple):
     law: Law
     estimator: str = ""  # what "auto" became
 
+    def has_interval(self, *, complete: bool) -> bool:
+        """Whether there is one: on a scale without ends labels that do not vary say nothing of their spread."""
+        return bool(self.error > 0 or complete or np.isfinite(self.law.support).all())
+
 
 class Needs(NamedTuple):
     """What a way to make an interval cannot do without, and what else it can take."""

@@ -103,7 +103,7 @@ def ridge(
     pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
     # where the judge says the same of all labels, the slope would be the prior's alone
-    known = (square > _NONE * n * pooled) & (N > 0)
+    known = square > _NONE * n * pooled
     if strata and n.min() < _FEW:
         base, lean, known = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, known.any())
     b = np.divide(lean, base, out=np.zeros(sets), where=known & (N > 0))

@@ -38,9 +38,8 @@ class Side(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval: without a scale, labels that do not vary say nothing of their spread."""
-        whole = self.options.finite and not self.data.n_rest
-        return bool(self.found.error > 0 or whole or np.isfinite(self.found.law.support).all())
+        """Whether there is an interval of its mean."""
+        return self.found.has_interval(complete=self.options.finite and not self.data.n_rest)
 
 
 def sides_of(y: tuple[Floats, Floats], f: tuple[Floats, Floats], asked: Mapping[str, Any]) -> tuple[Side, Side]:

@@ -1,0 +1,381 @@
+"""What can be computed from tables that were taken in, and what cannot and why: counted, not computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from calib.intake.taken import Intake
+from calib.table import TableError, parse_scale
+from calib.tables.door import scores_in
+from calib.tables.gold import gold_pairs
+
+LEAST_GOLD = 10  # of `interval` and `difference`
+_LEAST_ITEMS = 4  # of which a correlation has an interval
+_LEAST_SYSTEMS = 3  # two agree in full or not at all
+MOST_IN_PAIRS = 6  # systems of which each is held against each
+_FIRST_LABELS = 50  # to be bought where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Can:
+    """One question that tables of one's own may answer.
+
+    Attributes
+    ----------
+    what : str
+        The question in words.
+    verb : str
+        The function of `calib` that answers it.
+    possible : bool
+    why : str
+        What it can be computed from, or what is missing and what to do about it.
+    options : mapping
+        What the function is called with, beside the files.
+    systems : tuple of str
+        Those that a difference is of.
+    criteria : tuple of str
+        Those that it can be computed for; empty where it cannot.
+    whole : bool
+        Whether that is all of them.
+    """
+
+    what: str
+    verb: str
+    possible: bool
+    why: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    systems: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    whole: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.what}: {'yes' if self.possible else 'no'}, {self.why}"
+
+
+class Beside(NamedTuple):
+    """One judge beside the labels of one criterion: a row for each item that it scored."""
+
+    criterion: str
+    rater: str
+    frame: pd.DataFrame
+
+    @property
+    def labelled(self) -> pd.DataFrame:
+        return self.frame[self.frame["x"].notna() & self.frame["y"].notna()]
+
+    def labels_of(self, column: str) -> pd.Series:
+        """How many labels there are of each value of a column."""
+        return (
+            self.labelled.groupby(self.frame[column].astype(str), sort=False)["y"]
+            .size()
+            .reindex(self.values(column), fill_value=0)
+        )
+
+    def values(self, column: str) -> list[str]:
+        return [str(value) for value in self.frame[column].dropna().unique()]
+
+    def has(self, column: str) -> bool:
+        """Whether a column is there without gaps, as levels need it."""
+        return column in self.frame and bool(self.frame[column].notna().all())
+
+
+Rule = Callable[[Beside], str]
+
+
+def beside(taken: Intake) -> tuple[Beside, ...]:
+    """Each judge beside the labels; none where there are no two sides, or they share nothing."""
+    if taken.scores is None or taken.gold is None:
+        return ()
+    try:
+        found = tuple(_sides(taken))
+    except TableError:  # `Intake.notes` say why
+        return ()
+    return found if any(len(pair.labelled) for pair in found) else ()
+
+
+def _sides(taken: Intake) -> Iterator[Beside]:
+    for pair in gold_pairs(scores_in(taken.scores, "scores"), scores_in(taken.gold, "gold")):
+        mine = pair.frame[pair.frame["_merge"] != "right_only"]
+        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), mine)
+
+
+def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
+    """All questions that calib has an answer to, in the order of a report."""
+    found = [_interval(taken, pairs), _interval_by_system(pairs), _difference(pairs)]
+    found += [_agreement(pairs, level) for level in ("item", "group", "system")]
+    found += [_ranking(pairs), _reliability(taken), _labels_needed(pairs), _choice(taken)]
+    if taken.scores is None and taken.people is None:
+        return tuple(replace(one, why="the files make no tables as they are") for one in found)
+    return tuple(one if one.why else replace(one, why=_missing(taken)) for one in found)
+
+
+def _missing(taken: Intake) -> str:
+    """Which of the two sides there is not."""
+    sides = {"there are no scores of a judge": taken.scores, "there are no labels of people": taken.gold}
+    lacking = [text for text, frame in sides.items() if frame is None or not len(frame)]
+    return " and ".join(lacking) or "no item has both a score of the judge and a label"
+
+
+# --- with people's labels ---------------------------------------------------------------------------------------
+
+
+def _asked(what: str, verb: str, pairs: Sequence[Beside], rule: Rule, said: str, **more: Any) -> Can:
+    """The answer for all criteria, each of which one judge at least must allow."""
+    if not pairs:
+        return Can(what, verb, False, "")  # `_missing` says why
+    trouble: dict[str, list[str]] = {}
+    for pair in pairs:
+        trouble.setdefault(pair.criterion, []).append(rule(pair))
+    good = tuple(criterion for criterion, found in trouble.items() if not all(found))
+    bad = {criterion: found[0] for criterion, found in trouble.items() if all(found)}
+    if not good:
+        return Can(what, verb, False, next(iter(bad.values())))
+    not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
+    return Can(what, verb, True, said + not_all, criteria=good, whole=not bad, **more)
+
+
+def _interval(taken: Intake, pairs: Sequence[Beside]) -> Can:
+    what = "win rate, with interval" if taken.pairwise else "mean of people, with interval"
+    return _asked(what, "interval", pairs, _few_labels, _of_all(pairs))
+
+
+def _of_all(pairs: Sequence[Beside]) -> str:
+    counts = [(len(pair.labelled), len(pair.frame)) for pair in pairs]
+    if all(n == of for n, of in counts):
+        return f"all {_span([n for n, _ in counts])} items have a label, so the judge adds nothing to it"
+    return f"{_span([n for n, _ in counts])} of {_span([of for _, of in counts])} items have a label"
+
+
+def _few_labels(pair: Beside) -> str:
+    if (n := len(pair.labelled)) < LEAST_GOLD:
+        return f"{_number(n, 'item')} with a label, {LEAST_GOLD} are the least"
+    return _constant("label", pair.labelled["y"])
+
+
+def _constant(of: str, values: pd.Series) -> str:
+    return f"every {of} is {values.iloc[0]:g}" if _is_one(values) else ""
+
+
+def _is_one(values: pd.Series) -> bool:
+    """Whether all values are one and the same."""
+    return len(values) > 0 and bool((values == values.iloc[0]).all())
+
+
+def _interval_by_system(pairs: Sequence[Beside]) -> Can:
+    numbers = [len(pair.values("system")) for pair in pairs if pair.has("system")]
+    said = f"each of {_span(numbers)} systems has {LEAST_GOLD} labels or more"
+    return _asked("mean of each system", "interval", pairs, _few_of_a_system, said, options={"by": "system"})
+
+
+def _few_of_a_system(pair: Beside) -> str:
+    if not pair.has("system"):
+        return "no column says which system wrote what (--system)"
+    if len(pair.values("system")) < 2:
+        return "there is one system"
+    counts = pair.labels_of("system")
+    few = [f"{name} has {_number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
+    more = f" and {len(few) - 2} more" if len(few) > 2 else ""
+    return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
+
+
+def _difference(pairs: Sequence[Beside]) -> Can:
+    first = next((pair for pair in pairs if not _few_for_a_difference(pair)), None)
+    names = tuple(first.values("system")) if first else ()
+    said = f"{_against(names)}, {_paired(first)}" if first else ""
+    return _asked("difference of systems", "difference", pairs, _few_for_a_difference, said, systems=names)
+
+
+def _against(names: Sequence[str]) -> str:
+    if len(names) == 2:
+        return " and ".join(names)
+    return f"{len(names)} systems, {'each' if len(names) <= MOST_IN_PAIRS else names[0]} against the others"
+
+
+def _paired(pair: Beside) -> str:
+    if not pair.has("group"):
+        return "nothing paired, as no column says what both answered (--group)"
+    return f"paired by {_number(pair.frame['group'].nunique(), 'group')}"
+
+
+def _few_for_a_difference(pair: Beside) -> str:
+    if few := _few_of_a_system(pair):
+        return few
+    repeats = pair.has("group") and pair.frame.duplicated(["group", "system"]).any()
+    return "a system has several items in a group" if repeats else ""
+
+
+def _agreement(pairs: Sequence[Beside], level: str) -> Can:
+    rules: dict[str, Rule] = {"item": _no_spread, "group": _no_group, "system": _few_systems}
+    what = {"item": "agreement over items", "group": "agreement within groups", "system": "agreement over systems"}
+    said = {"item": _labelled(pairs), "group": _groups(pairs), "system": _systems(pairs)}
+    options = {} if level == "item" else {"level": level}
+    return _asked(what[level], "agreement", pairs, rules[level], said[level], options=options)
+
+
+def _labelled(pairs: Sequence[Beside]) -> str:
+    return f"{_span([len(pair.labelled) for pair in pairs])} items with a label"
+
+
+def _groups(pairs: Sequence[Beside]) -> str:
+    return f"{_span([_varied(pair) for pair in pairs if pair.has('group')])} groups with labels that differ"
+
+
+def _systems(pairs: Sequence[Beside]) -> str:
+    return f"{_span([pair.labelled['system'].nunique() for pair in pairs if pair.has('system')])} systems with labels"
+
+
+def _no_spread(pair: Beside) -> str:
+    rows = pair.labelled
+    if len(rows) < _LEAST_ITEMS:
+        return f"{_number(len(rows), 'item')} with a label, {_LEAST_ITEMS} are the least"
+    return _constant("label", rows["y"]) or _constant(f"score of {pair.rater}", rows["x"])
+
+
+def _no_group(pair: Beside) -> str:
+    if not pair.has("group"):
+        return "no column says what several outputs answer (--group)"
+    return "" if _varied(pair) > 1 else "two groups at least must have labels and scores that differ within them"
+
+
+def _varied(pair: Beside) -> int:
+    """Groups that have a correlation."""
+    return int(pair.labelled.groupby("group")[["x", "y"]].nunique().gt(1).all(axis=1).sum())
+
+
+def _few_systems(pair: Beside) -> str:
+    if not pair.has("system"):
+        return "no column says which system wrote what (--system)"
+    means = pair.labelled.groupby("system")[["x", "y"]].mean()
+    if len(means) < _LEAST_SYSTEMS:
+        return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
+    return "all systems have one mean" if _is_one(means["y"]) or _is_one(means["x"]) else ""
+
+
+def _ranking(pairs: Sequence[Beside]) -> Can:
+    judges: dict[str, list[str]] = {}
+    for pair in pairs:
+        judges.setdefault(pair.criterion, []).extend([] if _no_spread(pair) else [pair.rater])
+    counts = [len(names) for names in judges.values() if len(names) > 1]
+
+    def too_few(pair: Beside) -> str:
+        alone = len(judges[pair.criterion]) < 2
+        return (_no_spread(pair) or "one judge") if alone else ""
+
+    return _asked("judges compared", "rank_judges", pairs, too_few, f"{_span(counts)} judges" if counts else "")
+
+
+def _labels_needed(pairs: Sequence[Beside]) -> Can:
+    width = _width_worth_having(pairs)
+    said = f"for an interval of +/- {width:g}"
+    return _asked("labels needed", "labels_needed", pairs, _nothing_to_buy, said, options={"half_width": width})
+
+
+def _nothing_to_buy(pair: Beside) -> str:
+    n, of = len(pair.labelled), len(pair.frame)
+    if n < LEAST_GOLD or _constant("label", pair.labelled["y"]):
+        return _few_labels(pair)
+    return "" if 2 * n <= of else f"{n} of {of} items have a label already"
+
+
+def _width_worth_having(pairs: Sequence[Beside]) -> float:
+    """The half-width of twice the labels that there are, of people alone, to two digits."""
+    widths = [
+        2.3 * float(pair.labelled["y"].std()) / math.sqrt(2 * len(pair.labelled))
+        for pair in pairs
+        if not _nothing_to_buy(pair)
+    ]
+    if not widths or not max(widths):
+        return 0.1
+    unit = 10.0 ** (math.floor(math.log10(max(widths))) - 1)
+    return float(f"{math.ceil(max(widths) / unit) * unit:.2g}")
+
+
+# --- with one side alone ----------------------------------------------------------------------------------------
+
+
+def _reliability(taken: Intake) -> Can:
+    what, verb = "reliability of people, ceiling of a judge", "reliability"
+    if taken.people is None or not len(taken.people):
+        return Can(what, verb, False, "there are no labels of people")
+    bad: dict[str, str] = {}
+    good: dict[str, int] = {}
+    for criterion, rows in taken.people.groupby("criterion", observed=True, sort=False):
+        each = rows.dropna(subset=["score"]).groupby("item", observed=True)["rater"].nunique()
+        raters = rows["rater"].nunique()
+        if raters < 2:
+            bad[str(criterion)] = "one annotator: no ceiling"
+        elif (n := int((each > 1).sum())) < _LEAST_ITEMS:
+            bad[str(criterion)] = f"{_number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
+        else:
+            good[str(criterion)] = raters
+    if not good:
+        return Can(what, verb, False, next(iter(bad.values())))
+    not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
+    return Can(
+        what, verb, True, f"{_span(list(good.values()))} annotators{not_all}", criteria=tuple(good), whole=not bad
+    )
+
+
+def _choice(taken: Intake) -> Can:
+    what, verb = "items to label", "choose_items"
+    if taken.scores is None or not len(taken.scores):
+        return Can(what, verb, False, "there are no scores of a judge")
+    if taken.gold is not None and len(taken.gold):
+        return Can(what, verb, False, "some have labels already, and the drawing comes before the labels")
+    whose = taken.scores[["criterion", "rater"]].drop_duplicates()
+    if len(whose) > 1:
+        return Can(
+            what, verb, False, f"are drawn by one judge on one criterion, here are {len(whose)}: name one (--judge)"
+        )
+    n = len(taken.scores)
+    if n < 2 or taken.scores["score"].isna().any():
+        return Can(what, verb, False, "each item must have a score" if n > 1 else "there is one item")
+    criteria = tuple(map(str, whose["criterion"]))
+    return Can(what, verb, True, f"none of {n} items has a label", {"n": min(_FIRST_LABELS, n)}, criteria=criteria)
+
+
+# --- what looks wrong -------------------------------------------------------------------------------------------
+
+
+def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
+    """What no rule forbids, but nobody means."""
+    for pair in pairs:
+        judged, rows = pair.frame["x"].dropna(), pair.labelled
+        who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
+        if len(judged) > 1 and _is_one(judged):
+            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
+        elif len(rows) >= LEAST_GOLD and not _is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
+            yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
+        elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
+            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
+
+
+def _rank_correlation(rows: pd.DataFrame) -> float:
+    if _is_one(rows["x"]) or _is_one(rows["y"]):
+        return 0.0
+    ranks = rows[["x", "y"]].astype(float).rank()
+    return float(ranks["x"].corr(ranks["y"]))
+
+
+def scale_in_words(taken: Intake) -> str:
+    """The scale, and whether it was said."""
+    if not taken.scale:
+        return "scale not known (--scale)"
+    known = parse_scale(taken.scale)
+    values = dict(zip(known.values, taken.words, strict=False)) if known and taken.words else {}
+    text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or taken.scale
+    return f"scale {text}{' (a guess, --scale says it)' * taken.guessed_scale}"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts, default=0), max(counts, default=0)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _number(n: int, of: str) -> str:
+    return f"{n or 'no'} {of}{'s' * (n != 1)}"

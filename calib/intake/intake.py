@@ -1,0 +1,89 @@
+"""Files of one's own as tables: what the columns hold, put into rows, matched by item, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack, get_args
+
+from calib.core.check import ArgumentError
+from calib.intake.roles import Seen, refuse_unknown, seen, sided
+from calib.intake.source import source_of
+from calib.intake.study import tables_of
+from calib.intake.taken import Columns, Intake, Stands
+
+_PEOPLE = ("gold", "human")  # arguments that are people's
+
+
+def taken_in(
+    first: Any, second: Any = None, *, names: Sequence[str] = ("scores", "gold"), **columns: Unpack[Columns]
+) -> Intake:
+    """Files or frames of one's own, or one beside a table of calib's, as tables.
+
+    Parameters
+    ----------
+    first, second : path, frame, ...
+        What `source_of` takes; one that holds both sides, or one of each.
+    names : sequence of str
+        The arguments that they came as; "gold" and "human" are people's.
+    **columns
+        What is said of the columns; the rest is recognised.
+
+    Raises
+    ------
+    ArgumentError
+        If a word names no column.
+    TableError
+        If no ids, no scores or no match are found, or rows contradict each other.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> mine = pd.DataFrame({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})
+    >>> found = taken_in(mine)
+    >>> [(one.column, one.role) for one in found.columns]
+    [('id', 'item'), ('gpt-4o', 'judge'), ('label', 'label')]
+    >>> len(found.scores), len(found.gold), found.scale
+    (3, 1, '1|2|3|4|5')
+    """
+    said = _checked_words(columns)
+    things = [(thing, name) for thing, name in zip((first, second), names, strict=False) if thing is not None]
+    sources = [source_of(thing, name) for thing, name in things]
+    refuse_unknown(sources, said)
+    sides = _sides([name for _, name in things])
+    found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
+    notes: list[str] = []
+    found = sided(_in_order(found, said, notes), said)
+    return tables_of(found, said, notes)
+
+
+def _checked_words(columns: Columns) -> Columns:
+    """The words that were said; None says nothing."""
+    known = Columns.__annotations__
+    for name in columns:
+        if name not in known:
+            raise ArgumentError(name, f"is no word for a column; there are {', '.join(known)}")
+    said = {name: value for name, value in columns.items() if value is not None and value not in ((), [])}
+    if said.get("wide") not in (None, *get_args(Stands)):
+        raise ArgumentError("wide", f"must be one of {', '.join(get_args(Stands))}", f"got {said['wide']!r}")
+    return Columns(**said)  # type: ignore[typeddict-item]
+
+
+def _sides(names: Sequence[str]) -> list[Any]:
+    """Whose scores a file holds by its place; one alone may hold both."""
+    if len(names) == 1:
+        return ["label" if names[0] in _PEOPLE else ""]
+    return ["label" if name in _PEOPLE else "judge" for name in names]
+
+
+def _in_order(found: Sequence[Seen], said: Columns, notes: list[str]) -> list[Seen]:
+    """The judge's file and people's; where the names of their columns say that they were swapped, turned round."""
+    if len(found) < 2 or {one.side for one in found} != {"judge", "label"} or "judge" in said or "label" in said:
+        return list(found)
+    says = [{value.side for value in one.graded if value.side} for one in found]
+    places = [one.side for one in found]
+    if [set(says[0]), set(says[1])] != [{places[1]}, {places[0]}]:
+        return list(found)
+    first, second = (one.source.name for one in found)
+    mine, theirs = ("labels", "judge's scores") if places[0] == "judge" else ("judge's scores", "labels")
+    notes.append(f"{first} holds {mine} and {second} {theirs}, by the names of their columns: taken in that order.")
+    return [seen(one.source, places[1 - place], said) for place, one in enumerate(found)]

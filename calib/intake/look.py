@@ -1,0 +1,309 @@
+"""A look at files of one's own: what they are taken for, what they can answer, and what to type."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Unpack
+
+from calib.core.check import ArgumentError
+from calib.intake.can import Can, beside, possibilities, scale_in_words, suspicions
+from calib.intake.intake import taken_in
+from calib.intake.roles import Seen, Side, seen, sided
+from calib.intake.source import source_of
+from calib.intake.taken import Columns, Intake, Taken
+from calib.intake.typed import commands_of, lines_of, tries_of
+from calib.table import TableError
+from calib.tables.text import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WIDTH = 88
+_MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
+_MOST = 34  # characters of a list of columns
+ROLES = {
+    "item": "ids", "judge": "judge's scores", "label": "people's labels", "annotator": "who labelled",
+    "rater": "which judge", "system": "systems", "group": "groups", "criterion": "criterion", "source": "source text",
+    "output": "output text", "text": "text", "weight": "weights", "first": "first of a pair",
+    "second": "second of a pair", "other": "not used",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What files of one's own hold, and what can be done with them.
+
+    Attributes
+    ----------
+    intake : Intake
+        The files as they were read, with all that was recognised.
+    can : tuple of Can
+        Each question with `possible` and `why`.
+    notes : tuple of str
+        What looks wrong, or was forgiven.
+    commands, lines : tuple of str
+        What to type in a shell, and in Python.
+    """
+
+    intake: Intake
+    can: tuple[Can, ...]
+    notes: tuple[str, ...]
+    commands: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def scores(self) -> pd.DataFrame | None:
+        """The judges' scores; None where there are none."""
+        return self.intake.scores
+
+    @property
+    def people(self) -> pd.DataFrame | None:
+        """The labels of each annotator."""
+        return self.intake.people
+
+    @property
+    def gold(self) -> pd.DataFrame | None:
+        """The labels, pooled where there are several annotators."""
+        return self.intake.gold
+
+    @property
+    def items(self) -> pd.DataFrame | None:
+        """The texts, where there are any."""
+        return self.intake.items
+
+    @property
+    def columns(self) -> tuple[Taken, ...]:
+        """What each column was taken for, and why."""
+        return self.intake.columns
+
+    def to_frame(self) -> pd.DataFrame:
+        """What each column was taken for: one row per column of each file."""
+        import pandas as pd
+
+        rows = [(one.source, one.column, _role(one), one.why) for one in self.columns]
+        return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
+
+    def __str__(self) -> str:
+        return "\n".join(_told(self))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join(_marked_up(self))
+
+
+def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
+    """Look at files of your own: what they are taken for, what can be computed from them, what to type.
+
+    Parameters
+    ----------
+    first : str, Path or frame
+        A file (csv, jsonl, Parquet, Excel), or a DataFrame of pandas, polars or pyarrow; judge and people may be side
+        by side in it, with blanks where there is no label.
+    second : str, Path or frame, optional
+        People's labels, where they are somewhere else.
+    **columns : str
+        What is not to be recognised, but as you say: `item`, `label_item`, `judge`, `label`, `annotator`, `rater`,
+        `system`, `group`, `criterion`, `scale`, `wide`.
+
+    Returns
+    -------
+    Look
+        Prints as a page of text; `calib.report(look, "page.html")` does all that it says can be done.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read as a table. What is wrong with a table is said, not raised.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> mine = pd.DataFrame({"id": ["a", "b", "c", "d"], "gpt-4o": [4, 2, 5, 3], "label": [5, 1, None, None]})
+    >>> found = calib.look(mine)
+    >>> found.to_frame()[["column", "taken for"]].values.tolist()
+    [['id', 'ids'], ['gpt-4o', "judge's scores"], ['label', "people's labels"]]
+    >>> [str(one) for one in found.can if one.verb == "reliability"]
+    ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
+    """
+    said: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
+    try:
+        taken = taken_in(first, second, **said)
+    except TableError as error:  # of the files, not of a word that was said
+        return _not_taken(first, second, said, error)
+    pairs = beside(taken)
+    can = possibilities(taken, pairs)
+    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
+    return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
+
+
+def _without_ids(taken: Intake) -> tuple[str, ...]:
+    found = any(one.role == "item" for one in taken.columns)
+    return () if found else ("no column holds ids: each row counts as an item of its own (--item names one).",)
+
+
+def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> Look:
+    """Of files that make no tables: what the columns look like, what is wrong, and what to try."""
+    things = {"scores": first} | ({} if second is None else {"gold": second})
+    sources = [source_of(thing, name) for name, thing in things.items()]  # what cannot be read is an error here, too
+    sides: list[Side] = [""] if second is None else ["judge", "label"]
+    found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
+    columns = tuple(column for one in found for column in _with_ids(one).taken({}))
+    notes = (*(note for source in sources for note in source.notes), str(trouble))
+    taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
+    words = _words_of(found) if isinstance(trouble, ArgumentError) and trouble.argument == "scale" else ()
+    again = replace(taken, said=Columns(**said, scale="|".join(words))) if words and "scale" not in said else None
+    return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
+
+
+def _with_ids(found: Seen) -> Seen:
+    """With the likeliest column of ids, which is settled where rows are matched."""
+    likely = found.ids[:1] if "item" not in found.roles else ()
+    return found.with_role("item", likely[0], "the likeliest of them") if likely else found
+
+
+def _words_of(found: Iterable[Seen]) -> tuple[str, ...]:
+    """The words that scores are in, whose order nobody knows; the commonest first."""
+    columns = [(one.source.frame, v.column) for one in found for v in one.values if v.nature == "texts"]  # noqa: PD011
+    cells = Counter(str(cell).strip() for frame, column in columns for cell in frame[column].dropna())
+    return tuple(word for word, _ in cells.most_common() if word)
+
+
+# --- in words ---------------------------------------------------------------------------------------------------
+
+
+def _role(taken: Taken) -> str:
+    of = f" ({taken.stands})" if taken.stands and taken.stands != taken.column else ""
+    return f"{ROLES[taken.role]}{of}"
+
+
+def _told(look: Look) -> Iterator[str]:
+    yield from _taken_lines(look)
+    yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
+    refused = _refused(look.can)
+    if not any(one.possible for one in look.can):
+        yield f"  Nothing: {look.can[0].why}." if len(refused) == 1 else "  Nothing."
+    if len(refused) > 1 or any(one.possible for one in look.can):
+        yield from ("", _CANNOT, *(line for text in refused for line in _wrapped(text, "  - ")))
+    for head, texts in (("In a shell", look.commands), ("In Python", look.lines)):
+        if texts:
+            yield from ("", head, *(f"  {text}" for text in texts))
+
+
+def taken_text(look: Look) -> str:
+    """What the files were taken for, and what looks wrong."""
+    return "\n".join(_taken_lines(look))
+
+
+def _taken_lines(look: Look) -> Iterator[str]:
+    for source in look.intake.sources:
+        rows, columns = source.frame.shape
+        yield f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}"
+    if look.columns:
+        yield from ("", *_grid([("columns", "taken for", "why"), *_grouped(look.columns)]))
+        yield from ("", *_wrapped(holds(look.intake)))
+    if look.notes:
+        yield from ("", _MIND)
+        yield from (line for note in look.notes for line in _wrapped(note, "  - "))
+
+
+def _refused(can: Iterable[Can]) -> list[str]:
+    """What cannot be computed, and why; what has one reason in one line."""
+    found: dict[str, list[str]] = {}
+    for one in can:
+        if not one.possible:
+            found.setdefault(one.why, []).append(one.what)
+    return [f"{'; '.join(what)}: {visible(why)}." for why, what in found.items()]
+
+
+def holds(taken: Intake) -> str:
+    """What the tables hold, in a sentence."""
+    parts = []
+    if taken.scores is not None and len(taken.scores):
+        parts.append(_names("judge", taken.scores["rater"]))
+        parts += [_names(name, taken.scores[name]) for name in ("criterion", "system") if name in taken.scores]
+        if "group" in taken.scores:
+            parts.append(_number(taken.scores["group"].nunique(), "group"))
+    if taken.gold is not None and taken.people is not None and len(taken.gold):
+        people = taken.people["rater"].nunique()
+        parts.append(f"{_number(len(taken.gold), 'label')} of {_number(people, 'annotator')}")
+    return "; ".join([*filter(None, parts), scale_in_words(taken)]) + "."
+
+
+def _names(of: str, values: Any) -> str:
+    names = [visible(name, 24) for name in values.dropna().unique()]
+    listed = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    several = {"criterion": "criteria"}.get(of, f"{of}s")
+    return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
+
+
+def _grouped(columns: Iterable[Taken]) -> list[tuple[str, str, str]]:
+    """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in columns:
+        found.setdefault((one.source, one.role, one.why), []).append(visible(one.column, 40))
+    order = sorted(found, key=lambda key: key[1] == "other")
+    several = len({key[0] for key in found}) > 1
+    return [
+        (_shortened(found[key]), ROLES[key[1]], visible(key[2]) + f" ({visible(key[0], 30)})" * several)
+        for key in order
+    ]
+
+
+def _shortened(names: list[str]) -> str:
+    """As many names as there is room for."""
+    room = [n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST] or [1]
+    more = len(names) - room[-1]
+    return ", ".join(names[: room[-1]]) + f" and {more} more" * (more > 0)
+
+
+def _grid(rows: list[tuple[str, ...]], indent: str = "") -> Iterator[str]:
+    """Columns of text as wide as they need, the last one wrapped."""
+    if not rows:
+        return
+    widths = [min(max(map(len, cells)), _MOST) for cells in zip(*rows, strict=True)]
+    widths[-1] = max(_WIDTH - len(indent) - sum(widths[:-1]) - 2 * (len(widths) - 1), 20)
+    for row in rows:
+        cells = [textwrap.wrap(text, width) or [""] for text, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            yield (indent + "  ".join(f"{part:<{width}}" for part, width in zip(parts, widths, strict=True))).rstrip()
+
+
+def _wrapped(text: str, mark: str = "") -> list[str]:
+    return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark))
+
+
+def _number(n: int, of: str) -> str:
+    return f"{n} {of}{'s' * (n != 1)}"
+
+
+# --- in a notebook ----------------------------------------------------------------------------------------------
+
+
+def _marked_up(look: Look) -> Iterator[str]:
+    """As a page has it; nothing in it is of ours but the tags."""
+    names = "; ".join(visible(source.name) for source in look.intake.sources)
+    yield f"<p>{escape(names)}: {escape(holds(look.intake))}</p>"
+    if look.columns:
+        yield str(look.to_frame().map(visible).to_html(index=False, escape=True))
+    if look.notes:
+        notes = "".join(f"<li>{escape(visible(note))}</li>" for note in look.notes)
+        yield f"<p><b>{_MIND}</b></p><ul>{notes}</ul>"
+    rows = "".join(
+        f"<tr><td style='text-align: left'>{escape(visible(one.what))}</td>"
+        f"<td style='text-align: left'>{escape(visible(one.why))}</td></tr>"
+        for one in look.can
+        if one.possible
+    )
+    yield f"<p><b>{_CAN}</b></p><table><tbody>{rows}</tbody></table>"
+    if refused := _refused(look.can):
+        yield f"<p><b>{_CANNOT}</b></p><ul>{''.join(f'<li>{escape(text)}</li>' for text in refused)}</ul>"
+    for head, texts in (("In Python", look.lines), ("In a shell", look.commands)):
+        if texts:
+            yield f"<p><b>{head}</b></p><pre>{escape(chr(10).join(texts))}</pre>"

@@ -1,0 +1,93 @@
+"""Preferences of one of two as win rates: of the first of two systems, or of each of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from calib.intake.ids import Rows, id_texts
+from calib.intake.names import key
+from calib.intake.roles import Seen, Value
+from calib.intake.taken import Columns
+from calib.intake.values import Values, blank, preferred
+from calib.intake.words import TIE, folded, loosely
+
+_SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
+_CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
+
+
+def is_pairwise(found: Sequence[Seen], said: Columns) -> bool:
+    """Whether the scores are winners of pairs."""
+    values = [(one, v) for one in found for v in one.graded if v.side]
+    if not values or "scale" in said:
+        return False
+    return all(v.nature == "winners" or _names_a_side(one, v) for one, v in values) or bool(rivals(found))
+
+
+def _names_a_side(one: Seen, value: Value) -> bool:
+    """Whether the cells are the names of the two that are compared, or numbers of them."""
+    first, second = one.cells("first"), one.cells("second")
+    if first is None or second is None:
+        return False
+    held = {loosely(str(cell)) for cell in _held(one, value)}
+    names = {loosely(str(name)) for side in (first, second) for name in side.dropna().unique()}
+    return held <= _CODES or held <= names | TIE
+
+
+def _held(one: Seen, value: Value) -> pd.Series:
+    cells = one.source.frame[value.column]
+    return cells[~blank(cells)]
+
+
+def rivals(found: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
+    """The two names that winners are called by, where no columns say who was compared; with ties, or by their head."""
+    values = [(one, v) for one in found for v in one.graded if v.side]
+    if not values or any(v.nature != "texts" or {"first", "second"} & set(one.roles) for one, v in values):
+        return ()
+    words = {folded(str(cell)): str(cell).strip() for one, v in values for cell in _held(one, v)}
+    names = sorted(name for word, name in words.items() if loosely(word) not in TIE)
+    says = len(words) > len(names) or all(any(part in key(v.column) for part in _SAYS) for _, v in values)
+    return (names[0], names[1]) if len(names) == 2 and says else ()
+
+
+def won(one: Seen, value: Value, names: tuple[str, str] | tuple[()]) -> Values:
+    """The cells of a column as 1, .5 and 0 of the first."""
+    cells = one.source.frame[value.column]
+    sides = names or [one.cells(side) for side in ("first", "second")]
+    given = ["" if side is None else side if isinstance(side, str) else side.astype(str) for side in sides]
+    return preferred(cells, given[0], given[1], column=value.column, line=one.source.line)
+
+
+def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+    """Rows of comparisons as rows of a system's wins.
+
+    Where the two are always the same there is a row for each comparison, of the first; where they vary there are two,
+    one for each system, and the comparison is their group.
+    """
+    if side is None:
+        return None
+    rows = side.rows
+    compared = _compared(found)
+    if compared.empty:
+        return replace(side, rows=rows.assign(system=(rivals(found) or ("A",))[0]))
+    both = rows.merge(compared, on="item", how="left")
+    names = pd.unique(compared[["first", "second"]].to_numpy().ravel())
+    if len(names) == 2:
+        turned = (both["first"] != names[0]) & both["first"].notna()
+        return replace(side, rows=rows.assign(system=names[0], score=rows["score"].where(~turned, 1 - rows["score"])))
+    parts = [both.assign(system=both["first"]), both.assign(system=both["second"], score=1 - both["score"])]
+    each = pd.concat(parts).sort_values("at", kind="stable").drop(columns=["first", "second"])
+    return replace(side, rows=each.reset_index(drop=True))
+
+
+def _compared(found: Sequence[Seen]) -> pd.DataFrame:
+    """Who was compared in each item, from the file that says it."""
+    for one in found:
+        if {"first", "second"} <= set(one.roles):
+            frame, item = one.source.frame, one.roles.get("item", "")
+            ids = id_texts(frame[item]) if item else pd.Series(range(len(frame))).map("{}".format)
+            sides = {name: id_texts(frame[one.roles[name]]) for name in ("first", "second")}  # type: ignore[index]
+            return pd.DataFrame({"item": ids, **sides}).dropna().drop_duplicates("item")
+    return pd.DataFrame()

@@ -1,0 +1,268 @@
+"""What a user has, as a frame: a path, a DataFrame of pandas, polars or pyarrow, columns, rows."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib.core.text import printable
+from calib.intake.grid import cut, decoded, tidied
+from calib.intake.sheet import first_sheet
+from calib.intake.taken import Source
+from calib.table import TableArgumentError, TableError
+from calib.table.files import frame_of, from_json, json_object, of_form
+
+_TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
+_ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
+_MAY_BE = (
+    f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
+    "a dict of columns or a list of dicts"
+)
+
+
+def source_of(thing: Any, argument: str) -> Source:
+    r"""Anything that holds a table, as a frame that says how it was read.
+
+    Parameters
+    ----------
+    thing : str, Path, DataFrame, dict or list
+        The path of a .csv, .tsv, .txt, .jsonl, .json, .parquet or .xlsx file (``"file.xlsx#Sheet"``: one of its
+        sheets); a DataFrame of pandas or of anything that speaks Arrow or the dataframe interchange protocol; a dict
+        of columns; a list of dicts.
+    argument : str
+        What the caller calls it.
+
+    Raises
+    ------
+    TableError
+        If it is nothing of these, or a file breaks its form; the message names the line.
+    FileNotFoundError
+        With the names of files beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "mine.csv")
+    ...     _ = path.write_text("id;mark\n007;3,5\n\n8;4\n")
+    ...     found = source_of(path, "scores")
+    >>> found.frame.to_dict("list"), found.line(1)
+    ({'id': ['007', '8'], 'mark': [3.5, 4.0]}, 'line 4')
+    >>> found.notes
+    ('cells are separated by semicolons.', 'column `mark`: numbers have decimal commas.')
+    """
+    source = _from_path(thing, argument) if isinstance(thing, str | Path) else _framed(thing, argument)
+    if not len(source.frame) or not len(source.frame.columns):
+        raise TableError(
+            f"{source.name}: must have rows and columns, but has no {'row' if len(source.frame.columns) else 'column'}."
+        )
+    return _flat(source)
+
+
+def _flat(source: Source) -> Source:
+    """Columns with one name each, that of a text, and rows that are counted; an index with a name is a column."""
+    frame, notes = source.frame, []
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
+    if any(frame.index.names) or not pd.api.types.is_integer_dtype(frame.index.dtype):
+        told = [str(name) for name in frame.index.names if name is not None] or ["index"]
+        frame = frame.reset_index(names=told) if frame.index.nlevels == len(told) else frame.reset_index()
+        notes.append(f"the index became a column ({', '.join(told)}).")
+    if not all(isinstance(name, str) for name in frame.columns):
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
+    if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
+        frame = frame.reset_index(drop=True)
+    frame, dropped = _without_counter(frame)
+    return replace(source, frame=frame, notes=(*source.notes, *notes, *dropped))
+
+
+def _without_counter(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Without a first column that only counts rows, as pandas writes and reads it, where another may be of ids."""
+    first = str(frame.columns[0])
+    if first not in ("column 1", "Unnamed: 0") or not pd.api.types.is_integer_dtype(frame[first].dtype):
+        return frame, []
+    others = [name for name in frame.columns[1:] if not pd.api.types.is_float_dtype(frame[name].dtype)]
+    if frame[first].is_unique and any(_may_be_ids(frame[name]) for name in others):
+        return frame.drop(columns=first), ["the first column has no name and counts rows: it was left out."]
+    return frame, [f"the first column has no name; it is called `{first}`."]
+
+
+def _may_be_ids(cells: pd.Series) -> bool:
+    try:
+        return bool(cells.is_unique and cells.notna().all())
+    except TypeError:  # lists
+        return False
+
+
+# --- in memory --------------------------------------------------------------------------------------------------
+
+
+def _framed(thing: Any, argument: str) -> Source:
+    if isinstance(thing, pd.DataFrame):
+        return Source(thing, "the frame")
+    home = type(thing).__module__.partition(".")[0]
+    name = f"the {home} {type(thing).__name__}"
+    if hasattr(thing, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        return Source(_from_arrow(pa.table(thing)), name)
+    if hasattr(thing, "__dataframe__"):
+        from pyarrow import interchange
+
+        return Source(_from_arrow(interchange.from_dataframe(thing)), name)
+    if isinstance(thing, pd.Series) and thing.name is not None:
+        return Source(thing.to_frame(), "the series")
+    if isinstance(thing, Mapping):
+        return Source(_from_columns(thing, f"`{argument}`"), "the dict")
+    if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
+        return Source(frame_of([dict(row) for row in thing]), "the list")
+    hint = ": collect() it" if type(thing).__name__ == "LazyFrame" else ""
+    given = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
+    raise TableArgumentError(argument, _MAY_BE, f"got {given.removeprefix('builtins ')}{hint}")
+
+
+def _from_arrow(table: Any) -> pd.DataFrame:
+    """Whole numbers with gaps stay whole, as ids must; where they are small, they are numbers of pandas."""
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if str(kind).startswith(("int", "uint", "decimal")) and table.column_names.count(name) == 1:
+            small = all(value is None or value != value or abs(value) <= 2**53 for value in frame[name])  # noqa: PLR0124
+            if small and frame[name].dtype == object:
+                frame[name] = frame[name].astype(float)
+    return frame
+
+
+def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
+    """Columns of one length; each may be a dict by row, as pandas writes it to JSON."""
+    lists = {}
+    for column, cells in columns.items():
+        if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            raise TableError(f"{name}: column `{column}`: must be a list of cells, but is {str(cells)[:40]!r}.")
+        lists[str(column)] = list(cells.values() if isinstance(cells, Mapping) else cells)
+    lengths = {len(cells): column for column, cells in lists.items()}
+    if len(lengths) > 1:
+        told = ", ".join(f"`{column}` has {length}" for length, column in lengths.items())
+        raise TableError(f"{name}: columns must have one length, but {told}.")
+    return frame_of(lists)
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def _from_path(given: str | Path, argument: str) -> Source:
+    path, sheet = Path(given), ""
+    if ".xlsx#" in path.name.lower() and not _is_there(path):
+        stem, _, sheet = str(given).rpartition("#")
+        path = Path(stem)
+    if not _is_there(path):
+        raise FileNotFoundError(_missing(path, argument))
+    if path.is_dir():
+        raise TableArgumentError(argument, "must be a file", f"{str(path)!r} is a folder{_beside(path / '')}")
+    if (ending := path.suffix.lower()) not in _ENDINGS:
+        raise TableArgumentError(argument, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}")
+    if ending in _TEXTS:
+        source = _from_csv(path)
+    elif ending in _LINES:
+        source = _from_lines(path)
+    elif ending == ".json":
+        source = _from_json_file(path)
+    elif ending == ".xlsx":
+        grid, name = first_sheet(path, sheet)
+        frame, lines, notes = tidied(grid, name, "row")
+        source = Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
+    else:
+        with of_form(path, "Parquet"):
+            from pyarrow import parquet
+
+            source = Source(_from_arrow(parquet.read_table(path)), path.name, path)
+    return source
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a text that is no path
+        return False
+
+
+def _missing(path: Path, argument: str) -> str:
+    shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+    return printable(f"`{argument}`: there is no file {shown!r}{_beside(path)}.")
+
+
+def _beside(path: Path) -> str:
+    """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
+    try:
+        names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in _ENDINGS)
+    except (OSError, ValueError):
+        return ""
+    folded = {name.lower(): name for name in names}
+    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.5)]
+    shown = near or names[:5]
+    return f"; beside it there is {', '.join(map(repr, shown))}" if shown else ""
+
+
+def _from_csv(path: Path) -> Source:
+    text, notes = decoded(path.read_bytes(), path.name)
+    grid = cut(text, path.name)
+    frame, lines, tidy = tidied(grid, path.name)
+    return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
+
+
+def _from_lines(path: Path) -> Source:
+    text, notes = decoded(path.read_bytes(), path.name)
+    lines, rows = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                rows.append(json_object(line))
+            except ValueError as error:
+                raise TableError(f"{path.name}, line {number}: must be a JSON object, but {error}.") from None
+            lines.append(number)
+    return Source(frame_of(rows), path.name, path, lambda row: f"line {lines[row]}", tuple(notes))
+
+
+def _from_json_file(path: Path) -> Source:
+    """A list of objects, also under one key; a dict of columns; what pandas writes with orient="split"."""
+    text, notes = decoded(path.read_bytes(), path.name)
+    try:
+        value = from_json(text)
+    except json.JSONDecodeError as error:
+        raise TableError(f"{path.name}, line {error.lineno}: not JSON: {error.msg}.") from None
+    except ValueError as error:
+        raise TableError(f"{path.name}: {error}.") from None
+    lists = [(key, one) for key, one in value.items() if _is_rows(one)] if isinstance(value, dict) else []
+    if len(lists) == 1:
+        notes = [*notes, f"rows are those under {lists[0][0]!r}."]
+        value = lists[0][1]
+    if _is_rows(value):
+        frame = frame_of(value)
+    elif isinstance(value, dict) and {"columns", "data"} <= set(value):
+        frame = _from_split(value, path.name)
+    elif isinstance(value, dict):
+        frame = _from_columns(value, path.name)
+    else:
+        raise TableError(
+            f"{path.name}: must be a list of objects or an object of columns, but is {text.strip()[:40]!r}."
+        )
+    return Source(frame, path.name, path, notes=tuple(notes))
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _from_split(value: dict[str, Any], name: str) -> pd.DataFrame:
+    columns, rows = value["columns"], value["data"]
+    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
+        raise TableError(f"{name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
+    return frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})

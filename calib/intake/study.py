@@ -1,0 +1,241 @@
+"""From recognised columns to tables: rows of both sides, matched, on their scales, pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.intake.ids import Rows, chosen_ids
+from calib.intake.matched import joined, of_one_spelling, refuse_repeated
+from calib.intake.pairs import as_win_rates, is_pairwise, rivals
+from calib.intake.roles import Seen
+from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
+from calib.intake.scales import scales_of
+from calib.intake.taken import Columns, Intake
+from calib.table import SCHEMAS, TableError, check_items, check_scores
+from calib.tables.door import scores_in
+
+_TABLE = frozenset(("item", "criterion", "rater", "score"))
+_SPARSE = 0.9
+
+
+def is_table(frame: Any) -> bool:
+    """Whether a frame is one of calib's tables of scores or ratings."""
+    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
+
+
+def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
+    """The tables of a study, from the columns of its files."""
+    pairwise, how = is_pairwise(found, said), stood(found, said)
+    found = [_with_ids(one, ids) for one, ids in zip(found, chosen_ids(found), strict=True)]
+    scale = said.get("scale", "") or ("" if pairwise else common_words(found))
+    read = Reading(scale, rivals(found) if pairwise else None)
+    judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
+    judges, people = _apart(judges, people, found)
+    judges, people = _of_criteria(judges, people, said, notes)
+    judges, people = (None if side is None else refuse_repeated(side, notes) for side in (judges, people))
+    if judges is not None and people is not None:
+        people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
+    if pairwise:
+        judges, people = (as_win_rates(side, found) for side in (judges, people))
+    judges, people = joined(judges, people, notes)
+    scales = scales_of(judges, people, said, notes, pairwise=pairwise)
+    _count_forgiven(read, notes)
+    everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
+    scores = None if judges is None else _table(judges, scales.of_judges, found, judge=True)
+    stands = {v.column: _stands(v, how.entity(v)) for one in found for v in one.graded}
+    return Intake(
+        sources=tuple(one.source for one in found),
+        columns=tuple(taken for one in found for taken in one.taken(stands)),
+        shape="wide" if any(len(one.of(side)) > 1 for one in found for side in ("judge", "label")) else "long",
+        scale=scales.text,
+        guessed_scale=scales.guessed,
+        scores=scores,
+        people=everyone,
+        gold=None if everyone is None else _pooled(everyone),
+        items=_items(found, judges, people),
+        pairwise=pairwise,
+        words=() if pairwise else next((values.words for values in read.done.values() if values.words), ()),
+        notes=tuple(dict.fromkeys(notes)),
+        said=said,
+    )
+
+
+def _stands(value: Any, entity: str) -> str:
+    parts = (entity or value.name.person or value.name.entity, value.name.criterion)
+    return ", ".join(part for part in parts if part)
+
+
+def _with_ids(one: Seen, ids: str) -> Seen:
+    """The ids of a source, and as groups what else is called like ids and repeats."""
+    if not ids:
+        return one
+    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
+    frame, rest = one.source.frame, [c for c in one.ids if c != ids and c not in one.roles.values()]
+    found = replace(one, roles={k: v for k, v in one.roles.items() if v != ids}).with_role("item", ids, why)
+    if "group" in found.roles or not frame[ids].is_unique:
+        return found
+    for column in rest:
+        cells = frame[column].dropna()
+        if cells.duplicated().any() and 1 < cells.nunique() < len(cells):
+            return found.with_role("group", column, "ids that repeat, beside ids that do not")
+    return found
+
+
+def _side(found: Sequence[Seen], side: Any, how: Stood, said: Columns, read: Reading) -> Rows | None:
+    """The rows of judges or of people, from the one file that has them."""
+    for one in found:
+        if is_table(one.source.frame) and one.side == side:
+            return _of_table(one)
+        if one.of(side):
+            item = one.roles.get("item", "")
+            if not item and len(found) > 1:
+                raise _no_ids(one, said)
+            rows = rows_of(one, side, how, said, read)
+            rows = rows if side == "judge" else rows[rows["score"].notna()]
+            return Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
+    return None
+
+
+def _no_ids(one: Seen, said: Columns) -> ArgumentError:
+    word = "label_item" if one.side == "label" and "item" in said else "item"
+    there = ", ".join(repr(str(name)) for name in one.source.frame)
+    return ArgumentError(word, f"must name the column of ids in {one.source.name}", f"none looks like one: {there}")
+
+
+def _of_table(one: Seen) -> Rows:
+    """A table of calib's as it is."""
+    table = scores_in(one.source.frame, one.source.name).frame
+    plain = table.assign(at=range(len(table)), column="score")
+    names = [name for name in ("system", "group") if name in plain]
+    plain = plain.assign(**{name: None for name in ("system", "group") if name not in names})
+    texts = ["item", "criterion", "rater", *names]
+    rows = plain.astype(dict.fromkeys(texts, object))
+    rows = rows[["at", "item", "system", "group", "criterion", "rater", "score", "column"]]
+    return Rows(rows, one.source, "item", "system" if names else "", table)
+
+
+def _apart(judges: Rows | None, people: Rows | None, found: Sequence[Seen]) -> tuple[Rows | None, Rows | None]:
+    """Judges and people in one column of scores: people by their names, or because they rated less."""
+    if judges is None or people is not None or len(found) > 1 or "rater" not in found[0].roles:
+        return judges, people
+    counts = judges.rows.dropna(subset=["score"])["rater"].value_counts()
+    theirs = people_among(counts.index) or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
+    if not theirs or theirs >= set(counts.index):
+        return judges, people
+    rows = judges.rows
+    mine = ~rows["rater"].isin(theirs)
+    labels = rows[~mine & rows["score"].notna()].reset_index(drop=True)
+    return replace(judges, rows=rows[mine].reset_index(drop=True)), replace(judges, rows=labels)
+
+
+def _of_criteria(
+    judges: Rows | None, people: Rows | None, said: Columns, notes: list[str]
+) -> tuple[Rows | None, Rows | None]:
+    """Both sides with a criterion in each row: their own, the other's where that is one, or what was said."""
+    sides = [side for side in (judges, people) if side is not None]
+    held = [list(dict.fromkeys(side.rows["criterion"].dropna())) for side in sides]
+    told = said.get("criterion", "")
+    for place, side in enumerate(sides):
+        other = held[1 - place] if len(sides) > 1 else []
+        default = told or (other[0] if len(other) == 1 else QUALITY)
+        nameless = side.rows["criterion"].isna().any()
+        if nameless and len(other) > 1 and default not in other:
+            given = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
+            raise ArgumentError("criterion", "must say which criterion is meant", given)
+        if nameless:
+            sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
+    if told:
+        there = [side.rows["criterion"] == told for side in sides]
+        sides = [side.only(rows) if rows.any() else side for side, rows in zip(sides, there, strict=True)]
+    if len(sides) > 1:
+        spelled = of_one_spelling(sides[0].rows, sides[1].rows, "criterion", notes)
+        sides[1] = replace(sides[1], rows=spelled)
+        if not set(sides[0].rows["criterion"]) & set(spelled["criterion"]):
+            ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
+            given = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
+            raise ArgumentError("criterion", "must be one on both sides", given)
+    again = iter(sides)
+    return (None if judges is None else next(again), None if people is None else next(again))
+
+
+def _count_forgiven(read: Reading, notes: list[str]) -> None:
+    """What was read in spite of how it was written, and what words were read as."""
+    for (_, column), values in read.done.items():
+        notes += values.notes
+        if values.n_forgiven:
+            many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
+            notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
+    """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
+    if side.table is not None:
+        return side.table
+    rows = side.rows.reset_index(drop=True)
+    design = [name for name in ("group", "system") if rows[name].notna().any()]
+    out = rows[["item", "criterion", "rater", "score", *design]].assign(
+        method="sample" if judge else "human",
+        scale=rows["criterion"].map(lambda name: scale.get(name, "")),
+        n=rows["score"].notna().astype(int),
+        n_unread=rows["score"].isna().astype(int),
+    )
+    for name in design:
+        if out[name].isna().any():
+            raise _gap(side, rows, name)
+    if judge:
+        out = out.join(_beside(side, rows, found))
+    return check_scores(out)
+
+
+def _gap(side: Rows, rows: pd.DataFrame, name: str) -> TableError:
+    at = rows.loc[rows[name].isna(), "at"].iloc[0]
+    return TableError(f"{side.source.name}, {side.line(at)}: must name the {name} of each row, but this one has none.")
+
+
+def _beside(side: Rows, rows: pd.DataFrame, found: Sequence[Seen]) -> pd.DataFrame:
+    """The columns of the file that are nothing else, for `by`, `strata` and `weights`."""
+    one = next(one for one in found if one.source is side.source)
+    used = {value.column for value in one.graded}
+    used |= {column for role, column in one.roles.items() if role not in ("weight", "other")}
+    known = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
+    names = [name for name in one.source.frame if name not in used | known]
+    return one.source.frame[names].iloc[rows["at"].astype(int)].reset_index(drop=True)
+
+
+def _pooled(people: pd.DataFrame) -> pd.DataFrame:
+    """The mean of the annotators of each item and criterion, as one rater."""
+    raters = people.groupby("criterion", observed=True)["rater"].nunique()
+    if (raters <= 1).all():
+        return people
+    plain = people.astype(dict.fromkeys(("item", "criterion", "rater", "scale"), object))
+    design = [name for name in ("group", "system") if name in people]
+    each = plain.astype(dict.fromkeys(design, object)).groupby(["item", "criterion"], sort=False)
+    pooled = each[["scale", *design]].first().assign(score=each["score"].mean(), n=each["score"].count()).reset_index()
+    many = pooled["criterion"].map(lambda name: f"mean of {raters[name]} annotators")
+    single = people.groupby("criterion", observed=True)["rater"].first()
+    rater = many.where(pooled["criterion"].map(raters).astype(int) > 1, pooled["criterion"].map(single).astype(object))
+    return check_scores(pooled.assign(rater=rater))
+
+
+def _items(found: Sequence[Seen], judges: Rows | None, people: Rows | None) -> pd.DataFrame | None:
+    """The texts of each item, where a file has them."""
+    for one in found:
+        known = {"source": "source", "output": "output", "text": "reference"}
+        names = {name: one.roles[role] for role, name in known.items() if role in one.roles}  # type: ignore[index]
+        side = next((s for s in (judges, people) if s is not None and s.source is one.source), None)
+        if not names.keys() & {"source", "output"} or side is None or side.table is not None:
+            continue
+        rows = side.rows.drop_duplicates("item").reset_index(drop=True)
+        cells = one.source.frame.iloc[rows["at"].astype(int)].reset_index(drop=True)
+        texts = {name: cells[column].fillna("").astype(str) for name, column in names.items()}
+        design = [name for name in ("group", "system") if rows[name].notna().all()]
+        return check_items(rows[["item", *design]].assign(**texts))
+    return None

@@ -1,0 +1,148 @@
+"""From a look at files of one's own to the parts of a report: all that it says can be computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.analysis.agreement import verbs as agreements
+from calib.analysis.means import verbs as means
+from calib.core.check import ArgumentError
+from calib.core.numeric import adjusted
+from calib.intake.can import MOST_IN_PAIRS, Can
+from calib.intake.look import Look
+from calib.tables.door import Who
+from calib.tables.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Part = tuple[str, Any]
+_ESTIMATORS = ("classical", "judge_only", "auto")  # people alone, the judge alone, both
+_HEADS = {
+    "interval": "Mean human score", "difference": "Differences between systems", "rank_judges": "Judges compared",
+    "reliability": "Reliability of people, and the ceiling that it sets",
+}  # fmt: skip
+
+
+def expanded(results: Any) -> Any:
+    """What a report is of: a look at files becomes all that it says can be computed."""
+    return parts_of(results) if isinstance(results, Look) else results
+
+
+def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]:
+    """Headings and what stands below them, for `calib.report`.
+
+    Parameters
+    ----------
+    look : Look
+    by : str, optional
+        A column of the scores: intervals for each of its values, beside those that were recognised.
+    **options
+        `coefficient`, `method`, `confidence_level`, for the questions that they are about.
+    """
+    if by is not None and (look.scores is None or by not in look.scores):
+        raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
+    asked = {name: value for name, value in options.items() if value is not None}
+    parts: list[Part] = [("To be minded", "\n\n".join(look.notes))] if look.notes else []
+    for can in look.can:
+        if can.possible and can.verb in _ANSWERS:
+            parts += _ANSWERS[can.verb](look, can, asked)
+    if by is not None and by != "system":
+        parts += _intervals(look, Can("", "interval", True, "", {"by": by}, criteria=_criteria(look)), asked)
+    return [*parts, *_left_out(look), *_taken(look)]
+
+
+def _criteria(look: Look) -> tuple[str, ...]:
+    return () if look.gold is None else tuple(look.gold["criterion"].astype(str).unique())
+
+
+def _of(frame: pd.DataFrame | None, can: Can) -> Any:
+    """The rows of the criteria that it can be computed for."""
+    return None if frame is None else frame[frame["criterion"].astype(str).isin(can.criteria)]
+
+
+def _only(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: asked[name] for name in names if name in asked}
+
+
+def _agreements(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    level = can.options.get("level", "item")
+    options = _only(asked, "coefficient", "method", "confidence_level")
+    found = agreements.agreement(_of(look.scores, can), _of(look.gold, can), level=level, **options)
+    pairs = zip(found.labels, found, strict=True)
+    yield f"Agreement, level {level}", Results.of(pair for pair in pairs if not math.isnan(pair[1].estimate))
+
+
+def _rankings(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    options = _only(asked, "coefficient", "method", "confidence_level")
+    yield _HEADS[can.verb], agreements.rank_judges(_of(look.scores, can), _of(look.gold, can), **options)
+
+
+def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    yield _HEADS[can.verb], agreements.reliability(_of(look.people, can), _judges(look, can), **asked)
+
+
+def _judges(look: Look, can: Can) -> Any:
+    """The judges of these criteria, if each has one: without one people stand alone."""
+    scores = _of(look.scores, can)
+    return scores if scores is not None and set(scores["criterion"].astype(str)) == set(can.criteria) else None
+
+
+def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    """Gold only, judge only and both, or why there is none."""
+    found, trouble = [], {}
+    options = dict(can.options) | _only(asked, "confidence_level")
+    for name in _ESTIMATORS:
+        try:
+            found.append(means.interval(_of(look.scores, can), _of(look.gold, can), estimator=name, **options))
+        except ValueError as error:
+            trouble[str(error)] = name
+    head, by = "Win rate" if look.intake.pairwise else _HEADS["interval"], can.options.get("by")
+    if found:
+        yield f"{head}{f', by {by}' * bool(by)}", sum(found[1:], found[0])
+    yield from (("", f"No interval ({name}): {words}") for words, name in trouble.items())
+
+
+def _differences(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    """Each system with each other, of many the first with each; p-values are adjusted over all of them."""
+    scores, gold, options = _of(look.scores, can), _of(look.gold, can), _only(asked, "confidence_level")
+    few = len(can.systems) <= MOST_IN_PAIRS
+    pairs = combinations(can.systems, 2) if few else ((can.systems[0], None),)
+    found = [means.difference(scores, gold, a, b, **options) for a, b in pairs]
+    yield _HEADS[can.verb], _adjusted(sum(found[1:], found[0]))
+
+
+def _adjusted(results: Results[Any]) -> Results[Any]:
+    """With the p-values of one judge and criterion adjusted together, by Holm."""
+    labels = [dict(label) for label in results.labels]
+    who = [Who.of(label) for label in labels]
+    for one in dict.fromkeys(who) if len(set(who)) < len(who) else ():
+        places = [place for place, other in enumerate(who) if other == one]
+        p = adjusted(np.array([results[place].p_value for place in places]), "holm")
+        for place, value in zip(places, p, strict=True):
+            labels[place]["p_adjusted"] = float(value)
+    return Results(tuple(labels), results.results)
+
+
+def _left_out(look: Look) -> list[Part]:
+    """What there is no section of, and why."""
+    reasons = [f"{one.what}: {one.why}." for one in look.can if not one.possible and one.verb in _ANSWERS]
+    return [("What could not be computed", "\n\n".join(reasons))] if reasons else []
+
+
+def _taken(look: Look) -> list[Part]:
+    return [("What the columns were taken for", look.to_frame())] if look.columns else []
+
+
+_ANSWERS = {
+    "interval": _intervals,
+    "difference": _differences,
+    "agreement": _agreements,
+    "rank_judges": _rankings,
+    "reliability": _reliabilities,
+}

@@ -1,0 +1,182 @@
+"""A look at files of many shapes: what it recognises, and that all that it prints runs as it stands."""
+
+import subprocess
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli
+
+HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
+
+
+def likert(rng, truth, noise=0.7):
+    return np.clip(np.round(truth + rng.normal(0, noise, np.shape(truth))), 1, 5).astype(int)
+
+
+def some(values, n, blank=""):
+    """The first n of the values, then blanks: in no order of the scores, as these are random."""
+    return [value if place < n else blank for place, value in enumerate(values)]
+
+
+def long_frame(seed=0, n=40, systems=("A", "B"), labelled=20):
+    """One row per output, judge and person side by side, a person on the first texts."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(3, 1, (n, 1)) + np.linspace(0, 0.8, len(systems))
+    rows = pd.DataFrame({
+        "id": [f"q{text}-{name}" for text in range(n) for name in systems],
+        "document": np.repeat([f"d{text}" for text in range(n)], len(systems)),
+        "system": [*systems] * n,
+        "gpt-4o": likert(rng, truth).ravel(),
+    })  # fmt: skip
+    return rows.assign(expert=some(likert(rng, truth).ravel(), labelled * len(systems)))
+
+
+def shapes():
+    """Files by name; a shape is one file or two."""
+    rng = np.random.default_rng(1)
+    base, two = long_frame(), long_frame(2)
+    simple = base[["id", "gpt-4o", "expert"]]
+    judges = base.assign(claude=likert(rng, base["gpt-4o"]))
+    people = base.assign(annotator_1=base["expert"], annotator_2=some(likert(rng, base["gpt-4o"]), 40),
+                         annotator_3=some(likert(rng, base["gpt-4o"]), 40)).drop(columns="expert")  # fmt: skip
+    models = {name: likert(rng, rng.normal(3, 1, 60)) for name in ("gpt-4o", "claude 3.5", "llama.70b", "mistral")}
+    wide = pd.DataFrame({"id": [f"q{k}" for k in range(60)], **models})
+    labels = pd.DataFrame({"id": wide["id"][:25], **{name: likert(rng, models[name][:25]) for name in models}})
+    verdict = np.where(base["gpt-4o"] > 3, "pass", "fail")
+    said = np.where(likert(rng, base["gpt-4o"]) > 3, "Pass ", "fail")
+    words = np.array(["", "poor", "poor", "fair", "good", "good"])
+    yield "side by side", simple
+    yield "systems and groups", base
+    yield "two judges", judges
+    yield "three annotators", people
+    yield "two files", base.drop(columns="expert"), base.loc[:39, ["id", "expert"]]
+    yield "wide with long labels", wide, labels.melt("id", var_name="model", value_name="expert")
+    yield "wide with wide labels", wide, labels
+    yield (
+        "words",
+        simple.assign(**{"gpt-4o": words[base["gpt-4o"]], "expert": some(words[likert(rng, base["gpt-4o"])], 40)}),
+    )
+    yield "pass or fail", simple.assign(**{"gpt-4o": verdict, "expert": some(said, 40)})
+    yield "true or false", simple.assign(**{"gpt-4o": verdict == "pass", "expert": some(said == "fail", 40)})
+    yield "preferences", pd.DataFrame({
+        "id": range(60), "judge": rng.choice(["A", "B", "tie"], 60), "human": some(rng.choice(["A", "B", "tie"], 60), 30),
+    })  # fmt: skip
+    yield "annotators in rows", base.drop(columns="expert"), pd.DataFrame({
+        "id": np.tile(base["id"][:30], 2), "annotator": np.repeat(["ann", "bob"], 30), "rating": likert(rng, np.tile(base["gpt-4o"][:30], 2)),
+    })  # fmt: skip
+    yield "nothing labelled", base.drop(columns="expert")
+    yield "all labelled", base.assign(expert=two["gpt-4o"])
+    yield "labels only", people[["id", "annotator_1", "annotator_2", "annotator_3"]]
+    yield (
+        "two criteria",
+        judges.rename(
+            columns={"gpt-4o": "judge_fluency", "claude": "judge_relevance", "expert": "human_fluency"}
+        ).assign(human_relevance=some(likert(rng, base["gpt-4o"]), 40)),
+    )
+    yield "hostile values", base.replace({"system": {"A": HOSTILE, "B": "-rf; rm *"}})
+    yield "hostile names", base.rename(columns={"gpt-4o": f"judge {HOSTILE}", "expert": f"human {HOSTILE}"})
+
+
+SHAPES = {name: frames for name, *frames in shapes()}
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """The files of a shape, in the folder where one works."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "88")
+
+    def write(*frames):
+        names = ["results.csv", "my labels.csv"][: len(frames)]
+        for name, frame in zip(names, frames, strict=True):
+            frame.to_csv(name, index=False, encoding="utf-8", errors="surrogatepass")
+        return names
+
+    return write
+
+
+def arguments_of(command):
+    """The words of a command as a shell reads them."""
+    script = 'calib() { printf "%s\\0" "$@"; }; ' + command
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, text=True)
+    return done.stdout.split("\0")[:-1]
+
+
+def run(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments_of(command))
+    said = capsys.readouterr()
+    assert ended.value.code == 0, f"{command}: {said.err}"
+    return said.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_everything_printed_runs_as_it_is_printed(shape, written, capsys):
+    found = calib.look(*written(*SHAPES[shape]))
+    text = str(found)
+    for command in found.commands:
+        assert f"  {command}\n" in f"{text}\n"
+        run(command, capsys)
+    for line in found.lines:
+        assert f"  {line}\n" in f"{text}\n"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert eval(line, {"calib": calib}) is not None
+    assert found.commands
+    assert len(found.lines) == len(found.commands)
+
+
+# --- odd files --------------------------------------------------------------------------------------------------
+
+
+def table_of(**columns):
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+def odd():
+    """Texts of files by name, and what must be among what is said of them."""
+    rng = np.random.default_rng(3)
+    ids = [f"q{k}" for k in range(40)]
+    judge = likert(rng, rng.normal(3, 1, 40))
+    human = some(likert(rng, judge), 20)
+    yield "ids with commas", [table_of(id=[f"a, {k}" for k in range(40)], gpt4=judge, human=human)], ["20 of 40 items"]
+    european = "id;gpt4;human\n" + "".join(f"{i};{j},5;{f'{h},0' if h != '' else ''}\n" for i, j, h in zip(ids, judge, human))
+    yield "European", [european], ["20 of 40 items"]
+    yield "a name twice by case", [table_of(id=ids, score=judge, Score=human)], ["score", "Score"]
+    yield "a single column", ["score\n" + "\n".join(map(str, judge))], ["score"]
+    yield "copied", [table_of(id=ids, gpt4=judge, human=some(judge, 20))], ["is it a copy of the labels?"]
+    yield "reversed", [table_of(id=ids, gpt4=judge, human=some(6 - judge, 20))], ["is one of the scales reversed?"]
+    yield "constant judge", [table_of(id=ids, gpt4=3, human=human)], ["gives 3 to every item"]
+    yield "constant labels", [table_of(id=ids, gpt4=judge, human=some([4] * 40, 20))], ["every label is 4"]
+    yield "percent", [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])], ["20 of 40 items"]
+    yield "two columns of groups", [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2), gpt4=judge, human=human)], ["within groups"]
+    yield "unicode", [table_of(id=[f"Frage-ä{k}" for k in range(40)], **{"Prüfer-模型 gpt": judge, "human 专家": human})], ["Prüfer-模型 gpt", "human 专家"]
+    yield "no ids in common", [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)], ["q0", "x0"]
+    yield "words without an order", [table_of(id=ids, judge=np.array(["teal", "mauve", "ochre"])[judge % 3], human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3])], ["--scale '"]
+    yield "few labels", [table_of(id=ids, gpt4=judge, human=some(judge, 5))], ["5 items with a label, 10 are the least"]
+    yield "a system without labels", [table_of(id=ids, system=["old", "new"] * 20, gpt4=judge, human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))])], ["old has no labels"]
+    yield "100 points beside 5", [table_of(id=ids, gpt4=judge * 20, human=human)], ["20 of 40 items"]
+    criteria = {f"{who}_{what}": likert(rng, judge) for what in ("fluency", "tone", "depth") for who in ("gpt4", "claude")}
+    people = {f"human_{what}": some(likert(rng, judge), 20) for what in ("fluency", "tone", "depth")}
+    yield "three criteria by two judges", [table_of(id=ids, **criteria, **people)], ["3 criteria", "2 judges"]
+    yield "ids twice", [table_of(id=[*ids[:39], "q0"], gpt4=judge, human=human)], ["q0"]
+
+
+ODD = {name: (texts, said) for name, texts, said in odd()}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_of_an_odd_file_it_says_what_is_odd(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts, said = ODD[name]
+    files = [f"file{place}.csv" for place in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    told = str(calib.look(*files))
+    assert all(line.isprintable() for line in told.splitlines())
+    assert [words for words in said if words not in " ".join(told.split())] == []
