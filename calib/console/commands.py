@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEED = 1
+_SYSTEMS = ("clean", "coherence-1", "coherence-2", "coherence-3")
 _MADE = re.compile(rb'<meta name="generator" content="calib |`[^`]*\|v:\d')  # in a page, in Markdown
 _DEMO = (
     "The people here are SIMULATED and the judge is the one embedded in calib: "
@@ -42,7 +43,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
     gold = _sixty(human)
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
-    for name, frame in tables.items():
+    for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
@@ -73,6 +74,18 @@ def _sixty(human: pd.DataFrame) -> pd.DataFrame:
 
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
     return human[human["item"].isin(chosen)]
+
+
+def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """A file as people have one: the judge beside a person, who labelled four outputs of every second text."""
+    keys = ["item", "criterion"]
+    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].rename("expert")
+    both = scores.join(person.astype("Int64"), on=keys)
+    both = both[(both["criterion"] == "coherence") & both["system"].isin(_SYSTEMS)]
+    told = both["group"].isin(sorted(set(both["group"]))[::2])
+    named = both.assign(judge=both["score"].round(2), expert=both["expert"].where(told))
+    names = {"item": "id", "group": "text", "system": "model"}
+    return named.rename(columns=names)[["id", "text", "model", "judge", "expert"]]
 
 
 def _next_steps(out: Path) -> str:
