@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack, get_args
+from dataclasses import replace
+from typing import Any, Unpack, cast, get_args
 
 from calib.core.check import ArgumentError
-from calib.intake.roles import Seen, refuse_unknown, seen, sided
+from calib.intake.roles import Seen, is_table, refuse_unknown, seen, sided
 from calib.intake.source import source_of
 from calib.intake.study import tables_of
-from calib.intake.taken import Columns, Intake, Stands
+from calib.intake.taken import Columns, Intake, Source, Stands
 
 _PEOPLE = ("gold", "human")  # arguments that are people's
 
@@ -45,11 +46,12 @@ def taken_in(
     >>> len(found.scores), len(found.gold), found.scale
     (3, 1, '1|2|3|4|5')
     """
-    said = _checked_words(columns)
     things = [(thing, name) for thing, name in zip((first, second), names, strict=False) if thing is not None]
-    sources = [source_of(thing, name) for thing, name in things]
-    refuse_unknown(sources, said)
+    sources = [_source(thing, name) for thing, name in things]
+    sources = [_told_apart(one, name, sources) for one, (_, name) in zip(sources, things, strict=True)]
     sides = _sides([name for _, name in things])
+    said = _of_people(_checked_words(columns), sources, sides)
+    refuse_unknown(sources, said)
     found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
     found = sided(_in_order(found, said, notes), said)
@@ -65,7 +67,26 @@ def _checked_words(columns: Columns) -> Columns:
     said = {name: value for name, value in columns.items() if value is not None and value not in ((), [])}
     if said.get("wide") not in (None, *get_args(Stands)):
         raise ArgumentError("wide", f"must be one of {', '.join(get_args(Stands))}", f"got {said['wide']!r}")
-    return Columns(**said)  # type: ignore[typeddict-item]
+    return cast(Columns, said)
+
+
+def _source(thing: Any, name: str) -> Source:
+    return thing if isinstance(thing, Source) else source_of(thing, name)
+
+
+def _told_apart(one: Source, name: str, sources: Sequence[Source]) -> Source:
+    """Two frames by the names of their arguments."""
+    return replace(one, name=f"`{name}`") if sum(other.name == one.name for other in sources) > 1 else one
+
+
+def _of_people(said: Columns, sources: Sequence[Source], sides: Sequence[str]) -> Columns:
+    """Words for scores are about the labels, where the judge's are in a table of calib's."""
+    theirs = [place for place, one in enumerate(sources) if not is_table(one.frame)]
+    if len(sources) < 2 or len(theirs) != 1 or sides[theirs[0]] != "label":
+        return said
+    names = {"judge": "label"} | ({"rater": "annotator"} if said.get("rater") in sources[theirs[0]].frame else {})
+    told = {names.get(word, word): value for word, value in said.items() if names.get(word, word) not in said}
+    return cast(Columns, told | {word: value for word, value in said.items() if word not in names})
 
 
 def _sides(names: Sequence[str]) -> list[Any]:

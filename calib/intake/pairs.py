@@ -88,6 +88,6 @@ def _compared(found: Sequence[Seen]) -> pd.DataFrame:
         if {"first", "second"} <= set(one.roles):
             frame, item = one.source.frame, one.roles.get("item", "")
             ids = id_texts(frame[item]) if item else pd.Series(range(len(frame))).map("{}".format)
-            sides = {name: id_texts(frame[one.roles[name]]) for name in ("first", "second")}  # type: ignore[index]
+            sides = {name: id_texts(frame[one.roles[name]]) for name in ("first", "second")}
             return pd.DataFrame({"item": ids, **sides}).dropna().drop_duplicates("item")
     return pd.DataFrame()

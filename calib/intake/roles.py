@@ -17,6 +17,7 @@ from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
+_TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
 _FEW = 12  # different words that a scale may have
 _SHORT = 80  # characters of an id
@@ -71,17 +72,37 @@ class Seen:
                 yield Taken(self.source.name, column, role, why)
 
 
+def is_table(frame: Any) -> bool:
+    """Whether a frame is one of calib's tables of scores or ratings.
+
+    Examples
+    --------
+    >>> is_table(pd.DataFrame(columns=["item", "criterion", "rater", "score"]))
+    True
+    """
+    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
+
+
+def _seen_table(source: Source, side: Side) -> Seen:
+    """A table of calib's, in which each column has its name."""
+    roles: dict[Role, str] = {name: name for name in ("item", *WHO) if name in source.frame}
+    values = (Value("score", Name(), side, "a table of calib's", "numbers", len(source.frame)),)
+    return Seen(source, side, roles, dict.fromkeys(roles.values(), "a table of calib's"), values, ("item",))
+
+
 def seen(source: Source, side: Side, said: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
+    if is_table(source.frame) and side:
+        return _seen_table(source, side)
     frame = source.frame
     natures = {str(name): nature(frame[name]) for name in frame}
     found = Seen(source, side)
-    for role, column in _said_roles(found, said):
-        found = found.with_role(role, column, "as was said")
+    for word, column in _said_roles(found, said):
+        found = found.with_role(word, column, "as was said")
     told = set(_listed(said, "judge")) | set(_listed(said, "label"))
     for column, kind in natures.items():
         role = ROLE_OF.get(key(column))
-        if column in told | set(found.roles.values()) or role in (None, "item", *found.roles):
+        if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
             continue
         if _fits(role, kind, frame[column]):
             found = found.with_role(role, column, "its name")
@@ -95,10 +116,10 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
 
 def _said_roles(found: Seen, said: Columns) -> Iterator[tuple[Role, str]]:
     item = said.get("label_item") if found.side == "label" else None
-    named = {name: said.get(name) for name in WHO} | {"item": item or said.get("item")}
+    named: dict[Role, Any] = {name: said.get(name) for name in WHO} | {"item": item or said.get("item")}
     for role, column in named.items():
         if column is not None and column in found.source.frame:
-            yield role, str(column)  # type: ignore[misc]
+            yield role, str(column)
 
 
 def _listed(said: Columns, word: str) -> list[str]:
@@ -177,9 +198,10 @@ def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
 
 def _value(cells: pd.Series, column: str, kind: str, said: Columns) -> Value:
     name, filled = read(column), int((~blank(cells)).sum())
-    for side in ("judge", "label"):
+    sides: tuple[Side, Side] = ("judge", "label")
+    for side in sides:
         if column in _listed(said, side):
-            return Value(column, name, side, "as was said", kind, filled)  # type: ignore[arg-type]
+            return Value(column, name, side, "as was said", kind, filled)
     return Value(column, name, name.side, "its name" if name.side else "", kind, filled)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from calib.intake.ids import id_texts
 from calib.intake.names import is_model, is_person, loose
 from calib.intake.pairs import won
 from calib.intake.roles import Seen, Side, Value
-from calib.intake.taken import Columns, Stands
+from calib.intake.taken import Columns, Role, Stands
 from calib.intake.values import Values, blank, valued
 from calib.intake.words import known_order, loosely
 from calib.table import TableArgumentError, TableError
@@ -70,7 +70,8 @@ def stood(found: Sequence[Seen], said: Columns) -> Stood:
     spelled = {loose(name): name for name in ours}
     if "wide" in said:
         return Stood(said["wide"], {} if said["wide"] == "rater" else spelled)
-    for stands in ("system", "criterion"):
+    many: tuple[Stands, Stands] = ("system", "criterion")
+    for stands in many:
         for one in found:
             if (cells := one.cells(stands)) is None:
                 continue
@@ -80,9 +81,9 @@ def stood(found: Sequence[Seen], said: Columns) -> Stood:
             if theirs and not one.of("label") and 2 * len(theirs & known.keys()) >= len(theirs):
                 return Stood(stands, known)
     if ours and theirs and 2 * len(theirs & spelled.keys()) >= len(theirs):
-        many = len(ours) > 1 or is_model(ours[0])
+        systems = len(ours) > 1 or is_model(ours[0])
         taken = any("system" in one.roles for one in found)
-        return Stood("system" if many and not taken else "criterion", spelled)
+        return Stood("system" if systems and not taken else "criterion", spelled)
     alone = not labels and len(ours) > 1 and not any("system" in one.roles for one in found)
     return Stood("system" if alone else "rater", {})
 
@@ -102,8 +103,9 @@ def _part(one: Seen, value: Value, how: Stood, said: Columns, columns: Sequence[
     frame, entity = one.source.frame, how.entity(value)
     numbers = read.of(one, value).numbers.to_numpy()
     part = pd.DataFrame({"at": range(len(frame)), "score": numbers, "column": value.column})
-    for name in ("system", "group"):
-        cells = one.cells(name)  # type: ignore[arg-type]
+    design: tuple[Role, Role] = ("system", "group")
+    for name in design:
+        cells = one.cells(name)
         part[name] = None if cells is None else _texts(cells)
     part["criterion"] = _criterion(one, value, entity, how, said, read)
     if entity and how.stands == "system":
@@ -128,8 +130,8 @@ def _criterion(one: Seen, value: Value, entity: str, how: Stood, said: Columns, 
 
 def _rater(one: Seen, value: Value, entity: str, how: Stood, said: Columns, columns: Sequence[Value]) -> Any:
     """Who gave the scores: a column that says it, the name of the column, or what the file is called."""
-    role = "rater" if value.side == "judge" else "annotator"
-    cells = one.cells(role)  # type: ignore[arg-type]
+    role: Role = "rater" if value.side == "judge" else "annotator"
+    cells = one.cells(role)
     if cells is not None:
         return [name if name is not None else "not named" for name in _texts(cells)]
     like = [v for v in columns if (how.entity(v), v.name.criterion) == (entity, value.name.criterion)]

@@ -12,20 +12,14 @@ from calib.core.check import ArgumentError
 from calib.intake.ids import Rows, chosen_ids
 from calib.intake.matched import joined, of_one_spelling, refuse_repeated
 from calib.intake.pairs import as_win_rates, is_pairwise, rivals
-from calib.intake.roles import Seen
+from calib.intake.roles import Seen, is_table
 from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
 from calib.intake.scales import scales_of
 from calib.intake.taken import Columns, Intake
 from calib.table import SCHEMAS, TableError, check_items, check_scores
 from calib.tables.door import scores_in
 
-_TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9
-
-
-def is_table(frame: Any) -> bool:
-    """Whether a frame is one of calib's tables of scores or ratings."""
-    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
 
 
 def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
@@ -229,7 +223,7 @@ def _items(found: Sequence[Seen], judges: Rows | None, people: Rows | None) -> p
     """The texts of each item, where a file has them."""
     for one in found:
         known = {"source": "source", "output": "output", "text": "reference"}
-        names = {name: one.roles[role] for role, name in known.items() if role in one.roles}  # type: ignore[index]
+        names = {name: one.roles[role] for role, name in known.items() if role in one.roles}
         side = next((s for s in (judges, people) if s is not None and s.source is one.source), None)
         if not names.keys() & {"source", "output"} or side is None or side.table is not None:
             continue

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 import pandas as pd
 
 Role = Literal[
-    "item", "judge", "label", "annotator", "rater", "system", "group", "criterion", "source", "output", "text", "weight",
-    "first", "second", "other",
+    "item", "judge", "label", "annotator", "rater", "system", "group", "criterion", "source", "output", "text",
+    "weight", "first", "second", "other",
 ]  # fmt: skip
 Stands = Literal["rater", "system", "criterion"]
+# a table of calib's, or what is taken in: a path, a frame of pandas, polars, pyarrow, columns, rows; an `Intake`
+Data: TypeAlias = Any
 
 
 class Columns(TypedDict, total=False):
@@ -22,17 +24,17 @@ class Columns(TypedDict, total=False):
     The same words in Python and, as options, in the shell.
     """
 
-    item: str  # the column of ids
-    label_item: str  # in the file of labels, if it has another name there
-    judge: str | Sequence[str]  # column or columns with the judge's scores
-    label: str | Sequence[str]  # column or columns with people's labels
-    annotator: str  # column that says who labelled, in a long file
-    rater: str  # column that says which judge scored, in a long file; or the judge's name
-    system: str  # column of who wrote the output
-    group: str  # column of what several outputs answer
-    criterion: str  # column of what was rated; or the criterion of all rows
-    scale: str  # "1|2|3|4|5", "lo..hi", words in their order "poor|fair|good", words with values "no=0|yes=1"
-    wide: Stands  # what several score columns stand for
+    item: Annotated[str, "Column of ids."]
+    label_item: Annotated[str, "Column of ids in the file of labels, if it has another name there."]
+    judge: Annotated[str | Sequence[str], "Column or columns with a judge's scores."]
+    label: Annotated[str | Sequence[str], "Column or columns with people's labels."]
+    annotator: Annotated[str, "Column that says who labelled, in a long file."]
+    rater: Annotated[str, "Column that says which judge scored, in a long file; or the judge's name."]
+    system: Annotated[str, "Column of who wrote the output."]
+    group: Annotated[str, "Column of what several outputs answer, such as the source document."]
+    criterion: Annotated[str, "Column of what was rated; or the criterion that is meant."]
+    scale: Annotated[str, "1|2|3|4|5, or lo..hi; words worst first, poor|fair|good; words=values, no=0|yes=1."]
+    wide: Annotated[Stands, "What several columns of scores stand for: system, rater (judges) or criterion."]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

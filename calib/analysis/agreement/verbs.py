@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,12 @@ from calib import stats
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import ArgumentError, choice
+from calib.intake.entry import given, two_judges
+from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
+from calib.tables.judges import all_known, identity, names_of_judges, short_names
 from calib.tables.pairs import Pair, factors_of, labels_in, one_scale, pairs_of
 from calib.tables.results import Results
 
@@ -23,8 +26,8 @@ Rng = np.random.Generator | int | None
 
 
 def agreement(
-    scores: pd.DataFrame,
-    human: pd.DataFrame,
+    scores: Data,
+    human: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -37,14 +40,16 @@ def agreement(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Agreement]:
     """Agreement of every rater in `scores` with every rater in `human`, per criterion.
 
     Parameters
     ----------
-    scores, human : DataFrame
+    scores, human : table, path or frame
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
-        the same: a rater is not compared with itself.
+        the same: a rater is not compared with itself. Or files of your own, of which the
+        first may hold both; several annotators are pooled.
     level : {"item", "group", "system"}
     systems : {"auto", "fixed", "random"}
         ``"fixed"``: the question is about these systems, and the interval speaks about new
@@ -64,6 +69,8 @@ def agreement(
         within documents, unread draws as 0), UniEval's dialogue and fact tables (over
         items), BARTScore (within documents), SummEval (Kendall over systems), and
         Chiang and Lee (Pearson over items, Kendall within documents).
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
     Returns
     -------
@@ -93,7 +100,8 @@ def agreement(
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
+    files = given(scores, human, columns, names=("scores", "human"))
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
         for rule in _of_convention(convention, rules):
             name = {} if convention is None else {"convention": convention}
             label = pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)}
@@ -163,9 +171,9 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
 
 
 def compare(
-    scores_a: pd.DataFrame,
-    scores_b: pd.DataFrame,
-    human: pd.DataFrame,
+    scores_a: Data,
+    scores_b: Data = None,
+    human: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -176,16 +184,19 @@ def compare(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Comparison]:
     """Which of two judges agrees more with people: the paired difference, per criterion.
 
     Parameters
     ----------
-    scores_a, scores_b : DataFrame
+    scores_a, scores_b : table, path or frame
         Scores (or ratings) of the two judges; each may hold several, which are then
-        compared one with one.
-    human : DataFrame
-        Human scores of the same items.
+        compared one with one. Or one file of your own that holds two judges.
+    human : table, path or frame
+        Human scores of the same items; a file of your own may hold them beside the judges'.
+    **columns
+        As for `agreement`.
     level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
         As for `calib.stats.compare`, where `systems` is `systems_are`.
 
@@ -214,7 +225,8 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    tables = scores_in(scores_a, "scores_a"), scores_in(scores_b, "scores_b"), scores_in(human, "human")
+    judged = two_judges(scores_a, scores_b, human, columns)
+    tables = scores_in(judged[0], "scores_a"), scores_in(judged[1], "scores_b"), scores_in(judged[2], "human")
     for judges, name, against, frame, known in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
@@ -225,8 +237,8 @@ def compare(
 
 
 def rank_judges(
-    scores: pd.DataFrame,
-    human: pd.DataFrame,
+    scores: Data,
+    human: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -238,15 +250,18 @@ def rank_judges(
     n_resamples: int = 9999,
     rng: Rng = None,
     coefficient: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Ranking]:
     """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
 
     Parameters
     ----------
-    scores : DataFrame
-        Scores (or ratings) of two judges or more.
-    human : DataFrame
-        Human scores of the same items.
+    scores : table, path or frame
+        Scores (or ratings) of two judges or more; or a file of your own.
+    human : table, path or frame
+        Human scores of the same items; a file of your own may hold them beside the judges'.
+    **columns
+        As for `agreement`.
     level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
         As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
 
@@ -276,13 +291,14 @@ def rank_judges(
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     found: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs_of(scores_in(scores, "scores"), scores_in(human, "human")):
+    files = given(scores, human, columns, names=("scores", "human"))
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
         found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     answers = []
     for (criterion, against), pairs in found.items():
-        names = _short_names([pair.label for pair in pairs])
-        columns = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
-        frame = _all_known([pair.both for pair in pairs]).join(pd.concat(columns, axis=1))
+        names = short_names([pair.label for pair in pairs])
+        scored = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
+        frame = all_known([pair.both for pair in pairs]).join(pd.concat(scored, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         known = [_one_scale(pair, coefficient or method) for pair in pairs]
@@ -296,7 +312,7 @@ def _pairs_of_judges(
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool]]:
     """Each judge of the one table with each of the other, on one human's items; whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
-    names = _names_of_judges([pair.label for pair in (*first, *second)])
+    names = names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
     for a in first:
         for b in second:
@@ -305,11 +321,11 @@ def _pairs_of_judges(
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-            frame = _all_known([a.frame, b.frame]).join(one).join(two)
+            frame = all_known([a.frame, b.frame]).join(one).join(two)
             # what a judge was asked about, read or not
             asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
-            both = names[_identity(a.label)], names[_identity(b.label)]
+            both = names[identity(a.label)], names[identity(b.label)]
             known = [_one_scale(pair, coefficient) for pair in (a, b)]
             yield both, a.label, a.label["against"], frame, all(known)
     if not matched:
@@ -317,42 +333,12 @@ def _pairs_of_judges(
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
 
 
-def _all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Each item once, with the human score and the design from whichever frame has them."""
-    return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
-
-
-def _identity(label: dict[str, Any]) -> tuple[Who, str]:
-    """Who was compared with whom: labels themselves differ where a temperature is missing."""
-    return Who.of(label), label["against"]
-
-
-def _names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[Who, str], str]:
-    """A name for each label, which tells it from all others of its criterion."""
-    names: dict[tuple[Who, str], str] = {}
-    for key in {(label["criterion"], label["against"]) for label in labels}:
-        those = {_identity(label): label for label in labels if (label["criterion"], label["against"]) == key}
-        names |= dict(zip(those, _short_names(list(those.values())), strict=True))
-    return names
-
-
-def _short_names(labels: list[dict[str, Any]]) -> list[str]:
-    """What tells these judges apart: the rater, and as much of prompt, method and temperature as it takes."""
-    names = [str(label["rater"]) for label in labels]
-    for key in ("prompt", "method", "temperature"):
-        if len(set(names)) == len(names):
-            break
-        if len({str(label[key]) for label in labels}) > 1:
-            names = [f"{name} ({label[key]})" for name, label in zip(names, labels, strict=True)]
-    return names
-
-
 # --- people -----------------------------------------------------------------------------------------------------
 
 
 def reliability(
-    human: pd.DataFrame,
-    scores: pd.DataFrame | None = None,
+    human: Data,
+    scores: Data = None,
     *,
     metric: str = "interval",
     level: str = "item",
@@ -360,15 +346,18 @@ def reliability(
     min_reliability: float = 0.7,
     confidence_level: float = 0.95,
     coefficient: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Reliability]:
     """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
 
     Parameters
     ----------
-    human : DataFrame
-        Scores (or ratings) of two people or more, one by one: not pooled.
-    scores : DataFrame, optional
+    human : table, path or frame
+        Scores (or ratings) of two people or more, one by one: not pooled. A file of your own may hold judges, too.
+    scores : table, path or frame, optional
         Judges, each set beside the people.
+    **columns
+        As for `agreement`.
     metric, level, method, coefficient, min_reliability, confidence_level
         As for `calib.stats.reliability`.
 
@@ -396,29 +385,34 @@ def reliability(
     answers = []
     purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
     shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
-    for label, people, design, judge, known in _panels(human, scores, level, purpose if shared else "", least=2):
+    files = given(human, scores, columns, names=("human", "scores"), needs=("label",))
+    panels = _panels(files.people, files.scores, level, purpose if shared else "", least=2)
+    for label, people, design, judge, known in panels:
         with on_known_scales(known):
             answers.append((label, stats.reliability(people, judge, **design, **options)))
     return Results.of(answers)
 
 
 def alternative_annotator_test(
-    scores: pd.DataFrame,
-    human: pd.DataFrame,
+    scores: Data,
+    human: Data = None,
     *,
     epsilon: float = 0.2,
     score: str = "auto",
     clustered: bool = False,
     q: float = 0.05,
+    **columns: Unpack[Columns],
 ) -> Results[stats.AltTest]:
     """Whether a judge may stand in for one of the annotators, per criterion and judge.
 
     Parameters
     ----------
-    scores : DataFrame
+    scores : table, path or frame
         Judges.
-    human : DataFrame
-        Scores (or ratings) of three annotators or more, one by one.
+    human : table, path or frame
+        Scores (or ratings) of three annotators or more, one by one; a file of your own may hold both.
+    **columns
+        As for `agreement`.
     epsilon, score, q
         As for `calib.stats.alternative_annotator_test`.
     clustered : bool, default False
@@ -447,9 +441,10 @@ def alternative_annotator_test(
     """
     answers = []
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
-    judges = scores_in(scores, "scores")
+    files = given(scores, human, columns, names=("scores", "human"))
+    judges = scores_in(files.scores, "scores")
     level = "group" if clustered else "item"
-    for label, people, design, judge, known in _panels(human, judges, level, "the annotator test", least=3):
+    for label, people, design, judge, known in _panels(files.people, judges, level, "the annotator test", least=3):
         assert judge is not None
         groups = design["groups"] if clustered else None
         with on_known_scales(known):
@@ -458,7 +453,7 @@ def alternative_annotator_test(
 
 
 def _panels(
-    human: pd.DataFrame, scores: pd.DataFrame | None, level: str, purpose: str, *, least: int
+    human: Any, scores: Any, level: str, purpose: str, *, least: int
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None, bool]]:
     """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn.
 
@@ -497,4 +492,4 @@ def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     plain = rows.astype({"item": object})
     who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
-    return table.reindex(pd.unique(plain["item"])), _short_names([label for label, _ in slices(rows)])
+    return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])

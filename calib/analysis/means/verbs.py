@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
+from calib.intake.entry import Given, given, is_file
+from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -22,8 +25,8 @@ from calib.tables.results import Results, words
 
 
 def interval(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
+    scores: Data,
+    gold: Data = None,
     *,
     by: str | None = None,
     groups: str | None = "group",
@@ -39,6 +42,7 @@ def interval(
     pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
 
@@ -48,12 +52,13 @@ def interval(
 
     Parameters
     ----------
-    scores : DataFrame
-        A judge's scores (or ratings) of all items.
-    gold : DataFrame
-        Human scores of a random sample of these items, one rater (pool several first).
+    scores : table, path or frame
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame, optional
+        Human scores of a random sample of these items, one rater (of your own files several are pooled).
     by : str, optional
-        A column of the scores, such as "system": one result for each of its values.
+        A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
+        rate for each system.
     groups : str or None, default "group"
         The column of what items share (the source document). Where it repeats within a result, its
         items are not taken as independent; None takes them so, with a warning.
@@ -73,6 +78,8 @@ def interval(
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
     method : str, optional
         What `estimator` was called.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
     Returns
     -------
@@ -104,26 +111,44 @@ def interval(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     answers = []
-    judges, people = _judges(scores, gold, pool)
+    files = given(scores, gold, columns)
+    judges, people = _judges(files, pool)
+    by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
     for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         said = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
         _need_gold(judged, estimator, by, pair.label, min_gold)
-        strangers = len(pair.frame) - len(judged)
+        strangers = pair.frame[pair.frame["_merge"] == "right_only"]
         for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = _mean_of(read, (groups, strata, weights), whole, options)
-            counts = {"n_unmatched": strangers, "n_unread": len(part) - len(read)}
+            counts = {"n_unmatched": _number_of(strangers, label), "n_unread": len(part) - len(read)}
             answers.append((whole | counts, with_warnings(result, said)))
-    return Results.of(answers)
+    return _told(answers, files)
 
 
-def _judges(scores: pd.DataFrame, gold: pd.DataFrame, pool: str | None) -> tuple[Checked, Checked]:
+def _number_of(strangers: pd.DataFrame, label: dict[str, Any]) -> int:
+    """Labels of items that the judge did not score: of this part where they say that they are, else all."""
+    for name, value in label.items():
+        if name in strangers and strangers[name].notna().all():
+            return int((strangers[name] == value).sum())
+    return len(strangers)
+
+
+def _told(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
+    """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
+    scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+    if files.pairwise:
+        answers = [(at, replace(one, estimand=one.estimand.replace("mean", "win rate"))) for at, one in answers]
+    return Results.of((at | scale, one) for at, one in answers)
+
+
+def _judges(files: Given, pool: str | None) -> tuple[Checked, Checked]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(scores, "scores"), scores_in(gold, "gold")
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "gold")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
@@ -199,9 +224,9 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
 
 
 def difference(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
-    a: str,
+    scores: Data,
+    gold: Data = None,
+    a: str | None = None,
     b: str | Sequence[str] | None = None,
     *,
     target: str = "population",
@@ -212,6 +237,7 @@ def difference(
     pool: str | None = None,
     confidence_level: float = 0.95,
     method: str | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
 
@@ -220,9 +246,9 @@ def difference(
 
     Parameters
     ----------
-    scores, gold : DataFrame
+    scores, gold : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
-        nothing is paired.
+        nothing is paired. Where one file holds all, `gold` may be left out: ``difference("results.csv", "x", "y")``.
     a : str
         Name of a system.
     b : str or sequence of str, optional
@@ -233,13 +259,16 @@ def difference(
         How p-values are adjusted where `a` is compared with several.
     pool : {"rater"}, optional
         As for `interval`: the mean of all raters in `scores` is the judge.
+    **columns
+        As for `interval`.
 
     Returns
     -------
     Results
         With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
-        and of one alone. Labelled `n_unmatched`, groups that only one of them answered; against several systems also
-        `p_adjusted` (within criterion and rater). Intervals are not adjusted.
+        and of one alone. Labelled `n_unmatched`, groups that only one of them answered, `n_unscored` (labels of items
+        that the judge did not score) and `n_unread` (items whose judge score is missing), which are left out; against
+        several systems also `p_adjusted` (within criterion and rater). Intervals are not adjusted.
 
     Raises
     ------
@@ -263,7 +292,12 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0001, 0.5747]
     """
-    judged, people = _judges(scores, gold, pool)
+    if isinstance(gold, str) and not is_file(gold) and isinstance(a, str | None):
+        gold, a, b = None, gold, b if a is None else a
+    files = given(scores, gold, columns)
+    judged, people = _judges(files, pool)
+    if a is None:
+        raise ArgumentError("a", "must name a system", _known_systems(judged))
     others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
@@ -275,7 +309,12 @@ def difference(
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
-    return Results.of(answers)
+    return _told(answers, files)
+
+
+def _known_systems(scores: Checked) -> str:
+    known = sorted(map(str, scores.frame["system"].dropna().unique())) if "system" in scores.frame else []
+    return f"there are {', '.join(map(repr, known))}" if known else ""
 
 
 def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]:
@@ -298,7 +337,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     inputs = sides[0].join(sides[1], how="outer")
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one}
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _left_out(pair, (a, b))
     least = options["min_gold"]
     if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
@@ -308,6 +347,18 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)
     return label, with_warnings(result, said)
+
+
+def _left_out(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
+    """Labels of items that the judge did not score, and items whose score is missing, of two systems."""
+    rows = pair.frame
+    those = rows["system"].isin(systems) if "system" in rows else pd.Series(False, index=rows.index)
+    strange = rows["_merge"] == "right_only"
+    nobodys = rows["system"].isna() if "system" in rows else ~those
+    return {
+        "n_unscored": int((strange & (those | nobodys)).sum()),
+        "n_unread": int((~strange & those & rows["x"].isna()).sum()),
+    }
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:

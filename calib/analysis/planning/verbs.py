@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,8 @@ from calib.analysis.prompts.verbs import beside, cells_of_replies, over_prompts,
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
+from calib.intake.entry import Given, given
+from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies
 from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -25,7 +27,7 @@ from calib.tables.results import Results, words
 
 
 def choose_items(
-    scores: pd.DataFrame,
+    scores: Data,
     n: int,
     *,
     design: str = "simple",
@@ -35,6 +37,7 @@ def choose_items(
     n_strata: int = 4,
     rng: np.random.Generator | int | None = None,
     method: str | None = None,
+    **columns: Unpack[Columns],
 ) -> pd.DataFrame:
     """Draw the items that people shall label, and write into the scores how it was done.
 
@@ -42,8 +45,8 @@ def choose_items(
 
     Parameters
     ----------
-    scores : DataFrame
-        One judge's scores of all items on one criterion.
+    scores : table, path or frame
+        One judge's scores of all items on one criterion; or a file of your own.
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
@@ -57,6 +60,8 @@ def choose_items(
         The column that "groups" draws from.
     n_strata, rng, method
         As for `calib.stats.choose_items`.
+    **columns
+        What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
 
     Returns
     -------
@@ -79,7 +84,8 @@ def choose_items(
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
     """
-    table = scores_in(scores, "scores")
+    files = given(scores, None, columns, names=("scores",), needs=("judge",))
+    table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
     if len(known := list(table.slices())) > 1:
         names = "; ".join(words(label) for label, _ in known)
@@ -95,8 +101,8 @@ def choose_items(
             choice = stats.choose_items(part["score"], n, design=design, **options)
         # each value of `by` has strata of its own
         stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
-        columns = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": design}
-        drawn.append(pd.DataFrame(columns, index=part.index))
+        how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": design}
+        drawn.append(pd.DataFrame(how, index=part.index))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
 
 
@@ -112,8 +118,8 @@ def _columns_drawn_by(part: pd.DataFrame, design: str, on: str, groups: str) -> 
 
 
 def labels_needed(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
+    scores: Data,
+    gold: Data = None,
     *,
     half_width: float | None = None,
     difference: float | None = None,
@@ -121,13 +127,16 @@ def labels_needed(
     n_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
 ) -> Results[stats.LabelsNeeded]:
     """Gold labels for an interval this narrow, from a pilot.
 
     Parameters
     ----------
-    scores, gold : DataFrame
+    scores, gold : table, path or frame
         As for `interval`: the judge's scores of all items, and the labels that are there so far.
+    **columns
+        As for `choose_items`.
     half_width, difference, power, n_items, confidence_level
         As for `calib.stats.labels_needed`.
     by : str, optional
@@ -154,21 +163,29 @@ def labels_needed(
     """
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
-    return _each_part(scores, gold, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
+    files = given(scores, gold, columns)
+    return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
 
 
 def will_it_help(
-    scores: pd.DataFrame, gold: pd.DataFrame, *, by: str | None = None, confidence_level: float = 0.95
+    scores: Data,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
 ) -> Results[stats.JudgeHelp]:
     """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
 
     Parameters
     ----------
-    scores, gold : DataFrame
+    scores, gold : table, path or frame
         As for `interval`.
     by : str, optional
         A column of the scores.
     confidence_level : float
+    **columns
+        As for `choose_items`.
 
     Returns
     -------
@@ -184,12 +201,13 @@ def will_it_help(
     True
     """
     options: dict[str, Any] = {"confidence_level": confidence_level}
-    return _each_part(scores, gold, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+    files = given(scores, gold, columns)
+    return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
 
 
 def plan(
-    pilot: pd.DataFrame,
-    gold: pd.DataFrame,
+    pilot: Data,
+    gold: Data = None,
     *,
     prices: Mapping[str, float],
     half_width: float | None = None,
@@ -197,6 +215,7 @@ def plan(
     max_items: int | None = None,
     by: str | None = None,
     confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
 ) -> Results[stats.BudgetPlan]:
     """What to buy next: labels, items, prompts or draws.
 
@@ -206,10 +225,12 @@ def plan(
 
     Parameters
     ----------
-    pilot : DataFrame
-        A judge's ratings of the items, or its scores.
-    gold : DataFrame
+    pilot : table, path or frame
+        A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame
         The human labels that are there so far, one rater.
+    **columns
+        As for `choose_items`.
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
@@ -253,13 +274,14 @@ def plan(
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}
-    if not (isinstance(pilot, pd.DataFrame) and has_replies(pilot)):
+    files = given(pilot, gold, columns, names=("pilot", "gold"))
+    if not (isinstance(files.scores, pd.DataFrame) and has_replies(files.scores)):
         if "prompt" in prices:
             raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
-        return _each_part(pilot, gold, by, partial(_plan_of_scores, options))
+        return _each_part(files, by, partial(_plan_of_scores, options))
     if by is not None:
         raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
-    return _plans_of_ratings(pilot, gold, options)
+    return _plans_of_ratings(files.scores, files.gold, options)
 
 
 def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str, Any]) -> stats.Result:
@@ -335,19 +357,22 @@ def _whole_draws(number: float) -> float:
 
 
 def transport_test(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
+    scores: Data,
+    gold: Data = None,
     *,
     by: str = "system",
     base: str | None = None,
     confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Transport]:
     """Whether the judge errs alike on each value of a column, from a few labels of each.
 
     Parameters
     ----------
-    scores, gold : DataFrame
+    scores, gold : table, path or frame
         As for `interval`.
+    **columns
+        As for `choose_items`.
     by : str, default "system"
         A column of the scores: systems, topics, months.
     base : str, optional
@@ -374,7 +399,9 @@ def transport_test(
     True
     """
     answers = []
-    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
+    files = given(scores, gold, columns)
+    by = files.named(by) or by
+    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
         known = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -398,12 +425,11 @@ def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
     return side if group is None else side | {f"groups{suffix}": group}
 
 
-def _each_part(
-    scores: pd.DataFrame, gold: pd.DataFrame, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]
-) -> Results[Any]:
+def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     answers = []
-    for pair in gold_pairs(scores_in(scores, "scores"), scores_in(gold, "gold"), [by]):
+    by = files.named(by or files.each)
+    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):

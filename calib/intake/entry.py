@@ -1,0 +1,218 @@
+"""Where files of one's own enter the verbs; tables of calib's pass as they are."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.intake.intake import taken_in
+from calib.intake.roles import is_table
+from calib.intake.source import source_of
+from calib.intake.taken import Columns, Data, Intake, Source
+from calib.table import read_frame
+from calib.tables.door import Checked, scores_in
+
+_TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+_ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
+          "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What a verb was given: tables, and how they were taken in where they are of one's own.
+
+    `scores` are those of judges, `gold` people's pooled to one, `people` people's one by one.
+    """
+
+    scores: Any
+    gold: Any
+    people: Any
+    taken: Intake | None = None
+
+    def named(self, column: str | None) -> str | None:
+        """A column as the tables call it."""
+        found = [one for one in self.taken.columns if one.column == column] if self.taken is not None else []
+        return next((one.role for one in found if one.role in ("system", "group", "criterion")), column)
+
+    @property
+    def each(self) -> str | None:
+        """What preferences are answered by: a win rate is of a system."""
+        return "system" if self.pairwise and "system" in self.scores else None
+
+    @property
+    def pairwise(self) -> bool:
+        return self.taken is not None and self.taken.pairwise
+
+    @property
+    def guessed(self) -> str:
+        """The scale, where nobody said it."""
+        return self.taken.scale if self.taken is not None and self.taken.guessed_scale else ""
+
+
+def given(
+    first: Data,
+    second: Data,
+    columns: Columns,
+    *,
+    names: Sequence[str] = ("scores", "gold"),
+    needs: Sequence[str] = ("judge", "label"),
+) -> Given:
+    """Tables of calib's as they are, and anything else as it is taken in.
+
+    What looks wrong in files of one's own is warned of; a side that is needed and not there is refused.
+    """
+    if isinstance(first, Intake):
+        return _of_intake(first, columns, needs)
+    things = [_as_table(thing) for thing in (first, second)]
+    own = [thing for thing in things if thing is not None and not is_calibs(thing)]
+    if not own:
+        return _tables(things, columns, names, needs)
+    taken = taken_in(*things, names=names, **columns)
+    return _of_intake(taken, Columns(), needs)
+
+
+def _of_intake(taken: Intake, columns: Columns, needs: Sequence[str]) -> Given:
+    if columns:
+        raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
+    for note in taken.notes:
+        check.warn(note)
+    for side, table in (("judge", taken.scores), ("label", taken.gold)):
+        if side in needs and table is None:
+            raise ArgumentError(
+                side, f"must name {_WANTED[side]}", f"none was recognised: {'; '.join(in_words(taken))}"
+            )
+    return Given(taken.scores, taken.gold, taken.people, taken)
+
+
+_WANTED = {
+    "judge": "the judge's scores, in one of the files or in another one",
+    "label": "people's labels, in the file or in a second one",
+}
+
+
+def _tables(things: Sequence[Any], columns: Columns, names: Sequence[str], needs: Sequence[str]) -> Given:
+    """Tables of calib's: nothing is to be said of their columns."""
+    for word in columns:
+        given = f"{names[0]} {'and ' + names[1] + ' are tables' if things[1] is not None else 'is a table'} of calib's"
+        raise ArgumentError(word, "describes a column of a file of your own", given)
+    order = dict(zip((_SIDE[name] for name in names), things, strict=False))
+    for side, name in ((_SIDE[name], name) for name in names):
+        if side in needs and order.get(side) is None:
+            raise ArgumentError(name, "must be given beside a table of calib's, which has one side only")
+    return Given(order.get("judge"), order.get("label"), order.get("label"))
+
+
+_SIDE = {
+    "scores": "judge",
+    "scores_a": "judge",
+    "scores_b": "judge",
+    "pilot": "judge",
+    "gold": "label",
+    "human": "label",
+}
+
+
+def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
+    """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
+    if human is None and is_calibs(_as_table(second)):
+        raise ArgumentError("human", "must be given, beside two tables of calib's")
+    names = ("scores_a", "human")
+    if second is not None and human is not None:
+        one, two = (given(scores, human, columns, names=names) for scores in (first, second))
+        both = one.taken is not None and two.taken is not None
+        return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
+    files = given(first, second if human is None else human, columns, names=names)
+    table = scores_in(files.scores, "scores_a").frame
+    raters = list(dict.fromkeys(table["rater"].astype(str)))
+    if len(raters) != 2:
+        rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
+        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
+    mine, others = (table[table["rater"].astype(str) == name] for name in raters)
+    return mine, others, files.gold
+
+
+def _called_apart(first: Any, second: Any) -> Any:
+    """The second judge under another name, where two files call theirs the same."""
+    same = second["rater"].isin(set(first["rater"]))
+    return second.assign(rater=second["rater"].astype(str).where(~same, second["rater"].astype(str) + " (second)"))
+
+
+def is_calibs(thing: Any) -> bool:
+    """Whether it is a table of calib's, checked or not."""
+    return isinstance(thing, Checked) or is_table(thing)
+
+
+def _as_table(thing: Any) -> Any:
+    """A file that is a table of calib's as that table, any other path as a source; the rest as it is."""
+    if not isinstance(thing, str | Path):
+        return thing
+    path = Path(thing)
+    if path.suffix == ".csv" and _heads(path) >= {"item", "criterion", "rater", "score"}:
+        return read_frame(path)
+    source = source_of(thing, "file")
+    return source.frame if is_table(source.frame) else source
+
+
+def _heads(path: Path) -> set[str]:
+    """The names in the first line of a csv file, if it is one."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return set(next(csv.reader(file), []))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return set()
+
+
+def is_file(text: str) -> bool:
+    """Whether a text names a file: one that is there, or that ends as tables do.
+
+    Examples
+    --------
+    >>> is_file("results.csv"), is_file("gpt-4o")
+    (True, False)
+    """
+    return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
+
+
+def in_words(taken: Intake) -> tuple[str, ...]:
+    """For each file what its columns were taken for, in a line.
+
+    Examples
+    --------
+    >>> print(*in_words(taken_in({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})))
+    the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
+    """
+    lines = [f"{source.name}: {', '.join(_columns_in_words(taken, source)) or 'nothing'}" for source in taken.sources]
+    guessed = " (guessed)" * taken.guessed_scale
+    if taken.scale:
+        lines[-1] += f"; scale {taken.scale}{guessed}"
+    return tuple(lines)
+
+
+def _columns_in_words(taken: Intake, source: Source) -> list[str]:
+    by_role: dict[str, list[str]] = {}
+    for one in taken.columns:
+        if one.source == source.name and one.role != "other":
+            by_role.setdefault(one.role, []).append(one.column)
+    return [
+        f"{_few(names)} as {_ROLES.get(role, role)}{_filled(role, names, source)}" for role, names in by_role.items()
+    ]
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names[:4]]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:]))) + (" ..." if len(names) > 4 else "")
+
+
+def _filled(role: str, names: Sequence[str], source: Source) -> str:
+    """How many rows are labelled."""
+    if role != "label":
+        return ""
+    from calib.intake.values import blank
+
+    labelled = sum(~blank(source.frame[name]) for name in names) > 0
+    return "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
