@@ -68,6 +68,11 @@ class Beside(NamedTuple):
     def labelled(self) -> pd.DataFrame:
         return self.frame[self.frame["x"].notna() & self.frame["y"].notna()]
 
+    @property
+    def scaled(self) -> bool:
+        """Whether the scale is known."""
+        return "scale" in self.frame and bool(self.frame["scale"].fillna("").ne("").any())
+
     def labels_of(self, column: str) -> pd.Series:
         """How many labels there are of each value of a column."""
         return (
@@ -127,14 +132,14 @@ def _missing(taken: Intake) -> str:
 def _asked(what: str, verb: str, pairs: Sequence[Beside], rule: Rule, said: str, **more: Any) -> Can:
     """The answer for all criteria, each of which one judge at least must allow."""
     if not pairs:
-        return Can(what, verb, False, "")  # `_missing` says why
+        return Can(what, verb, False, "", **more)  # `_missing` says why
     trouble: dict[str, list[str]] = {}
     for pair in pairs:
         trouble.setdefault(pair.criterion, []).append(rule(pair))
     good = tuple(criterion for criterion, found in trouble.items() if not all(found))
     bad = {criterion: found[0] for criterion, found in trouble.items() if all(found)}
     if not good:
-        return Can(what, verb, False, next(iter(bad.values())))
+        return Can(what, verb, False, next(iter(bad.values())), **more)
     not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
     return Can(what, verb, True, said + not_all, criteria=good, whole=not bad, **more)
 
@@ -154,7 +159,8 @@ def _of_all(pairs: Sequence[Beside]) -> str:
 def _few_labels(pair: Beside) -> str:
     if (n := len(pair.labelled)) < LEAST_GOLD:
         return f"{_number(n, 'item')} with a label, {LEAST_GOLD} are the least"
-    return _constant("label", pair.labelled["y"])
+    # of labels that do not vary only the ends of the scale say how far they may be off
+    return "" if pair.scaled else _constant("label", pair.labelled["y"])
 
 
 def _constant(of: str, values: pd.Series) -> str:
@@ -277,8 +283,8 @@ def _labels_needed(pairs: Sequence[Beside]) -> Can:
 
 def _nothing_to_buy(pair: Beside) -> str:
     n, of = len(pair.labelled), len(pair.frame)
-    if n < LEAST_GOLD or _constant("label", pair.labelled["y"]):
-        return _few_labels(pair)
+    if trouble := _few_labels(pair) or _constant("label", pair.labelled["y"]):
+        return trouble
     return "" if 2 * n <= of else f"{n} of {of} items have a label already"
 
 
@@ -351,6 +357,8 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
         elif len(rows) >= LEAST_GOLD and not _is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
+        elif len(rows) >= LEAST_GOLD and _is_one(rows["y"]):
+            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell whether it is right."
         elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 

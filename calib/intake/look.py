@@ -170,7 +170,7 @@ def _with_ids(found: Seen) -> Seen:
 
 def _words_of(found: Iterable[Seen]) -> tuple[str, ...]:
     """The words that scores are in, whose order nobody knows; the commonest first."""
-    columns = [(one.source.frame, v.column) for one in found for v in one.values if v.nature == "texts"]  # noqa: PD011
+    columns = [(one.source.frame, v.column) for one in found for v in one.graded if v.nature == "texts"]
     cells = Counter(str(cell).strip() for frame, column in columns for cell in frame[column].dropna())
     return tuple(word for word, _ in cells.most_common() if word)
 

@@ -52,13 +52,20 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
     for can in look.can:
         if can.possible and can.verb in _ANSWERS:
             parts += _ANSWERS[can.verb](look, can, asked)
+        elif can.verb == "interval" and not can.options:  # people and judge alone, where they are too few for both
+            parts += _intervals(look, _of_all(look), asked)
     if by is not None and by != "system":
-        parts += _intervals(look, Can("", "interval", True, "", {"by": by}, criteria=_criteria(look)), asked)
+        parts += _intervals(look, _of_all(look, by=by), asked)
+    if not any(isinstance(part, Results) for _, part in parts):
+        reasons = "; ".join(dict.fromkeys(one.why for one in look.can if not one.possible))
+        raise ArgumentError("results", "must be a look at files that something can be computed from", reasons)
     return [*parts, *_left_out(look), *_taken(look)]
 
 
-def _criteria(look: Look) -> tuple[str, ...]:
-    return () if look.gold is None else tuple(look.gold["criterion"].astype(str).unique())
+def _of_all(look: Look, **options: Any) -> Can:
+    """The mean for all criteria, whether it can be computed or not."""
+    criteria = () if look.gold is None else tuple(look.gold["criterion"].astype(str).unique())
+    return Can("", "interval", possible=False, why="", options=options, criteria=criteria)
 
 
 def _of(frame: pd.DataFrame | None, can: Can) -> Any:
@@ -74,7 +81,7 @@ def _agreements(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part
     level = can.options.get("level", "item")
     options = _only(asked, "coefficient", "method", "confidence_level")
     found = agreements.agreement(_of(look.scores, can), _of(look.gold, can), level=level, **options)
-    pairs = zip(found.labels, found, strict=True)
+    pairs = zip(found.labels, found, strict=True)  # a judge with one score for all has none
     yield f"Agreement, level {level}", Results.of(pair for pair in pairs if not math.isnan(pair[1].estimate))
 
 
@@ -93,19 +100,27 @@ def _judges(look: Look, can: Can) -> Any:
     return scores if scores is not None and set(scores["criterion"].astype(str)) == set(can.criteria) else None
 
 
-def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
     """Gold only, judge only and both, or why there is none."""
     found, trouble = [], {}
     options = dict(can.options) | _only(asked, "confidence_level")
-    for name in _ESTIMATORS:
+    scores, gold = _of(look.scores, can), _of(look.gold, can)
+    for name in _ESTIMATORS if scores is not None and gold is not None else ():
         try:
-            found.append(means.interval(_of(look.scores, can), _of(look.gold, can), estimator=name, **options))
+            found.append(_with_intervals(means.interval(scores, gold, estimator=name, **options)))
         except ValueError as error:
             trouble[str(error)] = name
+    if all(result.estimator == "judge_only" for results in found for result in results):
+        return []
     head, by = "Win rate" if look.intake.pairwise else _HEADS["interval"], can.options.get("by")
-    if found:
-        yield f"{head}{f', by {by}' * bool(by)}", sum(found[1:], found[0])
-    yield from (("", f"No interval ({name}): {words}") for words, name in trouble.items())
+    said = [("", f"No interval ({name}): {words}") for words, name in trouble.items()]
+    return [(f"{head}{f', by {by}' * bool(by)}", sum(found[1:], found[0])), *said]
+
+
+def _with_intervals(results: Results[Any]) -> Results[Any]:
+    """Those that have one."""
+    pairs = zip(results.labels, results, strict=True)
+    return Results.of(pair for pair in pairs if not math.isnan(pair[1].interval.low))
 
 
 def _differences(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:

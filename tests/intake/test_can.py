@@ -62,11 +62,16 @@ def test_labels_for_all_items_leave_nothing_to_buy():
     assert not found[NEEDED].possible
 
 
-def test_labels_that_do_not_vary_have_neither_interval_nor_agreement():
+@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
+def test_labels_that_do_not_vary_say_nothing_of_the_judge_and_of_the_mean_only_on_a_known_scale():
     constant = labels(40).assign(score=4.0)
     found = asked(taken(judge(), constant))
-    assert [found[name].why for name in (MEAN, ITEMS, NEEDED)] == ["every label is 4"] * 3
-    assert not any(found[name].possible for name in (MEAN, ITEMS, NEEDED))
+    assert [found[name].possible for name in (MEAN, ITEMS, NEEDED)] == [True, False, False]
+    assert found[ITEMS].why == "every label is 4"
+    assert np.isfinite(calib.interval(judge(), constant).one().interval.low)
+    unknown = taken(judge().assign(scale=""), constant.assign(scale=""))
+    assert asked(unknown)[MEAN].why == "every label is 4"
+    assert next(suspicions(beside(unknown))).startswith("all 40 labels beside judge are 4")
 
 
 def design(n, systems, per_group=True):

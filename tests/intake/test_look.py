@@ -9,6 +9,8 @@ import pytest
 
 import calib
 from calib import cli
+from calib.intake.typed import shell_word
+from calib.report.parts import parts_of
 
 HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
 
@@ -62,12 +64,11 @@ def shapes():
     )
     yield "pass or fail", simple.assign(**{"gpt-4o": verdict, "expert": some(said, 40)})
     yield "true or false", simple.assign(**{"gpt-4o": verdict == "pass", "expert": some(said == "fail", 40)})
-    yield "preferences", pd.DataFrame({
-        "id": range(60), "judge": rng.choice(["A", "B", "tie"], 60), "human": some(rng.choice(["A", "B", "tie"], 60), 30),
-    })  # fmt: skip
-    yield "annotators in rows", base.drop(columns="expert"), pd.DataFrame({
-        "id": np.tile(base["id"][:30], 2), "annotator": np.repeat(["ann", "bob"], 30), "rating": likert(rng, np.tile(base["gpt-4o"][:30], 2)),
-    })  # fmt: skip
+    won = [rng.choice(["A", "B", "tie"], 60) for _ in range(2)]
+    yield "preferences", pd.DataFrame({"id": range(60), "judge": won[0], "human": some(won[1], 30)})
+    twice = np.tile(base["gpt-4o"][:30], 2)
+    each = pd.DataFrame({"id": np.tile(base["id"][:30], 2), "annotator": np.repeat(["ann", "bob"], 30)})
+    yield "annotators in rows", base.drop(columns="expert"), each.assign(rating=likert(rng, twice))
     yield "nothing labelled", base.drop(columns="expert")
     yield "all labelled", base.assign(expert=two["gpt-4o"])
     yield "labels only", people[["id", "annotator_1", "annotator_2", "annotator_3"]]
@@ -145,7 +146,9 @@ def odd():
     judge = likert(rng, rng.normal(3, 1, 40))
     human = some(likert(rng, judge), 20)
     yield "ids with commas", [table_of(id=[f"a, {k}" for k in range(40)], gpt4=judge, human=human)], ["20 of 40 items"]
-    european = "id;gpt4;human\n" + "".join(f"{i};{j},5;{f'{h},0' if h != '' else ''}\n" for i, j, h in zip(ids, judge, human))
+    european = "id;gpt4;human\n" + "".join(
+        f"{i};{j},5;{f'{h},0' if h != '' else ''}\n" for i, j, h in zip(ids, judge, human, strict=True)
+    )
     yield "European", [european], ["20 of 40 items"]
     yield "a name twice by case", [table_of(id=ids, score=judge, Score=human)], ["score", "Score"]
     yield "a single column", ["score\n" + "\n".join(map(str, judge))], ["score"]
@@ -153,15 +156,54 @@ def odd():
     yield "reversed", [table_of(id=ids, gpt4=judge, human=some(6 - judge, 20))], ["is one of the scales reversed?"]
     yield "constant judge", [table_of(id=ids, gpt4=3, human=human)], ["gives 3 to every item"]
     yield "constant labels", [table_of(id=ids, gpt4=judge, human=some([4] * 40, 20))], ["every label is 4"]
-    yield "percent", [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])], ["20 of 40 items"]
-    yield "two columns of groups", [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2), gpt4=judge, human=human)], ["within groups"]
-    yield "unicode", [table_of(id=[f"Frage-ä{k}" for k in range(40)], **{"Prüfer-模型 gpt": judge, "human 专家": human})], ["Prüfer-模型 gpt", "human 专家"]
-    yield "no ids in common", [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)], ["q0", "x0"]
-    yield "words without an order", [table_of(id=ids, judge=np.array(["teal", "mauve", "ochre"])[judge % 3], human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3])], ["--scale '"]
+    yield (
+        "percent",
+        [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])],
+        ["20 of 40 items"],
+    )
+    yield (
+        "two columns of groups",
+        [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2), gpt4=judge, human=human)],
+        ["within groups"],
+    )
+    yield (
+        "unicode",
+        [table_of(id=[f"Frage-ä{k}" for k in range(40)], **{"Prüfer-模型 gpt": judge, "human 专家": human})],
+        ["Prüfer-模型 gpt", "human 专家"],
+    )
+    yield (
+        "no ids in common",
+        [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)],
+        ["q0", "x0"],
+    )
+    yield (
+        "words without an order",
+        [
+            table_of(
+                id=ids,
+                judge=np.array(["teal", "mauve", "ochre"])[judge % 3],
+                human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3],
+            )
+        ],
+        ["--scale '"],
+    )
     yield "few labels", [table_of(id=ids, gpt4=judge, human=some(judge, 5))], ["5 items with a label, 10 are the least"]
-    yield "a system without labels", [table_of(id=ids, system=["old", "new"] * 20, gpt4=judge, human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))])], ["old has no labels"]
+    yield (
+        "a system without labels",
+        [
+            table_of(
+                id=ids,
+                system=["old", "new"] * 20,
+                gpt4=judge,
+                human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))],
+            )
+        ],
+        ["old has no labels"],
+    )
     yield "100 points beside 5", [table_of(id=ids, gpt4=judge * 20, human=human)], ["20 of 40 items"]
-    criteria = {f"{who}_{what}": likert(rng, judge) for what in ("fluency", "tone", "depth") for who in ("gpt4", "claude")}
+    criteria = {
+        f"{who}_{what}": likert(rng, judge) for what in ("fluency", "tone", "depth") for who in ("gpt4", "claude")
+    }
     people = {f"human_{what}": some(likert(rng, judge), 20) for what in ("fluency", "tone", "depth")}
     yield "three criteria by two judges", [table_of(id=ids, **criteria, **people)], ["3 criteria", "2 judges"]
     yield "ids twice", [table_of(id=[*ids[:39], "q0"], gpt4=judge, human=human)], ["q0"]
@@ -180,3 +222,136 @@ def test_of_an_odd_file_it_says_what_is_odd(name, tmp_path, monkeypatch):
     told = str(calib.look(*files))
     assert all(line.isprintable() for line in told.splitlines())
     assert [words for words in said if words not in " ".join(told.split())] == []
+
+
+# --- the report -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_report_with_nothing_else_does_what_was_recognised(written, capsys, tmp_path):
+    written(*SHAPES["systems and groups"])
+    out = run("calib report results.csv", capsys)
+    page = (tmp_path / "results-report.html").read_text()
+    assert "wrote results-report.html" in out
+    for told in ("gpt-4o", "judge's scores", "blank in 40 of 80 rows"):
+        assert told in " ".join(out.split())
+    heads = ("Mean human score", "Mean human score, by system", "Differences between systems", "Agreement, level group")
+    for head in (*heads, "What the columns were taken for", "What could not be computed"):
+        assert f">{head}<" in page
+    assert "Reliability" not in page.replace("reliability", "")
+    assert "Agreement, level system" not in page  # there are two
+    run("calib report results.csv", capsys)  # over one's own page
+
+
+def test_a_page_of_somebody_else_is_not_written_over(written, capsys, tmp_path):
+    written(*SHAPES["side by side"])
+    (tmp_path / "results-report.html").write_text("<h1>Mine</h1>")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["report", "results.csv"])
+    assert ended.value.code == 2
+    assert "--out must be a new file or a report of calib's, but 'results-report.html'" in capsys.readouterr().err
+    assert (tmp_path / "results-report.html").read_text() == "<h1>Mine</h1>"
+    run("calib report results.csv --out mine.md --title 'My \"judge\"'", capsys)
+    run("calib report results.csv --out mine.md", capsys)
+    assert "Mean human score" in (tmp_path / "mine.md").read_text()
+
+
+def test_what_is_said_goes_before_what_is_recognised(written, capsys, tmp_path):
+    written(SHAPES["two judges"][0].assign(topic=["a", "b", "b", "a"] * 20))
+    said = "--judge claude --scale 0..10 --by topic --confidence-level 0.9"
+    run(f"calib report results.csv {said} --out r.md", capsys)
+    page = (tmp_path / "r.md").read_text()
+    assert "Judges compared" not in page
+    assert "90 % CI" in page
+    assert "by topic" in page
+    found = calib.look("results.csv", judge="claude", scale="0..10")
+    assert set(found.scores["rater"]) == {"claude"}
+    assert all(word in command for command in found.commands for word in ("--judge claude", "--scale 0..10"))
+    assert all('judge="claude", scale="0..10"' in line for line in found.lines)
+
+
+def test_a_report_of_nothing_says_why(written, capsys):
+    written(*SHAPES["nothing labelled"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["report", "results.csv"])
+    assert ended.value.code == 2
+    assert "there are no labels of people" in capsys.readouterr().err
+
+
+def test_a_part_that_cannot_be_computed_is_left_out(written):
+    base = SHAPES["side by side"][0]
+    few = base.assign(expert=some(base["expert"], 6))
+    text = str(calib.report(calib.look(few)))
+    assert "people alone" in text
+    assert "10 are the least" in text
+    assert "nan" not in text.lower().replace("unanswered", "")
+    constant = SHAPES["two judges"][0].assign(claude=3)
+    text = str(calib.report(calib.look(constant)))
+    assert "claude gives 3 to every item" in text
+    assert "Judges compared" not in text
+
+
+@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
+def test_differences_of_several_systems_are_adjusted_together():
+    found = calib.look(long_frame(4, 60, ("A", "B", "C"), 30))
+    parts = dict(parts_of(found))
+    differences = parts["Differences between systems"]
+    assert [label["system"] for label in differences.labels] == ["A - B", "A - C", "B - C"]
+    p = np.array([result.p_value for result in differences])
+    holm = np.maximum.accumulate(np.sort(p) * [3, 2, 1]).clip(max=1)[np.argsort(np.argsort(p))]
+    assert [label["p_adjusted"] for label in differences.labels] == pytest.approx(holm.tolist())
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_is_harmless_and_narrow(written):
+    files = written(SHAPES["hostile names"][0].replace({"system": {"A": HOSTILE}}))
+    found = calib.look(*files, label=f"human {HOSTILE}")
+    assert all(line.isprintable() for line in str(found).splitlines())
+    prose = str(found).split("In a shell")[0].splitlines()
+    assert max(map(len, prose)) <= 88
+    page = found._repr_html_()
+    assert "<b onclick" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "&lt;b onclick" in page
+
+
+def test_frames_have_lines_and_no_commands():
+    frame = SHAPES["side by side"][0]
+    found = calib.look(frame, frame[["id", "expert"]])
+    assert found.commands == ()
+    assert found.lines[0] == 'calib.report(calib.look(frame, labels), "calib-report.html")'
+    assert list(found.to_frame()) == ["file", "column", "taken for", "why"]
+    assert len(found.to_frame()) == 5
+
+
+def test_what_cannot_be_read_at_all_is_an_error(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.docx").write_bytes(b"PK")
+    for file in ("notes.docx", "missing.csv"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["look", file])
+        assert ended.value.code == 2
+        assert file in capsys.readouterr().err
+    with pytest.raises(calib.ArgumentError, match="nope"):
+        calib.look(SHAPES["side by side"][0], judge="nope")
+
+
+def test_words_in_no_known_order_become_the_option_to_type(written, capsys):
+    colours = np.array(["teal", "mauve", "ochre"])
+    graded = np.tile([0, 1, 2, 0], 20)
+    written(pd.DataFrame({"id": range(80), "gpt4_score": colours[graded], "human_score": colours[graded[::-1]]}))
+    found = calib.look("results.csv")
+    assert found.scores is None
+    assert found.commands == ("calib look results.csv --scale 'teal|mauve|ochre'",)
+    assert "15" not in found.commands[0]
+    out = run(found.commands[0], capsys)
+    assert "teal = 0, mauve = 1, ochre = 2" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("text", ["a b", "it's", "$HOME `id`", "a\x1b[31m\n\u202e\\n", "*", "", "ä模", "-x"])
+def test_a_word_is_quoted_as_a_shell_takes_it(text):
+    assert shell_word(text).isprintable()
+    assert arguments_of(f"calib {shell_word(text)}") == [text]
