@@ -77,15 +77,15 @@ def _sixty(human: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """A file as people have one: the judge beside a person, who labelled four outputs of every second text."""
+    """A file as people have one: the judge beside a person, who labelled four outputs of every second document."""
     keys = ["item", "criterion"]
-    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].rename("expert")
+    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].rename("human")
     both = scores.join(person.astype("Int64"), on=keys)
     both = both[(both["criterion"] == "coherence") & both["system"].isin(_SYSTEMS)]
     told = both["group"].isin(sorted(set(both["group"]))[::2])
-    named = both.assign(judge=both["score"].round(2), expert=both["expert"].where(told))
-    names = {"item": "id", "group": "text", "system": "model"}
-    return named.rename(columns=names)[["id", "text", "model", "judge", "expert"]]
+    named = both.assign(judge=both["score"].round(2), human=both["human"].where(told))
+    names = {"item": "id", "group": "document", "system": "model"}
+    return named.rename(columns=names)[["id", "document", "model", "judge", "human"]]
 
 
 def _next_steps(out: Path) -> str:
