@@ -9,16 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import typer
 
 import calib
 from calib.console.files import Files, Items
+from calib.intake.taken import Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
 _WRITTEN = ("out", "store", "to_batch")  # options that name what a command writes
+# what options for files of one's own were called
+_FORMER = {"judge": ("--score",), "label": ("--human-score",), "label_item": ("--human-item",)}
 _SIMPLE = (Path, float, int, bool, str)
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -43,7 +46,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options = _verb_options(asked, own)
-    files = _file_options(both=bool({"human", "gold"} & set(own))) if "files" in own else {}
+    files = _file_options() if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     shown = special | options | files
 
@@ -53,8 +56,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         _refuse_overwriting(given, shown)
         taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
         if files:
-            said = {name: value for name in files if (value := given.pop(name)) is not None}
-            taken["files"] = Files(said.pop("items", None), said)
+            said = {name: value for name in files if (value := given.pop(name)) not in (None, [])}
+            taken["files"] = Files(said.pop("items", None), cast(Columns, said))
         try:
             function(**given, **taken)
         except ArgumentError as error:
@@ -97,16 +100,14 @@ def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameter
     return found
 
 
-def _file_options(*, both: bool) -> Parameters:
-    """--items, and the options for a file of one's own: the arguments of `calib.scores_from`."""
-    told = arguments_told(calib.scores_from)
-    helps = {name: f"Your own file. {text}" for name, text in told.items() if name != "frame"}
-    if both:
-        what = {"item": "ids", "score": "scores"}
-        helps |= {
-            f"human_{of}": f"Your own human file: its column of {it}, if that is another." for of, it in what.items()
-        }
-    notes = {"items": Items} | {name: Annotated[str | None, typer.Option(help=text)] for name, text in helps.items()}
+def _file_options() -> Parameters:
+    """--items, and what may be said of the columns of a file of one's own: the same words as in Python."""
+    notes: dict[str, Any] = {"items": Items}
+    for name, hint in get_type_hints(Columns, include_extras=True).items():
+        kind, told = get_args(hint)
+        many = any(get_origin(part) is Sequence for part in get_args(kind))
+        option = typer.Option(f"--{name.replace('_', '-')}", *_FORMER.get(name, ()), help=f"Your own file. {told}")
+        notes[name] = Annotated[list[str] | None if many else str | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
 

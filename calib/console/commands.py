@@ -11,10 +11,10 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import By, Files, Items, Out
+from calib.console.files import By, Files, Human, Items, Out, Scores
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 from calib.core.check import ArgumentError
-from calib.intake.commands import First, Second
+from calib.intake.commands import looked_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +134,9 @@ def summarize(
 
 @options_from("agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out"})
 def report(
-    first: First,
+    file: Scores,
     files: Files,
-    second: Second = None,
+    labels: Human = None,
     out: Annotated[Path | None, typer.Option(help="A file that ends in .html or .md; here, if none is named.")] = None,
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
     by: By = None,
@@ -147,11 +147,11 @@ def report(
     from calib.intake.typed import report_path
     from calib.report.parts import parts_of
 
-    found = calib.look(first, second, **files.said)
+    found = looked_at(file, labels, files)
     path = report_path(found.intake) if out is None else out
     _refuse_foreign(path)
     parts = parts_of(found, by=by, **options)
-    calib.report(parts, path, title=title or f"calib report: {first.name}")
+    calib.report(parts, path, title=title or f"calib report: {file.name}")
     typer.echo(taken_text(found))
     typer.echo(f"wrote {shown_text(path)}")
 

@@ -1,18 +1,21 @@
-"""Files in: tables of calib's, or files of one's own with options that say how to read them."""
+"""Files in: tables of calib's, or files of one's own with options that say what their columns are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import calib
+from calib.console.show import say
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calib.intake.taken import Columns
 
 
 def _table_file(path: Path | None) -> Path | None:
@@ -25,68 +28,57 @@ def _table_file(path: Path | None) -> Path | None:
 TableFile = typer.Option(callback=_table_file, help="Write the table there (.csv, .jsonl, .parquet).")
 Out = Annotated[Path | None, TableFile]
 Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
-Scores = Annotated[Path, typer.Argument(help="A judge's scores or ratings, or a file of your own.")]
-Human = Annotated[Path, typer.Argument(help="People's scores or ratings, or a file of your own.")]
+Scores = Annotated[
+    Path, typer.Argument(help="A judge's scores or ratings, or a file of your own, which may hold the labels, too.")
+]
+Human = Annotated[
+    Path | None, typer.Argument(help="People's scores or ratings, or a file of your own, where FILE has none.")
+]
 By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
 
 
 @dataclass(frozen=True)
 class Files:
-    """How files are read: the items that give groups and systems, and what was said of files of one's own."""
+    """How files are read: the items that give groups and systems, and what was said of the columns of one's own."""
 
     items: Path | None
-    own: Mapping[str, str]
+    said: Columns
+    told: set[str] = field(default_factory=set)
 
-    def read(self, judges: Sequence[Path | None], human: Path | None = None) -> list[Any]:
-        """The scores in the files of judges and people, each of scores, of ratings, or of one's own."""
+    def taken(
+        self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ("scores", "gold")
+    ) -> tuple[Any, Any]:
+        """The first two arguments of a verb: tables of calib's, or files of one's own as they were taken in.
+
+        What these were taken for is told in a line each, beside the output.
+        """
+        from calib.intake.entry import as_given, in_words
+
+        found = as_given(first, second, self.said, names=names)
         texts = None if self.items is None else calib.table.read(self.items, "items")
-        paths = [*judges, human]
-        frames = [None if path is None else calib.table.read_frame(path) for path in paths]
-        if self.own and all(frame is None or is_table(frame) for frame in frames):
-            option = next(iter(self.own)).replace("_", "-")
-            raise typer.BadParameter(f"--{option} describes a file of your own, but the files are tables of calib's.")
-        return [
-            None if frame is None else _scored(path, frame, _own_of(self.own, paths, frames, place), texts)
-            for place, (path, frame) in enumerate(zip(paths, frames, strict=True))
-        ]
+        if isinstance(found, tuple):
+            return _with_items(found[0], texts), _with_items(found[1], texts)
+        for line in in_words(found):
+            if line not in self.told:
+                say(line)
+            self.told.add(line)
+        scores, people, gold = (_with_items(table, texts) for table in (found.scores, found.people, found.gold))
+        return replace(found, scores=scores, people=people, gold=gold), None
+
+    def tables(self, first: Path | None, second: Path | None = None) -> tuple[Any, Any]:
+        """The same as tables of judges and of people, for a verb that takes nothing else."""
+        from calib.intake.entry import given
+
+        found = given(*self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=())
+        return found.scores, found.gold
 
 
-def is_table(frame: pd.DataFrame) -> bool:
-    return {"item", "criterion", "rater", "score"} <= set(frame.columns)
-
-
-def _own_of(own: Mapping[str, str], paths: list[Path | None], frames: list[Any], place: int) -> dict[str, str]:
-    """The options as they go for one file; the last is people's."""
-    path, mine = paths[place], frames[place]
-    human = {option: column for option, column in own.items() if option[:6] == "human_"}
-    named = {option: column for option, column in own.items() if option not in human}
-    if place == len(paths) - 1:
-        named = {option: column for option, column in named.items() if f"human_{option}" not in human} | human
-    elif path is not None and own.get("rater") not in (mine if mine is not None else ()):
-        # in two files of one's own the raters must differ: the judge is called as its file is
-        named["rater"] = path.stem
-    others = {name for i, frame in enumerate(frames) if i != place and frame is not None for name in frame}
-    # columns of the design that only another file has
-    elsewhere = [name for name in ("group", "system") if mine is not None and named.get(name, "") in others - set(mine)]
-    return {name: column for name, column in named.items() if name not in elsewhere}
-
-
-def _scored(path: Path | None, frame: pd.DataFrame, own: dict[str, str], items: pd.DataFrame | None) -> pd.DataFrame:
-    """The scores in a frame, with the groups and systems of the items, if these are given."""
-    from calib.table import TableArgumentError, TableError
-
-    names = {name.removeprefix("human_"): name for name in own}
-    try:
-        if is_table(frame) and {"weight", "draw", "status"} & set(frame.columns):
-            return calib.summarize(frame, items)
-        columns = {argument: own[name] for argument, name in names.items()}
-        scores = calib.table.check_scores(frame) if is_table(frame) else calib.scores_from(frame, **columns)
-    except TableArgumentError as error:
-        raise error.renamed(names, about=str(path)) from None
-    except TableError as error:
-        raise TableError(f"{path}: {error}") from None
-    if items is None:
-        return scores
+def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Scores with the groups and systems of the items, if these are given."""
+    if items is None or frame is None:
+        return frame
+    if calib.table.has_replies(frame):
+        return calib.summarize(calib.table.check_ratings(frame), items)
     design = [name for name in ("group", "system") if name in items]
-    known = scores.astype({"item": object}).drop(columns=design, errors="ignore")
+    known = calib.table.check_scores(frame).astype({"item": object}).drop(columns=design, errors="ignore")
     return known.merge(items[["item", *design]], on="item", how="left")

@@ -111,8 +111,10 @@ def _sides(taken: Intake) -> Iterator[Beside]:
 
 def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
-    found = [_interval(taken, pairs), _interval_by_system(pairs), _difference(pairs)]
-    found += [_agreement(pairs, level) for level in ("item", "group", "system")]
+    # the two sides of a pair mirror each other: what is in a group says nothing more
+    levels = ("item", "system") if taken.pairwise else ("item", "group", "system")
+    means = [_win_rate(pairs)] if taken.pairwise else [_interval(pairs), _interval_by_system(pairs)]
+    found = [*means, _difference(pairs), *(_agreement(pairs, level) for level in levels)]
     found += [_ranking(pairs), _reliability(taken), _labels_needed(pairs), _choice(taken)]
     if taken.scores is None and taken.people is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in found)
@@ -144,9 +146,21 @@ def _asked(what: str, verb: str, pairs: Sequence[Beside], rule: Rule, said: str,
     return Can(what, verb, True, said + not_all, criteria=good, whole=not bad, **more)
 
 
-def _interval(taken: Intake, pairs: Sequence[Beside]) -> Can:
-    what = "win rate, with interval" if taken.pairwise else "mean of people, with interval"
-    return _asked(what, "interval", pairs, _few_labels, _of_all(pairs))
+def _interval(pairs: Sequence[Beside]) -> Can:
+    return _asked("human mean, with interval", "interval", pairs, _few_labels, _of_all(pairs))
+
+
+def _win_rate(pairs: Sequence[Beside]) -> Can:
+    """Of each system that was preferred or not."""
+    counts = [(_pairs_in(pair.labelled), _pairs_in(pair.frame)) for pair in pairs]
+    said = f"{_span([n for n, _ in counts])} of {_span([of for _, of in counts])} pairs have a label"
+    return _asked(
+        "win rate, with interval", "interval", pairs, lambda pair: _few_labels(pair) or _few_of_each(pair), said
+    )
+
+
+def _pairs_in(frame: pd.DataFrame) -> int:
+    return int(frame["group"].nunique()) if "group" in frame else len(frame)
 
 
 def _of_all(pairs: Sequence[Beside]) -> str:
@@ -183,7 +197,11 @@ def _few_of_a_system(pair: Beside) -> str:
         return "no column says which system wrote what (--system)"
     if len(pair.values("system")) < 2:
         return "there is one system"
-    counts = pair.labels_of("system")
+    return _few_of_each(pair)
+
+
+def _few_of_each(pair: Beside) -> str:
+    counts = pair.labels_of("system") if pair.has("system") else pd.Series(dtype=int)
     few = [f"{name} has {_number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
     more = f" and {len(few) - 2} more" if len(few) > 2 else ""
     return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
@@ -358,7 +376,7 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
         elif len(rows) >= LEAST_GOLD and not _is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and _is_one(rows["y"]):
-            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell whether it is right."
+            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
         elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 

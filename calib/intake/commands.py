@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 import calib
-from calib.console.files import Files
+from calib.console.files import Files, Human, Scores
 
-First = Annotated[Path, typer.Argument(help="A file of your own: judge, people or both side by side.")]
-Second = Annotated[Path | None, typer.Argument(help="People's labels, where they are in another file.")]
+if TYPE_CHECKING:
+    from calib.intake.look import Look
 
 
-def look(first: First, files: Files, second: Second = None) -> None:
+def look(file: Scores, files: Files, labels: Human = None) -> None:
     """What files of your own are taken for, what can be computed from them and what not, and what to type."""
-    typer.echo(calib.look(first, second, **files.said))
+    typer.echo(looked_at(file, labels, files))
+
+
+def looked_at(file: Path, labels: Path | None, files: Files) -> Look:
+    """The files, with groups and systems of the items where these are given."""
+    from calib.intake.look import look_of
+    from calib.intake.taken import Intake
+
+    if files.items is None:
+        return calib.look(file, labels, **files.said)
+    taken, other = files.taken(file, labels)
+    return look_of(taken) if isinstance(taken, Intake) else calib.look(taken, other)

@@ -66,19 +66,25 @@ def given(
 
     What looks wrong in files of one's own is warned of; a side that is needed and not there is refused.
     """
+    found = as_given(first, second, columns, names=names)
+    return _of_intake(found, needs) if isinstance(found, Intake) else _of_tables(found, names, needs)
+
+
+def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str]) -> Intake | tuple[Any, Any]:
+    """Two tables of calib's, of one's own files what was taken in."""
     if isinstance(first, Intake):
-        return _of_intake(first, columns, needs)
-    things = [_as_table(thing) for thing in (first, second)]
-    own = [thing for thing in things if thing is not None and not is_calibs(thing)]
-    if not own:
-        return _tables(things, columns, names, needs)
-    taken = taken_in(*things, names=names, **columns)
-    return _of_intake(taken, Columns(), needs)
+        if columns:
+            raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
+        return first
+    one, two = _as_table(first), _as_table(second)
+    if any(not is_calibs(table) for table in (one, two) if table is not None):
+        return taken_in(one, two, names=names, **columns)
+    for word in columns:
+        raise ArgumentError(word, "describes a column of a file of your own", "the files are tables of calib's")
+    return one, two
 
 
-def _of_intake(taken: Intake, columns: Columns, needs: Sequence[str]) -> Given:
-    if columns:
-        raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
+def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
     for note in taken.notes:
         check.warn(note)
     for side, table in (("judge", taken.scores), ("label", taken.gold)):
@@ -95,11 +101,8 @@ _WANTED = {
 }
 
 
-def _tables(things: Sequence[Any], columns: Columns, names: Sequence[str], needs: Sequence[str]) -> Given:
-    """Tables of calib's: nothing is to be said of their columns."""
-    for word in columns:
-        given = f"{names[0]} {'and ' + names[1] + ' are tables' if things[1] is not None else 'is a table'} of calib's"
-        raise ArgumentError(word, "describes a column of a file of your own", given)
+def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Given:
+    """Tables of calib's, each of which has one side."""
     order = dict(zip((_SIDE[name] for name in names), things, strict=False))
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
@@ -122,7 +125,7 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
     if human is None and is_calibs(_as_table(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
-    if second is not None and human is not None:
+    if second is not None and (human is not None or isinstance(second, Intake)):
         one, two = (given(scores, human, columns, names=names) for scores in (first, second))
         both = one.taken is not None and two.taken is not None
         return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
@@ -145,6 +148,11 @@ def _called_apart(first: Any, second: Any) -> Any:
 def is_calibs(thing: Any) -> bool:
     """Whether it is a table of calib's, checked or not."""
     return isinstance(thing, Checked) or is_table(thing)
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether a file is a table of calib's."""
+    return is_calibs(_as_table(path))
 
 
 def _as_table(thing: Any) -> Any:

@@ -17,6 +17,7 @@ from calib.intake.roles import Seen, Side, seen, sided
 from calib.intake.source import source_of
 from calib.intake.taken import Columns, Intake, Taken
 from calib.intake.typed import commands_of, lines_of, tries_of
+from calib.intake.values import blank
 from calib.table import TableError
 from calib.tables.text import visible
 
@@ -85,7 +86,7 @@ class Look:
         """What each column was taken for: one row per column of each file."""
         import pandas as pd
 
-        rows = [(one.source, one.column, _role(one), one.why) for one in self.columns]
+        rows = [(one.source, one.column, _role(one), why) for one, why in _with_why(self.intake)]
         return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
 
     def __str__(self) -> str:
@@ -137,6 +138,11 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
         taken = taken_in(first, second, **said)
     except TableError as error:  # of the files, not of a word that was said
         return _not_taken(first, second, said, error)
+    return look_of(taken)
+
+
+def look_of(taken: Intake) -> Look:
+    """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
     notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
@@ -206,7 +212,7 @@ def _taken_lines(look: Look) -> Iterator[str]:
         rows, columns = source.frame.shape
         yield f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}"
     if look.columns:
-        yield from ("", *_grid([("columns", "taken for", "why"), *_grouped(look.columns)]))
+        yield from ("", *_grid([("columns", "taken for", "why"), *_grouped(look.intake)]))
         yield from ("", *_wrapped(holds(look.intake)))
     if look.notes:
         yield from ("", _MIND)
@@ -243,11 +249,20 @@ def _names(of: str, values: Any) -> str:
     return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
 
 
-def _grouped(columns: Iterable[Taken]) -> list[tuple[str, str, str]]:
+def _with_why(taken: Intake) -> Iterator[tuple[Taken, str]]:
+    """Each column with the reason, and of labels how many are blank."""
+    frames = {source.name: source.frame for source in taken.sources}
+    for one in taken.columns:
+        cells = frames[one.source][one.column]
+        blanks = int(blank(cells).sum()) if one.role == "label" and "blank" not in one.why else 0
+        yield one, f"{one.why}{f', blank in {blanks} of {len(cells)} rows' * (blanks > 0)}"
+
+
+def _grouped(taken: Intake) -> list[tuple[str, str, str]]:
     """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for one in columns:
-        found.setdefault((one.source, one.role, one.why), []).append(visible(one.column, 40))
+    for one, why in _with_why(taken):
+        found.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
     order = sorted(found, key=lambda key: key[1] == "other")
     several = len({key[0] for key in found}) > 1
     return [

@@ -104,7 +104,7 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         role = ROLE_OF.get(key(column))
         if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
             continue
-        if _fits(role, kind, frame[column]):
+        if _fits(role, kind, frame[column]) and not (role == "annotator" and _is_graded_by(column, natures, found)):
             found = found.with_role(role, column, "its name")
     if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
         found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
@@ -131,12 +131,22 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         numbers = kind == "numbers" and not (key(cells.name).endswith("_id") or role == "annotator")
-        return kind not in ("blank", "words", "winners") and not numbers and cells.duplicated().any()
+        winners = kind == "winners" and role in ("rater", "criterion")  # systems and people may be called A and B
+        return kind not in ("blank", "words") and not numbers and not winners and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"
     if role in ("first", "second"):
         return kind in ("texts", "winners")
     return kind == "numbers" if role == "weight" else kind != "blank" and bool(cells.duplicated().any())
+
+
+def _is_graded_by(column: str, natures: Mapping[str, str], found: Seen) -> bool:
+    """Whether numbers, A and B or the like under the name of a person are what this person said."""
+    if natures[column] not in ("numbers", "winners"):
+        return False
+    others = [read(name) for name, kind in natures.items() if name != column and kind not in ("blank", "texts")]
+    beside = any(name.says_nothing or name.side == "label" for name in others)
+    return bool(blank(found.source.frame[column]).any()) or not beside or key(column) == "expert"
 
 
 def _with_rater(found: Seen) -> Seen:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.intake.can import MOST_IN_PAIRS, Can
 from calib.intake.look import Look
+from calib.intake.taken import Intake
 from calib.tables.door import Who
 from calib.tables.results import Results
 
@@ -68,9 +70,16 @@ def _of_all(look: Look, **options: Any) -> Can:
     return Can("", "interval", possible=False, why="", options=options, criteria=criteria)
 
 
-def _of(frame: pd.DataFrame | None, can: Can) -> Any:
-    """The rows of the criteria that it can be computed for."""
-    return None if frame is None else frame[frame["criterion"].astype(str).isin(can.criteria)]
+def _of(look: Look, can: Can) -> Intake:
+    """The tables of the criteria that it can be computed for."""
+    tables = {"scores": look.scores, "people": look.people, "gold": look.gold}
+    kept = {name: None if frame is None else _with_criteria(frame, can.criteria) for name, frame in tables.items()}
+    return replace(look.intake, **kept, notes=())  # which the report says in one place
+
+
+def _with_criteria(frame: pd.DataFrame, criteria: Sequence[str]) -> pd.DataFrame | None:
+    kept = frame[frame["criterion"].astype(str).isin(criteria)]
+    return kept if len(kept) else None
 
 
 def _only(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -80,34 +89,32 @@ def _only(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def _agreements(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
     level = can.options.get("level", "item")
     options = _only(asked, "coefficient", "method", "confidence_level")
-    found = agreements.agreement(_of(look.scores, can), _of(look.gold, can), level=level, **options)
+    found = agreements.agreement(_of(look, can), level=level, **options)
     pairs = zip(found.labels, found, strict=True)  # a judge with one score for all has none
     yield f"Agreement, level {level}", Results.of(pair for pair in pairs if not math.isnan(pair[1].estimate))
 
 
 def _rankings(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
     options = _only(asked, "coefficient", "method", "confidence_level")
-    yield _HEADS[can.verb], agreements.rank_judges(_of(look.scores, can), _of(look.gold, can), **options)
+    yield _HEADS[can.verb], agreements.rank_judges(_of(look, can), **options)
 
 
 def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
-    yield _HEADS[can.verb], agreements.reliability(_of(look.people, can), _judges(look, can), **asked)
-
-
-def _judges(look: Look, can: Can) -> Any:
-    """The judges of these criteria, if each has one: without one people stand alone."""
-    scores = _of(look.scores, can)
-    return scores if scores is not None and set(scores["criterion"].astype(str)) == set(can.criteria) else None
+    tables = _of(look, can)
+    judged = () if tables.scores is None else tables.scores["criterion"].astype(str).unique()
+    if set(judged) != set(can.criteria):  # people stand alone, or a criterion without a judge would be missing
+        tables = replace(tables, scores=None)
+    yield _HEADS[can.verb], agreements.reliability(tables, **asked)
 
 
 def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
     """Gold only, judge only and both, or why there is none."""
     found, trouble = [], {}
     options = dict(can.options) | _only(asked, "confidence_level")
-    scores, gold = _of(look.scores, can), _of(look.gold, can)
-    for name in _ESTIMATORS if scores is not None and gold is not None else ():
+    tables = _of(look, can)
+    for name in _ESTIMATORS if tables.scores is not None and tables.gold is not None else ():
         try:
-            found.append(_with_intervals(means.interval(scores, gold, estimator=name, **options)))
+            found.append(_with_intervals(means.interval(tables, estimator=name, **options)))
         except ValueError as error:
             trouble[str(error)] = name
     if all(result.estimator == "judge_only" for results in found for result in results):
@@ -125,10 +132,10 @@ def _with_intervals(results: Results[Any]) -> Results[Any]:
 
 def _differences(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
     """Each system with each other, of many the first with each; p-values are adjusted over all of them."""
-    scores, gold, options = _of(look.scores, can), _of(look.gold, can), _only(asked, "confidence_level")
+    options = _only(asked, "confidence_level")
     few = len(can.systems) <= MOST_IN_PAIRS
     pairs = combinations(can.systems, 2) if few else ((can.systems[0], None),)
-    found = [means.difference(scores, gold, a, b, **options) for a, b in pairs]
+    found = [means.difference(_of(look, can), None, a, b, **options) for a, b in pairs]
     yield _HEADS[can.verb], _adjusted(sum(found[1:], found[0]))
 
 

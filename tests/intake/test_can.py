@@ -38,7 +38,7 @@ def labels(n, of=80, **more):
     return scored("ann", values, **more)
 
 
-MEAN, SYSTEMS, PAIRS = "mean of people, with interval", "mean of each system", "difference of systems"
+MEAN, SYSTEMS, PAIRS = "human mean, with interval", "mean of each system", "difference of systems"
 ITEMS, GROUPS, OVER = "agreement over items", "agreement within groups", "agreement over systems"
 JUDGES, CEILING, NEEDED, CHOICE = (
     "judges compared",

@@ -12,41 +12,54 @@ from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results, write
 
-_JUDGES = "Two judges' scores or ratings; or one file of several judges, to rank them."
+_CALLED = {"scores": "FILE", "human": "LABELS"}
+_JUDGES = (
+    "Two judges' scores or ratings and people's; or one file of several judges, to rank them, and people's, where it "
+    "does not hold these, too."
+)
 
 
-@options_from("agreement")
-def agree(scores: Scores, human: Human, files: Files, out: Out = None, **options: Any) -> None:
+@options_from("agreement", called=_CALLED)
+def agree(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    show_results(calib.agreement(*files.read([scores], human), **options), out, conclude=True)
+    judged = files.taken(file, labels, names=("scores", "human"))
+    show_results(calib.agreement(*judged, **options), out, conclude=True)
 
 
-@options_from("compare", called=dict.fromkeys(("scores_a", "scores_b", "judges"), "SCORES"))
+@options_from(
+    "compare",
+    called=dict.fromkeys(("scores", "scores_a", "scores_b", "judges"), "FILES") | {"human": "the last of FILES"},
+)
 def compare(
-    scores: Annotated[list[Path], typer.Argument(help=_JUDGES)],
-    human: Human,
+    paths: Annotated[list[Path], typer.Argument(metavar="FILES...", help=_JUDGES)],
     files: Files,
     correction: Annotated[str | None, typer.Option(help="Of a ranking, whose pairs are many tests.")] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
     """Which of two judges agrees more with people; or all judges of one file in order."""
-    if len(scores) > 2:
+    if len(paths) > 3:
         one = "for a ranking put all judges into one"
-        raise typer.BadParameter(f"SCORES must be one file or two, but got {len(scores)}: {one}.")
-    if len(scores) == 2 and correction is not None:
+        raise typer.BadParameter(f"FILES must be three at most, the last people's, but got {len(paths)}: {one}.")
+    if len(paths) == 3 and correction is not None:
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
     if correction is not None:
         options["correction"] = correction
-    verb = calib.compare if len(scores) == 2 else calib.rank_judges
-    show_results(verb(*files.read(scores, human), **options), out, conclude=True)
+    results: calib.Results[Any]
+    if len(paths) == 3:
+        judged = [files.taken(path, paths[2], names=("scores_a", "human")) for path in paths[:2]]
+        people = next((table for _, table in judged if table is not None), None)
+        results = calib.compare(judged[0][0], judged[1][0], people, **options)
+    else:
+        results = calib.rank_judges(*files.taken(*paths, names=("scores", "human")), **options)
+    show_results(results, out, conclude=True)
 
 
-@options_from("reliability")
+@options_from("reliability", called={"human": "FILE", "scores": "JUDGES"})
 def reliability(
-    human: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
+    file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
     files: Files,
-    scores: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
+    judges: Annotated[Path | None, typer.Argument(help="Judges' scores or ratings, set beside the people.")] = None,
     annotator_test: Annotated[
         bool, typer.Option("--annotator-test", help="Test whether a judge may stand in for one of the people.")
     ] = False,
@@ -55,16 +68,17 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    if annotator_test and scores is None:
-        raise typer.BadParameter("--annotator-test needs SCORES, those of a judge.")
+    people, judged = files.taken(file, judges, names=("human", "scores"))
+    if annotator_test and judged is None and getattr(people, "scores", None) is None:
+        raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:
         raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
-    judged, people = files.read([scores], human)
     results = calib.reliability(people, judged, **options)
     show_results(results)
     if annotator_test:
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
-        tests = calib.alternative_annotator_test(judged, people, **handicap)
+        both = (people, None) if judged is None else (judged, people)
+        tests = calib.alternative_annotator_test(*both, **handicap)
         typer.echo()
         show_results(tests, conclude=True)
         results += tests

@@ -26,7 +26,7 @@ def converge(
     """Means of N draws against the exact expectation, and against people."""
     from calib.tables.results import words
 
-    expected, people = files.read([exact], human)
+    expected, people = files.tables(exact, human)
     results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
     show_results(results, out)
     paragraphs(*str(results).splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,24 +11,29 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results
+from calib.intake.entry import is_file
+
+_FILES = (
+    "One file or two, then a system, then others to hold it against (without them all others). A file is what is there "
+    "or ends in .csv, .xlsx, .parquet and the like."
+)
 
 
-@options_from("interval")
-def interval(scores: Scores, gold: Human, files: Files, out: Out = None, **options: Any) -> None:
-    """Mean human score of all items, from a few labels and the judge, with an interval."""
-    show_results(calib.interval(*files.read([scores], gold), **options), out, conclude=True)
+@options_from("interval", called={"scores": "FILE", "gold": "LABELS"})
+def interval(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+    """Mean human score of all items, from a few labels and the judge, with an interval; of preferences a win rate."""
+    show_results(calib.interval(*files.taken(file, labels), **options), out, conclude=True)
 
 
-@options_from("difference", called={"a": "FIRST", "b": "SECOND"})
+@options_from("difference", called={"scores": "FILE", "gold": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
 def difference(
-    scores: Scores,
-    gold: Human,
-    first: Annotated[str, typer.Argument(help="A system.")],
+    arguments: Annotated[list[str], typer.Argument(metavar="FILE [LABELS] SYSTEM [SYSTEM]...", help=_FILES)],
     files: Files,
-    second: Annotated[list[str] | None, typer.Argument(help="Other systems; without one all others.")] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
     """Mean human score of one system less that of others, paired by group; p-values by Holm where several."""
-    judged, people = files.read([scores], gold)
-    show_results(calib.difference(judged, people, first, second or None, **options), out, conclude=True)
+    n = 1 + (len(arguments) > 1 and is_file(arguments[1]))
+    judged = files.taken(*map(Path, arguments[:n]))
+    first, others = next(iter(arguments[n:]), None), arguments[n + 1 :]
+    show_results(calib.difference(*judged, first, others or None, **options), out, conclude=True)

@@ -127,7 +127,7 @@ def interval(
             result = _mean_of(read, (groups, strata, weights), whole, options)
             counts = {"n_unmatched": _number_of(strangers, label), "n_unread": len(part) - len(read)}
             answers.append((whole | counts, with_warnings(result, said)))
-    return _told(answers, files)
+    return _answered(answers, files)
 
 
 def _number_of(strangers: pd.DataFrame, label: dict[str, Any]) -> int:
@@ -138,7 +138,7 @@ def _number_of(strangers: pd.DataFrame, label: dict[str, Any]) -> int:
     return len(strangers)
 
 
-def _told(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
+def _answered(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
     """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
     if files.pairwise:
@@ -309,7 +309,7 @@ def difference(
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
-    return _told(answers, files)
+    return _answered(answers, files)
 
 
 def _known_systems(scores: Checked) -> str:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Scores, TableFile, is_table
+from calib.console.files import Files, Human, Scores, TableFile
 from calib.console.show import show_lines, show_rows, write
+from calib.intake.entry import is_table_file
+from calib.intake.taken import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("choose_items", without=("rng",))
+@options_from("choose_items", without=("rng",), called={"scores": "FILE"})
 def choose(
-    scores: Scores,
+    file: Scores,
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
     files: Files,
     out: Annotated[Path, TableFile],
@@ -26,10 +29,10 @@ def choose(
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
-    own = dict(files.own)
-    # in tables the criterion is one of several that are there
-    chosen = own.pop("criterion", None) if is_table(calib.table.read_frame(scores)) else None
-    judged, _ = Files(files.items, own).read([scores])
+    # in a table of calib's the criterion is one of several that are there
+    chosen = files.said.get("criterion") if is_table_file(file) else None
+    said = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
+    judged, _ = replace(files, said=cast(Columns, said)).taken(file, names=("scores",))
     if chosen is not None:
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose_items(judged, n, rng=seed, **options)
@@ -39,11 +42,19 @@ def choose(
     write(drawn, out)
 
 
-@options_from("plan", called={"pilot": "SCORES", "prices": "the prices (--price-label, --price-judge, ...)"})
+@options_from(
+    "plan",
+    called={
+        "pilot": "FILE",
+        "scores": "FILE",
+        "gold": "LABELS",
+        "prices": "the prices (--price-label, --price-judge, ...)",
+    },
+)
 def plan(
-    scores: Scores,
-    gold: Human,
+    file: Scores,
     files: Files,
+    labels: Human = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
     price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
@@ -51,10 +62,10 @@ def plan(
     **options: Any,
 ) -> None:
     """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
-    judged, people = files.read([scores], gold)
+    judged, people = files.taken(file, labels)
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
-    pilot = _pilot(scores, files) if prices and options["by"] is None else None
+    pilot = _pilot(replace(files, items=None).taken(file, labels)[0]) if prices and options["by"] is None else None
     if pilot is not None:
         show_lines(calib.plan(pilot, people, prices=prices, **options))
         return
@@ -71,11 +82,13 @@ def plan(
         show_lines(answer)
 
 
-def _pilot(path: Path, files: Files) -> pd.DataFrame | None:
+def _pilot(judged: Any) -> pd.DataFrame | None:
     """Ratings that say what prompts or draws do; None for scores, or one draw of one prompt."""
-    if files.own or not calib.table.has_replies(calib.table.read_frame(path)):
+    import pandas as pd
+
+    if not isinstance(judged, pd.DataFrame) or not calib.table.has_replies(judged):
         return None
-    ratings = calib.table.read(path, "ratings")
+    ratings = calib.table.check_ratings(judged)
     judge = ratings[ratings["method"] != "human"]
     numbers = judge.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
     return ratings if (numbers > 1).any(axis=None) or (judge["method"] == "logprob").any() else None
