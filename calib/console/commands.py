@@ -77,15 +77,14 @@ def _sixty(human: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """A file as people have one: the judge beside a person, who labelled four outputs of every second document."""
+    """A file as people have one: the judge beside a person, who labelled 15 of the 24 outputs of each model."""
     keys = ["item", "criterion"]
-    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].rename("human")
-    both = scores.join(person.astype("Int64"), on=keys)
-    both = both[(both["criterion"] == "coherence") & both["system"].isin(_SYSTEMS)]
-    told = both["group"].isin(sorted(set(both["group"]))[::2])
-    named = both.assign(judge=both["score"].round(2), human=both["human"].where(told))
+    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].astype("Int64").rename("human")
+    four = scores[(scores["criterion"] == "coherence") & scores["system"].isin(_SYSTEMS)]
+    drawn = calib.choose_items(four, 15, by="system", rng=_SEED).join(person, on=keys)
+    drawn = drawn.assign(judge=drawn["score"].round(2), human=drawn["human"].where(drawn["chosen"]))
     names = {"item": "id", "group": "document", "system": "model"}
-    return named.rename(columns=names)[["id", "document", "model", "judge", "human"]]
+    return drawn.rename(columns=names)[["id", "document", "model", "judge", "human"]]
 
 
 def _next_steps(out: Path) -> str:
