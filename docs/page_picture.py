@@ -22,11 +22,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         demo(folder)
-        calib.report(calib.look(folder / "results.csv"), folder / "page.html")
+        calib.report(calib.look(folder / "results.csv"), folder / "page.html", title="Four models, graded by a judge")
         window = f"--window-size={WIDTH},{HEIGHT}", f"--user-data-dir={folder / 'profile'}"
         scale, shot = "--force-device-scale-factor=1.44", folder / "shot.png"
         page = (folder / "page.html").as_uri()
-        subprocess.run(["chromium", *QUIET, *window, scale, f"--screenshot={shot}", page], check=True)
+        subprocess.run(
+            ["chromium", *QUIET, *window, scale, f"--screenshot={shot}", page], check=True, capture_output=True
+        )
         picture = Image.open(shot).convert("RGB").resize((2 * SHOWN, 2 * SHOWN * HEIGHT // WIDTH))
         picture.quantize(64).save(PICTURE, optimize=True)
     print(f"{PICTURE}: {PICTURE.stat().st_size // 1000} kB")
