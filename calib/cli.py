@@ -105,7 +105,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
         return 2, error.format_message()  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"{error.strerror}: {error.filename}"
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | FileNotFoundError):
         return 2, str(error)
     if isinstance(error, sqlite3.Error):
         return 1, " ".join((f"the store of replies: {error}.", *getattr(error, "__notes__", ())))

@@ -75,7 +75,9 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_overwriting(given: Mapping[str, Any], shown: Parameters) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
     values = [(name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])]
-    paths = [(name, path) for name, path in values if isinstance(path, Path)]
+    # a text may be a file where a command takes files and names
+    files = ((name, Path(one) if isinstance(one, str) and name == "arguments" else one) for name, one in values)
+    paths = [(name, path) for name, path in files if isinstance(path, Path)]
     for (name, path), (other, there) in product(paths, repeat=2):
         if name in _WRITTEN and other != name and _is_same_file(path, there):
             same = f"{str(path)!r} is {str(there)!r}"

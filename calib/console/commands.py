@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _SEED = 1
 _SYSTEMS = ("clean", "coherence-1", "coherence-2", "coherence-3")
-_MADE = re.compile(rb'<meta name="generator" content="calib |`[^`]*\|v:\d')  # in a page, in Markdown
+# in a page, in one of a former version, in Markdown
+_MADE = re.compile(rb'<meta name="generator" content="calib |<footer>Made with calib |`[^`]*\|v:\d')
 _DEMO = (
     "The people here are SIMULATED and the judge is the one embedded in calib: "
     "the numbers show what calib does and say nothing about any model."

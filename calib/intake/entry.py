@@ -6,15 +6,15 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.intake.intake import taken_in
 from calib.intake.roles import is_table
 from calib.intake.source import source_of
-from calib.intake.taken import Columns, Data, Intake, Source
-from calib.table import read_frame
+from calib.intake.taken import Columns, Data, Intake, Role, Source
+from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.tables.door import Checked, scores_in
 
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
@@ -76,12 +76,12 @@ def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
         return first
-    one, two = _as_table(first), _as_table(second)
-    if any(not is_calibs(table) for table in (one, two) if table is not None):
+    one, two = _as_source(first), _as_source(second)
+    if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
         return taken_in(one, two, names=names, **columns)
     for word in columns:
-        raise ArgumentError(word, "describes a column of a file of your own", "the files are tables of calib's")
-    return one, two
+        raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
+    return _as_table(one), _as_table(two)
 
 
 def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
@@ -107,7 +107,24 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, "must be given beside a table of calib's, which has one side only")
+    if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
+        _warn_of_swapped(*things)
     return Given(order.get("judge"), order.get("label"), order.get("label"))
+
+
+def _warn_of_swapped(scores: Any, gold: Any) -> None:
+    """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
+    frames = [thing.frame if isinstance(thing, Checked) else thing for thing in (scores, gold)]
+    scored, labelled = (set(frame["item"].unique()) if is_table(frame) else set() for frame in frames)
+    human = [set(frame["method"].unique()) <= {"human"} if "method" in frame else None for frame in frames]
+    if human == [True, False] and labelled:
+        raise ArgumentError("gold", "must be people's labels", "these are a judge's: are the two swapped?")
+    strangers = len(labelled - scored)
+    if strangers < len(labelled) and (len(labelled) > len(scored) or 2 * strangers > len(labelled)):
+        check.warn(
+            f"`gold` labels {len(labelled)} items, {strangers} of them without a score, and `scores` scores "
+            f"{len(scored)}: what has no score is left out. Are the two the wrong way round?"
+        )
 
 
 _SIDE = {
@@ -122,7 +139,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(_as_table(second)):
+    if human is None and is_calibs(_as_source(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
@@ -147,23 +164,33 @@ def _called_apart(first: Any, second: Any) -> Any:
 
 def is_calibs(thing: Any) -> bool:
     """Whether it is a table of calib's, checked or not."""
-    return isinstance(thing, Checked) or is_table(thing)
+    return isinstance(thing, Checked) or is_table(thing.frame if isinstance(thing, Source) else thing)
 
 
 def is_table_file(path: Path) -> bool:
     """Whether a file is a table of calib's."""
-    return is_calibs(_as_table(path))
+    return is_calibs(_as_source(path))
 
 
-def _as_table(thing: Any) -> Any:
-    """A file that is a table of calib's as that table, any other path as a source; the rest as it is."""
+def _as_source(thing: Any) -> Any:
+    """A path as what is there; the rest as it is."""
     if not isinstance(thing, str | Path):
         return thing
     path = Path(thing)
     if path.suffix == ".csv" and _heads(path) >= {"item", "criterion", "rater", "score"}:
-        return read_frame(path)
-    source = source_of(thing, "file")
-    return source.frame if is_table(source.frame) else source
+        return Source(read_frame(path), path.name, path)
+    return source_of(thing, "file")
+
+
+def _as_table(thing: Any) -> Any:
+    """A table of calib's as a frame; one from a file is checked here, where its name is known."""
+    if not isinstance(thing, Source):
+        return thing
+    frame = thing.frame
+    try:
+        return check_ratings(frame) if {"weight", "draw", "status"} & set(frame) else check_scores(frame)
+    except TableError as error:
+        raise TableError(f"{thing.path}: {error}") from None
 
 
 def _heads(path: Path) -> set[str]:
@@ -202,10 +229,13 @@ def in_words(taken: Intake) -> tuple[str, ...]:
 
 
 def _columns_in_words(taken: Intake, source: Source) -> list[str]:
+    if is_table(source.frame):
+        return ["a table of calib's"]
     by_role: dict[str, list[str]] = {}
     for one in taken.columns:
         if one.source == source.name and one.role != "other":
             by_role.setdefault(one.role, []).append(one.column)
+    by_role = {role: by_role[role] for role in get_args(Role) if role in by_role}
     return [
         f"{_few(names)} as {_ROLES.get(role, role)}{_filled(role, names, source)}" for role, names in by_role.items()
     ]

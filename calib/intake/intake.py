@@ -51,7 +51,7 @@ def taken_in(
     sources = [_told_apart(one, name, sources) for one, (_, name) in zip(sources, things, strict=True)]
     sides = _sides([name for _, name in things])
     said = _of_people(_checked_words(columns), sources, sides)
-    refuse_unknown(sources, said)
+    refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, said)
     found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
     found = sided(_in_order(found, said, notes), said)

@@ -125,7 +125,7 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
 
     Examples
     --------
-    >>> import pandas as pd
+    >>> import calib, pandas as pd
     >>> mine = pd.DataFrame({"id": ["a", "b", "c", "d"], "gpt-4o": [4, 2, 5, 3], "label": [5, 1, None, None]})
     >>> found = calib.look(mine)
     >>> found.to_frame()[["column", "taken for"]].values.tolist()
@@ -163,8 +163,9 @@ def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> L
     columns = tuple(column for one in found for column in _with_ids(one).taken({}))
     notes = (*(note for source in sources for note in source.notes), str(trouble))
     taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
-    words = _words_of(found) if isinstance(trouble, ArgumentError) and trouble.argument == "scale" else ()
-    again = replace(taken, said=Columns(**said, scale="|".join(words))) if words and "scale" not in said else None
+    wanted = isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in said
+    scale = _scale_to_say(found) if wanted else ""
+    again = replace(taken, said=Columns(**said, scale=scale)) if scale else None
     return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
 
 
@@ -174,11 +175,12 @@ def _with_ids(found: Seen) -> Seen:
     return found.with_role("item", likely[0], "the likeliest of them") if likely else found
 
 
-def _words_of(found: Iterable[Seen]) -> tuple[str, ...]:
-    """The words that scores are in, whose order nobody knows; the commonest first."""
+def _scale_to_say(found: Iterable[Seen]) -> str:
+    """The words of scores whose order nobody knows, the commonest first; of percentages their ends."""
     columns = [(one.source.frame, v.column) for one in found for v in one.graded if v.nature == "texts"]
     cells = Counter(str(cell).strip() for frame, column in columns for cell in frame[column].dropna())
-    return tuple(word for word, _ in cells.most_common() if word)
+    words = [word for word, _ in cells.most_common() if word]
+    return "0..100" if words and all(word.endswith("%") for word in words) else "|".join(words)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------

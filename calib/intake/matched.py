@@ -125,11 +125,24 @@ def refuse_strangers(judges: Rows, people: Rows, notes: list[str]) -> None:
     if labelled and scored and not shared:
         raise TableError(_nothing_in_common(judges, people, list(scored), list(labelled)))
     strangers = [item for item in labelled if item not in scored]
-    if strangers:
-        how = "most" if len(strangers) > _MOSTLY * len(labelled) else f"{len(strangers)}"
-        of = f"{how} of the {len(labelled)} labelled items have no score of the judge"
+    if len(strangers) > _MOSTLY * len(labelled):  # fewer are counted in each result
+        of = f"{len(strangers)} of {len(labelled)} labelled items have no score of the judge"
         hint = _alike(strangers, list(scored))
         notes.append(f"{of} and are left out, such as {_two(strangers)} ({people.of}){hint}.")
+
+
+def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
+    """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
+    scored, labelled = (side.rows.loc[side.rows["score"].notna(), "item"].nunique() for side in (judges, people))
+    if labelled <= scored or people.table is not None or judges.table is not None:
+        return
+    told = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
+    if not sure:
+        raise TableError(
+            f"{told}: the judge's file comes first, so these two may be swapped. If they are not, say which columns are "
+            f"meant: judge={judges.rows['column'].iloc[0]!r}, label={people.rows['column'].iloc[0]!r} (--judge, --label)."
+        )
+    notes.append(f"{told}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 
 def _two(ids: Sequence[str]) -> str:

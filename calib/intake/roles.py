@@ -92,8 +92,8 @@ def _seen_table(source: Source, side: Side) -> Seen:
 
 def seen(source: Source, side: Side, said: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
-    if is_table(source.frame) and side:
-        return _seen_table(source, side)
+    if is_table(source.frame) and (side or "method" in source.frame):
+        return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
     natures = {str(name): nature(frame[name]) for name in frame}
     found = Seen(source, side)
@@ -108,9 +108,11 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
             found = found.with_role(role, column, "its name")
     if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
         found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
-    found = _with_rater(found)
+    found = _with_group(_with_rater(found))
     found = replace(found, ids=tuple(_candidates(found, natures, told)))
-    values = [_value(frame[c], c, kind, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)]
+    values = [
+        _value(frame[c], c, kind, side, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)
+    ]
     return replace(found, graded=tuple(values))
 
 
@@ -141,12 +143,24 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
 
 
 def _is_graded_by(column: str, natures: Mapping[str, str], found: Seen) -> bool:
-    """Whether numbers, A and B or the like under the name of a person are what this person said."""
-    if natures[column] not in ("numbers", "winners"):
-        return False
-    others = [read(name) for name, kind in natures.items() if name != column and kind not in ("blank", "texts")]
+    """Whether cells under the name of a person are what this person said."""
+    others = [read(name) for name, kind in natures.items() if name != column and kind != "blank"]
     beside = any(name.says_nothing or name.side == "label" for name in others)
+    if natures[column] == "texts":
+        return key(column) == "expert" and not beside
     return bool(blank(found.source.frame[column]).any()) or not beside or key(column) == "expert"
+
+
+def _with_group(found: Seen) -> Seen:
+    """What each system answers once groups the answers, where no column is called so: a question, or its number."""
+    frame = found.source.frame
+    if "group" in found.roles or "system" not in found.roles:
+        return found
+    for column in (str(name) for name in frame if ROLE_OF.get(key(name)) == "source"):
+        plain = all(isinstance(cell, str | int | float) and cell == cell for cell in frame[column].tolist())  # noqa: PLR0124
+        if plain and frame[column].duplicated().any() and _tells_rows_apart(found, column):
+            return found.with_role("group", column, "each system answers it once")
+    return found
 
 
 def _with_rater(found: Seen) -> Seen:
@@ -206,11 +220,11 @@ def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
     return telling and few and ROLE_OF.get(key(column)) not in ("source", "output", "text")
 
 
-def _value(cells: pd.Series, column: str, kind: str, said: Columns) -> Value:
+def _value(cells: pd.Series, column: str, kind: str, place: Side, said: Columns) -> Value:
     name, filled = read(column), int((~blank(cells)).sum())
     sides: tuple[Side, Side] = ("judge", "label")
     for side in sides:
-        if column in _listed(said, side):
+        if column in _listed(said, side) and place in ("", side):
             return Value(column, name, side, "as was said", kind, filled)
     return Value(column, name, name.side, "its name" if name.side else "", kind, filled)  # type: ignore[arg-type]
 
@@ -297,7 +311,10 @@ def _of_one(found: Seen, said: Columns) -> Seen:
         rows = len(found.source.frame)
         share.give([value], "label", f"blank in {rows - value.filled} of {rows} rows")
     _by_company(share, side)
-    kept = [replace(v, side=share.sides[v.column], why=share.why[v.column]) for v in found.graded]
+    # in a file of people alone what was said to be scores are theirs
+    turned = found.side == "label" and not share.has("label")
+    sides = {column: "label" if one and turned else one for column, one in share.sides.items()}
+    kept = [replace(v, side=sides[v.column], why=share.why[v.column]) for v in found.graded]
     return _only(found, [v for v in kept if v.side])
 
 
@@ -361,5 +378,5 @@ def refuse_unknown(sources: Sequence[Source], said: Columns) -> None:
                     name for name in there if key(name) == key(column)
                 ]
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
-                held = "; ".join(f"{s.name} has {', '.join(repr(str(c)) for c in s.frame)}" for s in sources)
+                held = "; ".join(f"{one.name} has {', '.join(repr(str(c)) for c in one.frame)}" for one in sources)
                 raise ArgumentError(word, "must be a column", f"got {column!r}{hint}: {held}")

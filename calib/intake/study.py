@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.intake.ids import Rows, chosen_ids
-from calib.intake.matched import joined, of_one_spelling, refuse_repeated
+from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
 from calib.intake.pairs import as_win_rates, is_pairwise, rivals
 from calib.intake.roles import Seen, is_table
 from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
@@ -37,6 +37,8 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     if pairwise:
         judges, people = (as_win_rates(side, found) for side in (judges, people))
     judges, people = joined(judges, people, notes)
+    if judges is not None and people is not None:
+        refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
     scales = scales_of(judges, people, said, notes, pairwise=pairwise)
     _count_forgiven(read, notes)
     everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
@@ -57,6 +59,11 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         notes=tuple(dict.fromkeys(notes)),
         said=said,
     )
+
+
+def _is_sure(found: Sequence[Seen]) -> bool:
+    """Whether anything but the order of the files says which are the labels."""
+    return len(found) == 1 or any(v.why in ("its name", "as was said") for one in found for v in one.graded)
 
 
 def _stands(value: Any, entity: str) -> str:

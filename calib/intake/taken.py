@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 Role = Literal[
-    "item", "judge", "label", "annotator", "rater", "system", "group", "criterion", "source", "output", "text",
-    "weight", "first", "second", "other",
+    "item", "system", "group", "criterion", "first", "second", "judge", "rater", "label", "annotator", "source",
+    "output", "text", "weight", "other",
 ]  # fmt: skip
 Stands = Literal["rater", "system", "criterion"]
 # a table of calib's, or what is taken in: a path, a frame of pandas, polars, pyarrow, columns, rows; an `Intake`

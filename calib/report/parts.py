@@ -71,13 +71,14 @@ def _of_all(look: Look, **options: Any) -> Can:
 
 
 def _of(look: Look, can: Can) -> Intake:
-    """The tables of the criteria that it can be computed for."""
-    tables = {"scores": look.scores, "people": look.people, "gold": look.gold}
-    kept = {name: None if frame is None else _with_criteria(frame, can.criteria) for name, frame in tables.items()}
-    return replace(look.intake, **kept, notes=())  # which the report says in one place
+    """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
+    scores, people, gold = (_with_criteria(frame, can.criteria) for frame in (look.scores, look.people, look.gold))
+    return replace(look.intake, scores=scores, people=people, gold=gold, notes=())
 
 
-def _with_criteria(frame: pd.DataFrame, criteria: Sequence[str]) -> pd.DataFrame | None:
+def _with_criteria(frame: pd.DataFrame | None, criteria: Sequence[str]) -> pd.DataFrame | None:
+    if frame is None:
+        return None
     kept = frame[frame["criterion"].astype(str).isin(criteria)]
     return kept if len(kept) else None
 

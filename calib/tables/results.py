@@ -149,7 +149,12 @@ def filled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _left_out(label: dict[str, Any]) -> str:
-    counts = {"n_unmatched": "unmatched", "n_prompts_unmatched": "prompts of one side", "n_unread": "unread"}
+    counts = {
+        "n_unmatched": "unmatched",
+        "n_prompts_unmatched": "prompts of one side",
+        "n_unread": "unread",
+        "n_unscored": "labels without a score",
+    }
     parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
     return f" [left out: {', '.join(parts)}]" if parts else ""
 

@@ -108,7 +108,8 @@ def arguments_of(command):
 
 
 def run(command, capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as ended, warnings.catch_warnings():
+        warnings.simplefilter("default")
         cli.main(arguments_of(command))
     said = capsys.readouterr()
     assert ended.value.code == 0, f"{command}: {said.err}"
@@ -159,7 +160,7 @@ def odd():
     yield (
         "percent",
         [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])],
-        ["20 of 40 items"],
+        ["--scale 0..100"],
     )
     yield (
         "two columns of groups",
@@ -355,3 +356,26 @@ def test_words_in_no_known_order_become_the_option_to_type(written, capsys):
 def test_a_word_is_quoted_as_a_shell_takes_it(text):
     assert shell_word(text).isprintable()
     assert arguments_of(f"calib {shell_word(text)}") == [text]
+
+
+@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
+def test_tables_of_calibs_are_known_for_what_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    items, people = calib.load_planted()
+    people = people[people["criterion"] == "fluency"]
+    judge = calib.summarize(people[people["rater"] == "simulated-1"], items).assign(rater="j", method="logprob")
+    calib.table.write(judge, "scores.csv")
+    calib.table.write(calib.summarize(people[people["rater"] != "simulated-1"], items), "people.csv")
+    alone, both = calib.look("scores.csv"), calib.look("scores.csv", "people.csv")
+    assert alone.people is None  # the mode of a distribution is nobody's label
+    assert calib.look("people.csv").scores is None
+    assert {one.verb for one in both.can if one.possible} == {"interval", "difference", "agreement", "reliability"}
+    assert both.lines[-1] == 'calib.reliability("people.csv", "scores.csv")'
+
+
+def test_a_question_that_each_system_answers_groups_the_answers():
+    base = SHAPES["systems and groups"][0]
+    frame = base.drop(columns=["id", "document"]).assign(question=[f"Why {k // 2}?" for k in range(80)])
+    found = calib.look(frame)
+    assert found.scores["group"].nunique() == 40
+    assert "paired by 40 groups" in str(found)

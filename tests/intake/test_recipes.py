@@ -19,15 +19,14 @@ import pytest
 from calib import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def answered(text):
-    """The page with what its blocks answer here and now, one after the other."""
+    """The page with what its blocks answer here and now, one after the other; of "sh" only the commands are shown."""
     names = {}
-    return BLOCK.sub(
-        lambda block: f"```{block[1]}\n{(of_python if block[1] == 'python' else of_shell)(block[2], names)}```", text
-    )
+    run = {"python": lambda block: of_python(block, names), "console": of_shell, "sh": only_run}
+    return BLOCK.sub(lambda block: f"```{block[1]}\n{run[block[1]](block[2])}```", text)
 
 
 def of_python(block, names):
@@ -46,16 +45,29 @@ def of_python(block, names):
     return "".join(f"{line}\n" for line in said)
 
 
-def of_shell(block, names):
+def of_shell(block):
     said = []
     for line in block.splitlines():
         if line[:2] == "$ ":
-            heard = io.StringIO()
-            with redirect_stdout(heard), redirect_stderr(heard), warnings.catch_warnings(), suppress(SystemExit):
-                warnings.simplefilter("default")
-                cli.main(shlex.split(line)[2:])
-            said += [line, *plain(heard)]
+            said += [line, *plain(called(line[2:])[1])]
     return "".join(f"{line}\n" for line in said)
+
+
+def only_run(block):
+    for line in block.splitlines():
+        code, heard = called(line)
+        assert code == 0, heard.getvalue()
+    return block
+
+
+def called(command):
+    """Exit code of a command, and all that it says."""
+    heard = io.StringIO()
+    with redirect_stdout(heard), redirect_stderr(heard), warnings.catch_warnings():
+        warnings.simplefilter("default")
+        with pytest.raises(SystemExit) as ended:
+            cli.main(shlex.split(command)[1:])
+    return ended.value.code, heard
 
 
 def plain(heard):

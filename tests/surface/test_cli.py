@@ -323,7 +323,8 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
     options = ("--item", "id", "--score", "rating", "--human-item", "key", "--human-score", "label")
     code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
     assert "first one, second two" in folded(out)
     assert "against human" in folded(out)
     assert "one agrees with the human scores more than two does" in folded(out)
@@ -418,7 +419,8 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
     code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--score", "rating", "--rater", "who")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "`rating` as labels, `who` as who labelled" in err
     assert "raters:2|" in out
     code, _, err = run("reliability", own, "--item", "id", "--score", "rating")
     assert code == 2
@@ -800,7 +802,7 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
     code, _, err = run("agree", files["scores"], own, "--human-item", "key", "--score", "rating")
     assert code == 2
-    one_line(err, f"{own}: --human-item must be a column of the frame, but got 'key'")
+    one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
 def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
@@ -1048,16 +1050,16 @@ def linked(path, folder, how):
 
 # a command's arguments with its inputs in braces, and how the input that must not be written over is called
 OUT_IS_AN_INPUT = [
-    (["agree", "{scores}", "{human}"], "scores", "SCORES"),
-    (["agree", "{scores}", "{human}"], "human", "HUMAN"),
+    (["agree", "{scores}", "{human}"], "scores", "FILE"),
+    (["agree", "{scores}", "{human}"], "human", "LABELS"),
     (["agree", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
     (["compare", "{first}", "{second}", "{pooled}"], "second", "SCORES"),
-    (["reliability", "{people}"], "people", "HUMAN"),
+    (["reliability", "{people}"], "people", "FILE"),
     (["converge", "{sampled}", "{scores}", "--human", "{human}"], "human", "--human"),
-    (["interval", "{scores}", "{gold}"], "gold", "GOLD"),
-    (["difference", "{scores}", "{gold}", "a", "b"], "scores", "SCORES"),
+    (["interval", "{scores}", "{gold}"], "gold", "LABELS"),
+    (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
-    (["choose", "{scores}", "10"], "scores", "SCORES"),
+    (["choose", "{scores}", "10"], "scores", "FILE"),
     (["summarize", "{ratings}"], "ratings", "RATINGS"),
     (["rate", "{items}", "--criterion", "fluency", "--model", "offline"], "items", "ITEMS"),
 ]
@@ -1084,7 +1086,7 @@ def test_out_is_no_file_that_is_read_by_any_name(run, files, tmp_path, how):
     path.write_bytes(before := files["scores"].read_bytes())
     code, _, err = run("agree", path, files["human"], "--out", linked(path, tmp_path, how))
     assert code == 2
-    one_line(err, "--out must be another file than SCORES, but ")
+    one_line(err, "--out must be another file than FILE, but ")
     assert path.read_bytes() == before
 
 
@@ -1224,10 +1226,13 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0
-    assert err.startswith("calib: few_labels: 8 labels; ")
+    taken, scale, few, *_ = err.splitlines()
+    assert taken == "calib: judge.csv: `id` as ids, `sys` as system, `doc` as group, `grade` as the judge"
+    assert scale == "calib: people.csv: `key` as ids, `label` as labels; scale 1|2|3|4|5 (guessed)"
+    assert few.startswith("calib: few_labels: 8 labels; ")
     assert table.read_frame(out)[["system", "n_gold", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
     code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
 
 

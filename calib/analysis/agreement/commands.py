@@ -27,31 +27,30 @@ def agree(file: Scores, files: Files, labels: Human = None, out: Out = None, **o
 
 
 @options_from(
-    "compare",
-    called=dict.fromkeys(("scores", "scores_a", "scores_b", "judges"), "FILES") | {"human": "the last of FILES"},
+    "compare", called=dict.fromkeys(("scores", "scores_a", "scores_b", "judges"), "FILE") | {"human": "LABELS"}
 )
 def compare(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILES...", help=_JUDGES)],
+    scores: Annotated[list[Path], typer.Argument(metavar="FILE...", help=_JUDGES)],
     files: Files,
     correction: Annotated[str | None, typer.Option(help="Of a ranking, whose pairs are many tests.")] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
     """Which of two judges agrees more with people; or all judges of one file in order."""
-    if len(paths) > 3:
+    if len(scores) > 3:
         one = "for a ranking put all judges into one"
-        raise typer.BadParameter(f"FILES must be three at most, the last people's, but got {len(paths)}: {one}.")
-    if len(paths) == 3 and correction is not None:
+        raise typer.BadParameter(f"SCORES must be three at most, the last people's, but got {len(scores)}: {one}.")
+    if len(scores) == 3 and correction is not None:
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
     if correction is not None:
         options["correction"] = correction
     results: calib.Results[Any]
-    if len(paths) == 3:
-        judged = [files.taken(path, paths[2], names=("scores_a", "human")) for path in paths[:2]]
+    if len(scores) == 3:
+        judged = [files.taken(path, scores[2], names=("scores_a", "human")) for path in scores[:2]]
         people = next((table for _, table in judged if table is not None), None)
         results = calib.compare(judged[0][0], judged[1][0], people, **options)
     else:
-        results = calib.rank_judges(*files.taken(*paths, names=("scores", "human")), **options)
+        results = calib.rank_judges(*files.taken(*scores, names=("scores", "human")), **options)
     show_results(results, out, conclude=True)
 
 

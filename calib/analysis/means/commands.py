@@ -11,7 +11,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results
-from calib.intake.entry import is_file
 
 _FILES = (
     "One file or two, then a system, then others to hold it against (without them all others). A file is what is there "
@@ -33,6 +32,8 @@ def difference(
     **options: Any,
 ) -> None:
     """Mean human score of one system less that of others, paired by group; p-values by Holm where several."""
+    from calib.intake.entry import is_file
+
     n = 1 + (len(arguments) > 1 and is_file(arguments[1]))
     judged = files.taken(*map(Path, arguments[:n]))
     first, others = next(iter(arguments[n:]), None), arguments[n + 1 :]

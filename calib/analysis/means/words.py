@@ -19,7 +19,7 @@ _JUDGE_ALONE = (
     "It is not an interval for the human mean, and more judge scores do not make it one."
 )
 # labels that say how a score was read, not what it is of
-_READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted")
+_READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted", "scale")
 
 
 def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
@@ -29,11 +29,7 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
 
 def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     """What of, the interval, what it rests on, and what the judge was good for."""
-    who = "human" if result.estimand.startswith("human") else "judge's"
-    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
-    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
-    parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
-    what = " ".join(filter(None, parts))
+    what = _quantity(label, result)
     labels, judged = f"{result.n_gold} human labels" if result.n_gold else "no human label", f"{result.n} judge scores"
     if isinstance(result, DifferenceEstimate) and not result.is_paired:
         labels, judged = result.labels_in_words, f"judge scores of {result.n} inputs"
@@ -42,7 +38,35 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
     told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
     p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
-    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}."
+    scale = f"; scale {label['scale']}" if "scale" in label else ""
+    left = _left_out(label) if result.uses_judge else ""
+    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}{left}{scale}."
+
+
+def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:
+    """What an estimate is of: a mean of a criterion, or of preferences a win rate, and of which system."""
+    who = "human" if result.estimand.startswith("human") else "judge's"
+    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+    if "win rate" in result.estimand:
+        apart = f"Difference of {who} win rates" if "difference" in result.estimand else f"{who.capitalize()} win rate"
+        return f"{apart} of {', '.join(text.removeprefix('system ') for text in of)}" if of else apart
+    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
+    parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
+    return " ".join(filter(None, parts))
+
+
+def _left_out(label: Mapping[str, Any]) -> str:
+    """What is not in the numbers: labels without a judge score, and items whose judge score could not be read."""
+    paired = "n_unscored" in label
+    labels, unread = label.get("n_unscored" if paired else "n_unmatched", 0), label.get("n_unread", 0)
+    parts = [
+        (labels, "label of an item", "labels of items", "without a judge score"),
+        (unread, "item", "items", "whose judge score is missing"),
+        (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
+    ]
+    told = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
+    one = sum(n for n, *_ in parts) == 1
+    return f"; {' and '.join(told)} {'was' if one else 'were'} left out" if told else ""
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:

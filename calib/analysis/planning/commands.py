@@ -12,7 +12,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Scores, TableFile
 from calib.console.show import show_lines, show_rows, write
-from calib.intake.entry import is_table_file
 from calib.intake.taken import Columns
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ def choose(
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
+    from calib.intake.entry import is_table_file
+
     # in a table of calib's the criterion is one of several that are there
     chosen = files.said.get("criterion") if is_table_file(file) else None
     said = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}

@@ -392,12 +392,12 @@ def test_a_level_without_its_column_is_an_error(level):
             HUMAN,
             "scores and human must share items, but no item is in both.",
         ),
-        (JUDGE.drop(columns="score"), HUMAN, "`scores`: scores: column `score` is missing; there are"),
-        (JUDGE, None, "`human`: scores: must be a pandas DataFrame, but got NoneType."),
+        (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
+        (JUDGE, None, "`human` must be given beside a table of calib's, which has one side only."),
     ],
 )
 def test_what_cannot_be_compared_is_refused(judge, human, message):
-    with pytest.raises(TableError, match=f"^{re.escape(message)}"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         calib.agreement(judge, human)
 
 
