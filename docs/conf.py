@@ -13,6 +13,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # the calib of this folder, whatever is installed
 os.environ.pop("MPLBACKEND", None)  # a notebook chooses its own
+os.environ["TQDM_DISABLE"] = "1"  # the bars of long cells say nothing afterwards
 
 from gather import FACES, attributes, file_of, first_home, gather, public  # noqa: E402
 from numpydoc.docscrape import NumpyDocString, Parameter  # noqa: E402
