@@ -56,6 +56,7 @@ from .datasets.wide import (
     load_triviaqa_judges as load_triviaqa_judges,
 )
 from .intake.look import look as look
+from .intake.scores import scores_from as scores_from
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError
@@ -64,4 +65,4 @@ from .judge.prompt import Prompt as Prompt, geval_prompt as geval_prompt
 from .judge.scale import Scale as Scale
 from .report.report import report as report
 from .tables.results import Results as Results, conclusions as conclusions
-from .tables.scores import scores_from as scores_from, summarize as summarize
+from .tables.scores import summarize as summarize

@@ -52,9 +52,9 @@ class Files:
 
         What these were taken for is told in a line each, beside the output.
         """
-        from calib.intake.entry import as_given, in_words
+        from calib.intake.entry import as_given, in_words, opened
 
-        found = as_given(first, second, self.said, names=names)
+        found = as_given(opened(first), opened(second), self.said, names=names)
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(found, tuple):
             return _with_items(found[0], texts), _with_items(found[1], texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -89,7 +90,8 @@ class Beside(NamedTuple):
         return column in self.frame and bool(self.frame[column].notna().all())
 
 
-Rule = Callable[[Beside], str]
+Rule = Callable[[Beside], str]  # why not, or nothing
+Say = Callable[[Sequence[Beside]], str]
 
 
 def beside(taken: Intake) -> tuple[Beside, ...]:
@@ -104,9 +106,12 @@ def beside(taken: Intake) -> tuple[Beside, ...]:
 
 
 def _sides(taken: Intake) -> Iterator[Beside]:
+    assert taken.scores is not None
+    place = {item: at for at, item in enumerate(taken.scores["item"].astype(object).unique())}
     for pair in gold_pairs(scores_in(taken.scores, "scores"), scores_in(taken.gold, "gold")):
         mine = pair.frame[pair.frame["_merge"] != "right_only"]
-        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), mine)
+        in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
+        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order)
 
 
 def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
@@ -131,32 +136,45 @@ def _missing(taken: Intake) -> str:
 # --- with people's labels ---------------------------------------------------------------------------------------
 
 
-def _asked(what: str, verb: str, pairs: Sequence[Beside], rule: Rule, said: str, **more: Any) -> Can:
-    """The answer for all criteria, each of which one judge at least must allow."""
-    if not pairs:
-        return Can(what, verb, False, "", **more)  # `_missing` says why
+def _asked(
+    what: str, verb: str, pairs: Sequence[Beside], rule: Rule, say: Say, *, some: bool = False, **more: Any
+) -> Can:
+    """The answer for the criteria whose judges all allow it; where one will do, some of them."""
     trouble: dict[str, list[str]] = {}
     for pair in pairs:
         trouble.setdefault(pair.criterion, []).append(rule(pair))
-    good = tuple(criterion for criterion, found in trouble.items() if not all(found))
-    bad = {criterion: found[0] for criterion, found in trouble.items() if all(found)}
-    if not good:
-        return Can(what, verb, False, next(iter(bad.values())), **more)
+    whole = {pair.criterion for pair in pairs} - {pair.criterion for pair in pairs if not len(pair.labelled)}
+    good = tuple(
+        name for name, found in trouble.items() if not any(found) or (some and name in whole and not all(found))
+    )
+    bad = {name: next(filter(None, found)) for name, found in trouble.items() if name not in good}
+    if not good:  # where there are no pairs `_missing` says why
+        return Can(what, verb, False, next(iter(bad.values()), ""), **more)
+    said = say([pair for pair in pairs if pair.criterion in good and not rule(pair)])
     not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
     return Can(what, verb, True, said + not_all, criteria=good, whole=not bad, **more)
 
 
 def _interval(pairs: Sequence[Beside]) -> Can:
-    return _asked("human mean, with interval", "interval", pairs, _few_labels, _of_all(pairs))
+    return _asked("human mean, with interval", "interval", pairs, _few_labels, _of_all)
 
 
 def _win_rate(pairs: Sequence[Beside]) -> Can:
     """Of each system that was preferred or not."""
-    counts = [(_pairs_in(pair.labelled), _pairs_in(pair.frame)) for pair in pairs]
-    said = f"{_span([n for n, _ in counts])} of {_span([of for _, of in counts])} pairs have a label"
-    return _asked(
-        "win rate, with interval", "interval", pairs, lambda pair: _few_labels(pair) or _few_of_each(pair), said
-    )
+
+    def few(pair: Beside) -> str:
+        return _few_labels(pair) or _few_of_each(pair)
+
+    return _asked("win rate, with interval", "interval", pairs, few, _of_all_pairs)
+
+
+def _of_all_pairs(pairs: Sequence[Beside]) -> str:
+    labelled, there = ([_pairs_in(frame) for frame in frames] for frames in _frames(pairs))
+    return f"{_span(labelled)} of {_span(there)} pairs have a label"
+
+
+def _frames(pairs: Sequence[Beside]) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    return [pair.labelled for pair in pairs], [pair.frame for pair in pairs]
 
 
 def _pairs_in(frame: pd.DataFrame) -> int:
@@ -164,10 +182,10 @@ def _pairs_in(frame: pd.DataFrame) -> int:
 
 
 def _of_all(pairs: Sequence[Beside]) -> str:
-    counts = [(len(pair.labelled), len(pair.frame)) for pair in pairs]
-    if all(n == of for n, of in counts):
-        return f"all {_span([n for n, _ in counts])} items have a label, so the judge adds nothing to it"
-    return f"{_span([n for n, _ in counts])} of {_span([of for _, of in counts])} items have a label"
+    labelled, there = ([len(frame) for frame in frames] for frames in _frames(pairs))
+    if labelled == there:
+        return f"all {_span(there)} items have a label, so the judge adds nothing to it"
+    return f"{_span(labelled)} of {_span(there)} items have a label"
 
 
 def _few_labels(pair: Beside) -> str:
@@ -187,9 +205,10 @@ def _is_one(values: pd.Series) -> bool:
 
 
 def _interval_by_system(pairs: Sequence[Beside]) -> Can:
-    numbers = [len(pair.values("system")) for pair in pairs if pair.has("system")]
-    said = f"each of {_span(numbers)} systems has {LEAST_GOLD} labels or more"
-    return _asked("mean of each system", "interval", pairs, _few_of_a_system, said, options={"by": "system"})
+    def say(good: Sequence[Beside]) -> str:
+        return f"each of {_span([len(pair.values('system')) for pair in good])} systems has {LEAST_GOLD} labels or more"
+
+    return _asked("mean of each system", "interval", pairs, _few_of_a_system, say, options={"by": "system"})
 
 
 def _few_of_a_system(pair: Beside) -> str:
@@ -210,8 +229,11 @@ def _few_of_each(pair: Beside) -> str:
 def _difference(pairs: Sequence[Beside]) -> Can:
     first = next((pair for pair in pairs if not _few_for_a_difference(pair)), None)
     names = tuple(first.values("system")) if first else ()
-    said = f"{_against(names)}, {_paired(first)}" if first else ""
-    return _asked("difference of systems", "difference", pairs, _few_for_a_difference, said, systems=names)
+
+    def say(good: Sequence[Beside]) -> str:
+        return f"{_against(names)}, {_paired(good[0])}"
+
+    return _asked("difference of systems", "difference", pairs, _few_for_a_difference, say, systems=names)
 
 
 def _against(names: Sequence[str]) -> str:
@@ -234,11 +256,14 @@ def _few_for_a_difference(pair: Beside) -> str:
 
 
 def _agreement(pairs: Sequence[Beside], level: str) -> Can:
-    rules: dict[str, Rule] = {"item": _no_spread, "group": _no_group, "system": _few_systems}
-    what = {"item": "agreement over items", "group": "agreement within groups", "system": "agreement over systems"}
-    said = {"item": _labelled(pairs), "group": _groups(pairs), "system": _systems(pairs)}
+    rules: dict[str, tuple[str, Rule, Say]] = {
+        "item": ("agreement over items", _no_spread, _labelled),
+        "group": ("agreement within groups", _no_group, _groups),
+        "system": ("agreement over systems", _few_systems, _systems),
+    }
+    what, rule, say = rules[level]
     options = {} if level == "item" else {"level": level}
-    return _asked(what[level], "agreement", pairs, rules[level], said[level], options=options)
+    return _asked(what, "agreement", pairs, rule, say, some=True, options=options)
 
 
 def _labelled(pairs: Sequence[Beside]) -> str:
@@ -246,11 +271,11 @@ def _labelled(pairs: Sequence[Beside]) -> str:
 
 
 def _groups(pairs: Sequence[Beside]) -> str:
-    return f"{_span([_varied(pair) for pair in pairs if pair.has('group')])} groups with labels that differ"
+    return f"{_span([_varied(pair) for pair in pairs])} groups with labels that differ"
 
 
 def _systems(pairs: Sequence[Beside]) -> str:
-    return f"{_span([pair.labelled['system'].nunique() for pair in pairs if pair.has('system')])} systems with labels"
+    return f"{_span([pair.labelled['system'].nunique() for pair in pairs])} systems with labels"
 
 
 def _no_spread(pair: Beside) -> str:
@@ -284,19 +309,24 @@ def _ranking(pairs: Sequence[Beside]) -> Can:
     judges: dict[str, list[str]] = {}
     for pair in pairs:
         judges.setdefault(pair.criterion, []).extend([] if _no_spread(pair) else [pair.rater])
-    counts = [len(names) for names in judges.values() if len(names) > 1]
 
     def too_few(pair: Beside) -> str:
         alone = len(judges[pair.criterion]) < 2
         return (_no_spread(pair) or "one judge") if alone else ""
 
-    return _asked("judges compared", "rank_judges", pairs, too_few, f"{_span(counts)} judges" if counts else "")
+    def say(good: Sequence[Beside]) -> str:
+        return f"{_span([len(judges[pair.criterion]) for pair in good])} judges"
+
+    return _asked("judges compared", "rank_judges", pairs, too_few, say, some=True)
 
 
 def _labels_needed(pairs: Sequence[Beside]) -> Can:
     width = _width_worth_having(pairs)
-    said = f"for an interval of +/- {width:g}"
-    return _asked("labels needed", "labels_needed", pairs, _nothing_to_buy, said, options={"half_width": width})
+
+    def say(_: Sequence[Beside]) -> str:
+        return f"for an interval of +/- {width:g}"
+
+    return _asked("labels needed", "labels_needed", pairs, _nothing_to_buy, say, options={"half_width": width})
 
 
 def _nothing_to_buy(pair: Beside) -> str:
@@ -379,6 +409,17 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
         elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
+
+
+def copied_labels(taken: Intake) -> Iterator[str]:
+    """People who never differ, where there is something to differ about."""
+    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
+    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
+        table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
+        for one, other in combinations(table, 2):
+            both = table[[one, other]].dropna()
+            if len(both) >= LEAST_GOLD and not _is_one(both[one]) and (both[one] == both[other]).all():
+                yield f"{one} and {other} say the same of all {len(both)} items of {criterion}: is one a copy?"
 
 
 def _rank_correlation(rows: pd.DataFrame) -> float:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.intake.intake import taken_in
+from calib.intake.intake import checked_words, taken_in
 from calib.intake.roles import is_table
 from calib.intake.source import source_of
 from calib.intake.taken import Columns, Data, Intake, Role, Source
@@ -51,7 +51,7 @@ class Given:
     @property
     def guessed(self) -> str:
         """The scale, where nobody said it."""
-        return self.taken.scale if self.taken is not None and self.taken.guessed_scale else ""
+        return _scale_in_words(self.taken) if self.taken is not None and self.taken.guessed_scale else ""
 
 
 def given(
@@ -72,11 +72,12 @@ def given(
 
 def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str]) -> Intake | tuple[Any, Any]:
     """Two tables of calib's, of one's own files what was taken in."""
+    columns = checked_words(columns)
     if isinstance(first, Intake):
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
         return first
-    one, two = _as_source(first), _as_source(second)
+    one, two = (opened(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
     if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
         return taken_in(one, two, names=names, **columns)
     for word in columns:
@@ -139,7 +140,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(_as_source(second)):
+    if human is None and is_calibs(opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
@@ -169,17 +170,17 @@ def is_calibs(thing: Any) -> bool:
 
 def is_table_file(path: Path) -> bool:
     """Whether a file is a table of calib's."""
-    return is_calibs(_as_source(path))
+    return is_calibs(opened(path))
 
 
-def _as_source(thing: Any) -> Any:
+def opened(thing: Any, argument: str = "") -> Any:
     """A path as what is there; the rest as it is."""
     if not isinstance(thing, str | Path):
         return thing
     path = Path(thing)
     if path.suffix == ".csv" and _heads(path) >= {"item", "criterion", "rater", "score"}:
         return Source(read_frame(path), path.name, path)
-    return source_of(thing, "file")
+    return source_of(thing, argument)
 
 
 def _as_table(thing: Any) -> Any:
@@ -222,10 +223,13 @@ def in_words(taken: Intake) -> tuple[str, ...]:
     the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
     """
     lines = [f"{source.name}: {', '.join(_columns_in_words(taken, source)) or 'nothing'}" for source in taken.sources]
-    guessed = " (guessed)" * taken.guessed_scale
     if taken.scale:
-        lines[-1] += f"; scale {taken.scale}{guessed}"
+        lines[-1] += f"; scale {_scale_in_words(taken)}{' (guessed)' * taken.guessed_scale}"
     return tuple(lines)
+
+
+def _scale_in_words(taken: Intake) -> str:
+    return f"{taken.scale} for {'|'.join(taken.words)}" if taken.words else taken.scale
 
 
 def _columns_in_words(taken: Intake, source: Source) -> list[str]:
@@ -236,9 +240,22 @@ def _columns_in_words(taken: Intake, source: Source) -> list[str]:
         if one.source == source.name and one.role != "other":
             by_role.setdefault(one.role, []).append(one.column)
     by_role = {role: by_role[role] for role in get_args(Role) if role in by_role}
-    return [
-        f"{_few(names)} as {_ROLES.get(role, role)}{_filled(role, names, source)}" for role, names in by_role.items()
-    ]
+    start = [] if "item" in by_role else ["each row as an item"]
+    words = {role: _told(taken, role, names) for role, names in by_role.items()}
+    return start + [f"{_few(names)} as {words[role]}{_filled(role, names, source)}" for role, names in by_role.items()]
+
+
+def _told(taken: Intake, role: str, names: Sequence[str]) -> str:
+    """A role in words; of several columns of scores also what they stand for."""
+    word = _ROLES.get(role, role)
+    table = taken.scores if role == "judge" else taken.people
+    if len(names) < 2 or role not in ("judge", "label") or table is None:
+        return word
+    stands = {one.stands for one in taken.columns if one.role == role and one.column in names}
+    several = {"judge": "judges", "label": "labels of several annotators"}[role]
+    kinds = {"rater": several, "system": f"{word} of several systems", "criterion": f"{word} of several criteria"}
+    known = {kind: set(table[kind].astype(str)) if kind in table else set() for kind in kinds}
+    return next((kinds[kind] for kind in kinds if stands <= known[kind]), word)
 
 
 def _few(names: Sequence[str]) -> str:

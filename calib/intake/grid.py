@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -15,13 +16,12 @@ from calib.intake.values import decimal_commas
 from calib.table import TableError
 from calib.table.files import csv_rows, frame_of, guessed
 
-# of several that cut all rows alike the first is taken: a comma is in numbers and texts, too
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # other files than their names say
 _OTHERS = {
     b"PK\x03\x04": "a zip archive or an Excel file: give it the ending .xlsx",
-    b"\xd0\xcf\x11\xe0": "an old Excel file: save it as .xlsx or .csv",
+    b"\xd0\xcf\x11\xe0": "an old Excel file or one with a password: save it as .xlsx or .csv",
     b"\x1f\x8b": "a gzip file: unpack it",
     b"PAR1": "a Parquet file: give it the ending .parquet",
 }
@@ -33,19 +33,19 @@ class Grid(NamedTuple):
     rows: list[list[Any]]
     lines: list[int]
     notes: list[str]
+    commas: bool = False  # whether commas separate the cells, and are in no number
 
 
 def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
     """A file's bytes as text, and a note where the encoding had to be guessed."""
-    for magic, what in _OTHERS.items():
-        if data.startswith(magic):
-            raise TableError(f"{name}: must be text, but is {what}.")
+    if what := known_form(data):
+        raise TableError(f"{name}: must be text, but is {what}.")
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8-sig")
     try:
         text, notes = data.decode(encoding, "surrogatepass"), []
     except UnicodeDecodeError as error:
         if encoding != "utf-8-sig" or b"\0" in data:
-            raise TableError(f"{name}: must be text in UTF-8, but {error}.") from None
+            raise TableError(f"{name}: must be text, but {error}.") from None
         line = data.count(b"\n", 0, error.start) + 1
         text = data.decode("cp1252", "replace")
         notes = [f"line {line} is not UTF-8: the file was read as Windows-1252 (Western European); check its accents."]
@@ -55,32 +55,48 @@ def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
     return text, notes
 
 
+def known_form(data: bytes) -> str:
+    """What a file is by its first bytes, where it is no text."""
+    return next((what for magic, what in _OTHERS.items() if data.startswith(magic)), "")
+
+
 def cut(text: str, name: str) -> Grid:
     """The rows of a csv text; the separator is the one that cuts its first rows into equally many cells."""
     first = re.match(r"sep=(.)\r?\n", text)  # as Excel writes and reads it
     separator = first[1] if first else _separator(text)
-    notes = [] if separator == "," else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
+    usual = "\t" if name.lower().endswith(".tsv") else ","
+    notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
+    text = text[first.end() :] if first else text
+    names = _line_of_names(text)
+    # as people type: a, b, c
+    spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
+    notes += ["blanks after separators were passed over."] * spaced
     try:
-        found = list(csv_rows(text[first.end() :] if first else text, separator))
+        found = list(csv_rows(text, separator, spaced=spaced))
     except csv.Error as error:
         quote = " (a quote is opened and not closed?)" if "end of data" in str(error) else ""
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
-    return Grid([row for _, row in found], [line + bool(first) for line, _ in found], notes)
+    return Grid([row for _, row in found], [line + bool(first) for line, _ in found], notes, separator == ",")
 
 
 def _separator(text: str) -> str:
-    """That which cuts each of the first rows into as many cells as there are names; of several, into most."""
+    """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
+    names = _line_of_names(text)
+    there = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
+    return next((separator for separator in there if _cuts_alike(text, separator)), there[0] if there else ",")
 
-    def fit(separator: str) -> tuple[bool, int]:
-        rows: list[list[str]] = []
-        with suppress(csv.Error):
-            rows.extend(row for _, row in islice(csv_rows(text, separator), 50))
-        least, most = (len(_without_tail(rows[0])), len(rows[0])) if rows else (0, 0)
-        alike = least > 1 and all(len(row) >= least and len(_without_tail(row)) <= most for row in rows)
-        return alike, least
 
-    best = max(_SEPARATORS, key=fit)
-    return best if fit(best)[1] > 1 else ","
+def _line_of_names(text: str) -> str:
+    """The first line without what stands in quotes."""
+    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
+
+
+def _cuts_alike(text: str, separator: str) -> bool:
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        rows.extend(row for _, row in islice(csv_rows(text, separator, spaced=True), 50))
+    least, most = (len(_without_tail(rows[0])), len(rows[0])) if rows else (0, 0)
+    return least > 1 and all(len(row) >= least and len(_without_tail(row)) <= most for row in rows)
 
 
 def _without_tail(row: list[Any]) -> list[Any]:
@@ -102,7 +118,7 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
     names, notes = _names(head, f"{name}, {place} {top}")
     for line, row in body:
         if len(row) < len(names) or len(_without_tail(row)) > len(head):
-            rule = f"must have {len(names)} cells, as many as there are names in {place} {top}"
+            rule = f"must have as many cells as {place} {top} has names ({len(names)})"
             raise TableError(f"{name}, {place} {line}: {rule}, but has {len(row)}{_comma_hint(grid, row, names)}.")
     named = {}
     for number in range(max(len(_without_tail(row)) for _, row in kept)):
@@ -113,7 +129,7 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
                 raise TableError(f"{name}, {place} {top}: must name each column, but {column} has none.")
         if column:
             named[column] = cells
-    frame = _typed(named, grid.notes, notes)
+    frame = _typed(named, notes, commas=not grid.commas)
     gaps = sum(line < body[-1][0] and not _without_tail(row) for line, row in zip(grid.lines, grid.rows, strict=True))
     notes += [f"{gaps} empty rows were left out."] * bool(gaps) + _headless(frame, f"{place} {top}")
     return frame, [line for line, _ in body], [*grid.notes, *notes]
@@ -123,7 +139,7 @@ def _names(head: list[Any], at: str) -> tuple[list[str], list[str]]:
     """The names without blanks around them, each once."""
     given = ["" if _empty(cell) else str(cell) for cell in _without_tail(head)]
     names = [cell.strip() for cell in given]
-    if again := [name for number, name in enumerate(names) if name and name in names[:number]]:
+    if again := [name for name, n in Counter(filter(None, names)).items() if n > 1]:
         places = [str(number + 1) for number, name in enumerate(names) if name == again[0]]
         raise TableError(f"{at}: column `{again[0]}` must be there once, but is column {' and '.join(places)}.")
     changed = [name for name, cell in zip(names, given, strict=True) if name != cell]
@@ -132,17 +148,16 @@ def _names(head: list[Any], at: str) -> tuple[list[str], list[str]]:
 
 def _comma_hint(grid: Grid, row: list[Any], names: list[str]) -> str:
     """A comma within a cell is the commonest reason of a cell too many."""
-    commas = not any("separated" in note for note in grid.notes)
-    return " (a cell with a comma needs quotes around it)" if commas and len(row) > len(names) else ""
+    return " (a cell with a comma needs quotes around it)" if grid.commas and len(row) > len(names) else ""
 
 
-def _typed(columns: dict[str, list[Any]], read: list[str], notes: list[str]) -> pd.DataFrame:
+def _typed(columns: dict[str, list[Any]], notes: list[str], *, commas: bool) -> pd.DataFrame:
     """Columns whose cells are all numbers as numbers; with decimal commas where no comma separates the cells."""
     typed = {}
     for name, cells in columns.items():
         texts = all(isinstance(cell, str) for cell in cells)
         typed[name] = guessed(cells) if texts else cells
-        filled = [cell.strip() for cell in cells if not _empty(cell)] if texts and read else []
+        filled = [cell.strip() for cell in cells if not _empty(cell)] if texts and commas else []
         if any("," in cell for cell in filled) and (numbers := decimal_commas(filled)) is not None:
             left = iter(numbers)
             typed[name] = [math.nan if _empty(cell) else next(left) for cell in cells]
@@ -156,7 +171,7 @@ def _headless(frame: pd.DataFrame, at: str) -> list[str]:
     counted = [str(k) for k in range(len(numeric) + 1)]  # annotators may be called 1, 2, 3
     as_number = numeric and all(re.fullmatch(r"-?\d+(\.\d+)?", str(name)) for name in numeric)
     as_number = as_number and (len(numeric) == 1 or [*map(str, numeric)] not in (counted[:-1], counted[1:]))
-    again = [name for name in frame if name not in numeric and (frame[name] == name).any()]
+    again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
     if not as_number and not again:
         return []
     told = ", ".join(f"`{name}`" for name in list(frame)[:4])

@@ -45,6 +45,11 @@ def id_texts(cells: pd.Series) -> pd.Series:
     return pd.Series(texts, index=cells.index, dtype=object)
 
 
+def n_padded(cells: pd.Series) -> int:
+    """How many ids have blanks before or behind."""
+    return sum(isinstance(cell, str) and cell != cell.strip() for cell in cells.astype(object))
+
+
 def blank_ids(cells: pd.Series) -> pd.Series:
     """Which cells name nothing; "none" and "NA" may well be names."""
     return cells.isna() | (cells.astype(object).map(lambda cell: isinstance(cell, str) and not cell.strip()))

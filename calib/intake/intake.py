@@ -50,7 +50,7 @@ def taken_in(
     sources = [_source(thing, name) for thing, name in things]
     sources = [_told_apart(one, name, sources) for one, (_, name) in zip(sources, things, strict=True)]
     sides = _sides([name for _, name in things])
-    said = _of_people(_checked_words(columns), sources, sides)
+    said = _of_people(checked_words(columns), sources, sides)
     refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, said)
     found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
@@ -58,12 +58,12 @@ def taken_in(
     return tables_of(found, said, notes)
 
 
-def _checked_words(columns: Columns) -> Columns:
+def checked_words(columns: Columns) -> Columns:
     """The words that were said; None says nothing."""
     known = Columns.__annotations__
     for name in columns:
         if name not in known:
-            raise ArgumentError(name, f"is no word for a column; there are {', '.join(known)}")
+            raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(known)}")
     said = {name: value for name, value in columns.items() if value is not None and value not in ((), [])}
     if said.get("wide") not in (None, *get_args(Stands)):
         raise ArgumentError("wide", f"must be one of {', '.join(get_args(Stands))}", f"got {said['wide']!r}")
@@ -100,11 +100,19 @@ def _in_order(found: Sequence[Seen], said: Columns, notes: list[str]) -> list[Se
     """The judge's file and people's; where the names of their columns say that they were swapped, turned round."""
     if len(found) < 2 or {one.side for one in found} != {"judge", "label"} or "judge" in said or "label" in said:
         return list(found)
-    says = [{value.side for value in one.graded if value.side} for one in found]
-    places = [one.side for one in found]
-    if [set(says[0]), set(says[1])] != [{places[1]}, {places[0]}]:
+    if any(is_table(one.source.frame) for one in found) or not _are_swapped(found):
         return list(found)
-    first, second = (one.source.name for one in found)
-    mine, theirs = ("labels", "judge's scores") if places[0] == "judge" else ("judge's scores", "labels")
+    places, (first, second) = [one.side for one in found], [one.source.name for one in found]
+    mine, theirs = ("labels", "a judge's scores") if places[0] == "judge" else ("a judge's scores", "labels")
     notes.append(f"{first} holds {mine} and {second} {theirs}, by the names of their columns: taken in that order.")
     return [seen(one.source, places[1 - place], said) for place, one in enumerate(found)]
+
+
+def _are_swapped(found: Sequence[Seen]) -> bool:
+    """Whether both files say that they are the other, or one does, the other says nothing, and their lengths agree."""
+    says = [{value.side for value in one.graded if value.side} for one in found]
+    others = [{found[1].side}, {found[0].side}]
+    if says == others:
+        return True
+    rows = {one.side: len(one.source.frame) for one in found}
+    return rows["label"] > rows["judge"] and (says in ([others[0], set()], [set(), others[1]]))

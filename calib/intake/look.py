@@ -11,12 +11,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Unpack
 
 from calib.core.check import ArgumentError
-from calib.intake.can import Can, beside, possibilities, scale_in_words, suspicions
+from calib.intake.can import Can, beside, copied_labels, possibilities, scale_in_words, suspicions
 from calib.intake.intake import taken_in
 from calib.intake.roles import Seen, Side, seen, sided
 from calib.intake.source import source_of
-from calib.intake.taken import Columns, Intake, Taken
-from calib.intake.typed import commands_of, lines_of, tries_of
+from calib.intake.taken import Columns, Intake, Source, Taken
+from calib.intake.typed import FRAMES, commands_of, lines_of, tries_of
 from calib.intake.values import blank
 from calib.table import TableError
 from calib.tables.text import visible
@@ -134,39 +134,62 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
     """
     said: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
+    sources = _sources(first, second)
     try:
-        taken = taken_in(first, second, **said)
+        return look_of(taken_in(*sources, **said))
     except TableError as error:  # of the files, not of a word that was said
-        return _not_taken(first, second, said, error)
-    return look_of(taken)
+        return _not_taken(sources, said, error)
+
+
+def _sources(first: Any, second: Any) -> list[Source]:
+    """The files as they are read; two frames are called as the lines to type call them."""
+    things = {"first": first} | ({} if second is None else {"second": second})
+    found = [source_of(thing, name) for name, thing in things.items()]
+    if second is None:
+        return found
+    pairs = zip(found, FRAMES, strict=True)
+    return [source if source.path else replace(source, name=f"the frame `{name}`") for source, name in pairs]
 
 
 def look_of(taken: Intake) -> Look:
     """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
-    notes = dict.fromkeys((*taken.notes, *_without_ids(taken), *suspicions(pairs)))
+    notes = dict.fromkeys((*taken.notes, *_lacking(taken), *suspicions(pairs), *copied_labels(taken)))
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 
-def _without_ids(taken: Intake) -> tuple[str, ...]:
-    found = any(one.role == "item" for one in taken.columns)
-    return () if found else ("no column holds ids: each row counts as an item of its own (--item names one).",)
+def _lacking(taken: Intake) -> Iterator[str]:
+    """Roles without which little can be done."""
+    roles = {one.role for one in taken.columns}
+    if not roles & {"judge", "label"}:
+        yield "no column was taken for scores: say which are (--judge, --label)."
+    elif "item" not in roles:
+        yield "no column holds ids: each row counts as an item of its own (--item names one)."
 
 
-def _not_taken(first: Any, second: Any, said: Columns, trouble: TableError) -> Look:
+def _not_taken(sources: list[Source], said: Columns, trouble: TableError) -> Look:
     """Of files that make no tables: what the columns look like, what is wrong, and what to try."""
-    things = {"scores": first} | ({} if second is None else {"gold": second})
-    sources = [source_of(thing, name) for name, thing in things.items()]  # what cannot be read is an error here, too
-    sides: list[Side] = [""] if second is None else ["judge", "label"]
+    sides: list[Side] = [""] if len(sources) == 1 else ["judge", "label"]
     found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
     columns = tuple(column for one in found for column in _with_ids(one).taken({}))
     notes = (*(note for source in sources for note in source.notes), str(trouble))
     taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
+    if len(sources) == 2 and _can_be_taken(sources[::-1], said):
+        turned = replace(taken, sources=taken.sources[::-1])
+        text = "the other way round they make tables: the judge's file comes first, people's second."
+        return Look(taken, possibilities(taken, ()), (*notes, text), *tries_of(turned))
     wanted = isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in said
     scale = _scale_to_say(found) if wanted else ""
     again = replace(taken, said=Columns(**said, scale=scale)) if scale else None
     return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
+
+
+def _can_be_taken(sources: list[Source], said: Columns) -> bool:
+    try:
+        return taken_in(*sources, **said).scores is not None
+    except ValueError:
+        return False
 
 
 def _with_ids(found: Seen) -> Seen:
@@ -177,10 +200,11 @@ def _with_ids(found: Seen) -> Seen:
 
 def _scale_to_say(found: Iterable[Seen]) -> str:
     """The words of scores whose order nobody knows, the commonest first; of percentages their ends."""
-    columns = [(one.source.frame, v.column) for one in found for v in one.graded if v.nature == "texts"]
-    cells = Counter(str(cell).strip() for frame, column in columns for cell in frame[column].dropna())
-    words = [word for word, _ in cells.most_common() if word]
-    return "0..100" if words and all(word.endswith("%") for word in words) else "|".join(words)
+    columns = [(one.source.frame[value.column], value.nature) for one in found for value in one.graded]
+    if any(str(cell).strip().endswith("%") for cells, _ in columns for cell in cells):
+        return "0..100"
+    words = Counter(str(cell).strip() for cells, kind in columns if kind == "texts" for cell in cells.dropna())
+    return "|".join(word for word, _ in words.most_common() if word)
 
 
 # --- in words ---------------------------------------------------------------------------------------------------

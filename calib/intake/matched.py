@@ -16,33 +16,38 @@ _KEY = ["item", "system", "criterion", "rater"]
 _MOSTLY = 0.5
 
 
-def refuse_repeated(side: Rows, notes: list[str]) -> Rows:
-    """Rows of the same scores that are there twice count once; those that contradict each other are refused."""
+def refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
+    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
+
+    `repeats` is for scores that stand in a row for each annotator of their item.
+    """
     if not side.ids or side.table is not None:
         return side
-    rows = side.rows[side.rows["score"].notna()]
-    again = rows.duplicated(_KEY, keep=False)
-    if not again.any():
+    order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
+    extra = side.rows.loc[order].duplicated(_KEY).sort_index()
+    if not extra.any():
         return side
-    values = rows[again].groupby(_KEY, dropna=False, sort=False)["score"]
-    if (unlike := values.transform("nunique") > 1).any():
-        raise TableError(_twice(side, rows[again][unlike.to_numpy()]))
-    first = rows[again].iloc[0]
-    both = rows[again][(rows[again][_KEY].fillna("") == first[_KEY].fillna("")).all(axis=1)]
-    lines = " and ".join(side.line(at) for at in both["at"][:2])
-    extra = rows.duplicated(_KEY)
-    # a score may well stand in several rows of its item, because these are of several annotators
-    if rows.groupby(_KEY, dropna=False, sort=False)["score"].size().median() == 1:
-        notes.append(
-            f"{side.source.name}: {int(extra.sum())} rows are there twice (such as {lines}, `{first['item']}`): "
-            "each counts once."
-        )
-    return replace(side, rows=side.rows.drop(index=rows.index[extra]))
+    again = side.rows[side.rows.duplicated(_KEY, keep=False)]
+    unlike = again.groupby(_KEY, dropna=False, sort=False)["score"].transform("nunique") > 1
+    if unlike.any():
+        raise TableError(_twice(side, again[unlike]))
+    if not repeats:
+        both = _alike_rows(again)
+        lines = " and ".join(side.line(at) for at in both["at"][:2])
+        such = f"such as {lines}, of {both['item'].iloc[0]!r}"
+        notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
+    return replace(side, rows=side.rows[~extra].reset_index(drop=True))
+
+
+def _alike_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those that have the item, system, criterion and rater of the first."""
+    known = rows[_KEY].fillna("")
+    return rows[(known == known.iloc[0]).all(axis=1)]
 
 
 def _twice(side: Rows, rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
-    both = rows[(rows[_KEY].fillna("") == first[_KEY].fillna("")).all(axis=1)].iloc[:2]
+    both = _alike_rows(rows).iloc[:2]
     lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(both["at"], both["score"], strict=True))
     of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
     return (
@@ -139,8 +144,8 @@ def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bo
     told = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
     if not sure:
         raise TableError(
-            f"{told}: the judge's file comes first, so these two may be swapped. If they are not, say which columns are "
-            f"meant: judge={judges.rows['column'].iloc[0]!r}, label={people.rows['column'].iloc[0]!r} (--judge, --label)."
+            f"{told}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
+            "hold what: judge= and label= (--judge, --label)."
         )
     notes.append(f"{told}: labels without a score are left out. Are the two columns or files the wrong way round?")
 

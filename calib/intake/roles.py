@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -13,12 +14,14 @@ from calib.core.check import ArgumentError
 from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
 from calib.intake.values import blank, guessed_scale, nature
+from calib.intake.words import folded
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
 _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
+_WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 _FEW = 12  # different words that a scale may have
 _SHORT = 80  # characters of an id
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
@@ -100,6 +103,7 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     for word, column in _said_roles(found, said):
         found = found.with_role(word, column, "as was said")
     told = set(_listed(said, "judge")) | set(_listed(said, "label"))
+    told |= {column for column in natures if _are_words_of(frame[column], said.get("scale", ""))}
     for column, kind in natures.items():
         role = ROLE_OF.get(key(column))
         if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
@@ -124,6 +128,13 @@ def _said_roles(found: Seen, said: Columns) -> Iterator[tuple[Role, str]]:
             yield role, str(column)
 
 
+def _are_words_of(cells: pd.Series, scale: str) -> bool:
+    """Whether a column holds words of the scale that was said, and nothing else."""
+    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
+    held = {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
+    return bool(held) and held <= words and not all(part.replace(".", "").isdigit() for part in held)
+
+
 def _listed(said: Columns, word: str) -> list[str]:
     given: Any = said.get(word, ())
     return [given] if isinstance(given, str) else list(given)
@@ -133,8 +144,10 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         numbers = kind == "numbers" and not (key(cells.name).endswith("_id") or role == "annotator")
-        winners = kind == "winners" and role in ("rater", "criterion")  # systems and people may be called A and B
-        return kind not in ("blank", "words") and not numbers and not winners and bool(cells.duplicated().any())
+        # a column `judge` or `expert` may hold either; who is called A and B, in one that says more, is a name
+        telling = role in ("system", "criterion") or _WHOSE.search(key(cells.name)) is not None
+        scores = numbers or (kind in ("words", "winners") and not telling)
+        return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"
     if role in ("first", "second"):
@@ -204,13 +217,21 @@ def _is_unique_and_short(cells: pd.Series) -> bool:
 
 def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
     """Whether a column may be one of scores."""
-    if column in _listed(said, "judge") or column in _listed(said, "label"):
+    cells, free = found.source.frame[column], column not in {*found.roles.values(), *found.ids[:1]}
+    if column in (*_listed(said, "judge"), *_listed(said, "label")):
         return True
-    cells, name = found.source.frame[column], read(column)
-    if column in found.roles.values() or column in found.ids[:1] or kind == "blank":
+    if not free or kind == "blank" or _is_called_otherwise(column):
         return False
-    if key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id"):
-        return False
+    return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
+
+
+def _is_called_otherwise(column: str) -> bool:
+    return key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id")
+
+
+def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
+    """By what the column is called, and what its cells are."""
+    name = read(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
         return not no_score(column) or (name.side == "label" and not cells.is_unique)

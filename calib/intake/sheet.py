@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from calib.intake.grid import Grid
+from calib.intake.grid import Grid, known_form
 from calib.table import TableError
 
 
@@ -39,16 +39,18 @@ def _sheets(path: Path) -> dict[str, list[list[Any]]]:
     except ImportError:
         raise TableError(f"{path.name}: an Excel file needs openpyxl: pip install 'calib-judge[excel]'.") from None
     try:
-        with warnings.catch_warnings():
+        with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             found = {}
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong
                 found[sheet.title] = _filled([list(row) for row in sheet.iter_rows(values_only=True)])
-            book.close()
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
-        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
+        with path.open("rb") as file:
+            form = known_form(file.read(8))
+        why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
     return found
 
 

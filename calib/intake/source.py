@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,23 +58,19 @@ def source_of(thing: Any, argument: str) -> Source:
     >>> found.notes
     ('cells are separated by semicolons.', 'column `mark`: numbers have decimal commas.')
     """
-    source = _from_path(thing, argument) if isinstance(thing, str | Path) else _framed(thing, argument)
-    if not len(source.frame) or not len(source.frame.columns):
-        raise TableError(
-            f"{source.name}: must have rows and columns, but has no {'row' if len(source.frame.columns) else 'column'}."
-        )
+    source = _from_path(thing, argument) if isinstance(thing, str | os.PathLike) else _framed(thing, argument)
+    if source.frame.empty:
+        lacking = "row" if len(source.frame.columns) else "column"
+        raise TableError(f"{source.name}: must have rows and columns, but has no {lacking}.")
     return _flat(source)
 
 
 def _flat(source: Source) -> Source:
     """Columns with one name each, that of a text, and rows that are counted; an index with a name is a column."""
-    frame, notes = source.frame, []
+    frame = source.frame
     if isinstance(frame.columns, pd.MultiIndex):
         raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
-    if any(frame.index.names) or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        told = [str(name) for name in frame.index.names if name is not None] or ["index"]
-        frame = frame.reset_index(names=told) if frame.index.nlevels == len(told) else frame.reset_index()
-        notes.append(f"the index became a column ({', '.join(told)}).")
+    frame, notes = _index_as_columns(frame)
     if not all(isinstance(name, str) for name in frame.columns):
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if not frame.columns.is_unique:
@@ -82,7 +79,20 @@ def _flat(source: Source) -> Source:
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
         frame = frame.reset_index(drop=True)
     frame, dropped = _without_counter(frame)
-    return replace(source, frame=frame, notes=(*source.notes, *notes, *dropped))
+    said = (*source.notes, *notes, *dropped)
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, said)))
+
+
+def _index_as_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """An index that is more than a count of rows may hold the ids."""
+    levels = frame.index.nlevels
+    if levels == 1 and frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype):
+        return frame, []
+    names = [f"index {k + 1}" if levels > 1 else "index" for k in range(levels)]
+    names = [name if own is None else str(own) for own, name in zip(frame.index.names, names, strict=True)]
+    if set(names) & set(map(str, frame.columns)):
+        return frame.reset_index(drop=True), []
+    return frame.reset_index(names=names), [f"the index became a column ({', '.join(names)})."]
 
 
 def _without_counter(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -109,23 +119,24 @@ def _may_be_ids(cells: pd.Series) -> bool:
 def _framed(thing: Any, argument: str) -> Source:
     if isinstance(thing, pd.DataFrame):
         return Source(thing, "the frame")
+    if isinstance(thing, pd.Series):
+        return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
-    if hasattr(thing, "__arrow_c_stream__"):
+    if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
         import pyarrow as pa
-
-        return Source(_from_arrow(pa.table(thing)), name)
-    if hasattr(thing, "__dataframe__"):
         from pyarrow import interchange
 
-        return Source(_from_arrow(interchange.from_dataframe(thing)), name)
-    if isinstance(thing, pd.Series) and thing.name is not None:
-        return Source(thing.to_frame(), "the series")
+        try:
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else interchange.from_dataframe(thing)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
+        return Source(_from_arrow(table), name)
     if isinstance(thing, Mapping):
         return Source(_from_columns(thing, f"`{argument}`"), "the dict")
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
         return Source(frame_of([dict(row) for row in thing]), "the list")
-    hint = ": collect() it" if type(thing).__name__ == "LazyFrame" else ""
+    hint = ": collect() it" if hasattr(thing, "collect") else ": give the path" if hasattr(thing, "read") else ""
     given = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
     raise TableArgumentError(argument, _MAY_BE, f"got {given.removeprefix('builtins ')}{hint}")
 
@@ -158,17 +169,20 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 # --- files ------------------------------------------------------------------------------------------------------
 
 
-def _from_path(given: str | Path, argument: str) -> Source:
-    path, sheet = Path(given), ""
+def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
+    path, sheet = Path(given).expanduser(), ""
     if ".xlsx#" in path.name.lower() and not _is_there(path):
-        stem, _, sheet = str(given).rpartition("#")
+        stem, _, sheet = str(path).rpartition("#")
         path = Path(stem)
     if not _is_there(path):
         raise FileNotFoundError(_missing(path, argument))
     if path.is_dir():
-        raise TableArgumentError(argument, "must be a file", f"{str(path)!r} is a folder{_beside(path / '')}")
+        raise TableArgumentError(
+            argument or "file", "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
+        )
     if (ending := path.suffix.lower()) not in _ENDINGS:
-        raise TableArgumentError(argument, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}")
+        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
+        raise TableArgumentError(argument or "file", f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     if ending in _TEXTS:
         source = _from_csv(path)
     elif ending in _LINES:
@@ -196,19 +210,20 @@ def _is_there(path: Path) -> bool:
 
 def _missing(path: Path, argument: str) -> str:
     shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
-    return printable(f"`{argument}`: there is no file {shown!r}{_beside(path)}.")
+    hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
+    return printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}.")
 
 
-def _beside(path: Path) -> str:
+def _beside(path: Path, where: str = "beside it") -> str:
     """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
     try:
         names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in _ENDINGS)
     except (OSError, ValueError):
         return ""
     folded = {name.lower(): name for name in names}
-    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.5)]
+    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
     shown = near or names[:5]
-    return f"; beside it there is {', '.join(map(repr, shown))}" if shown else ""
+    return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
 
 
 def _from_csv(path: Path) -> Source:

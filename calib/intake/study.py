@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.ids import Rows, chosen_ids
+from calib.intake.ids import Rows, chosen_ids, n_padded
 from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
+from calib.intake.names import is_model
 from calib.intake.pairs import as_win_rates, is_pairwise, rivals
 from calib.intake.roles import Seen, is_table
 from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
@@ -31,7 +32,9 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
     judges, people = _apart(judges, people, found)
     judges, people = _of_criteria(judges, people, said, notes)
-    judges, people = (None if side is None else refuse_repeated(side, notes) for side in (judges, people))
+    repeats = any("annotator" in one.roles and one.of("judge") for one in found)
+    judges = None if judges is None else refuse_repeated(judges, notes, repeats=repeats)
+    people = None if people is None else refuse_repeated(people, notes, repeats=False)
     if judges is not None and people is not None:
         people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
     if pairwise:
@@ -40,7 +43,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     if judges is not None and people is not None:
         refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
     scales = scales_of(judges, people, said, notes, pairwise=pairwise)
-    _count_forgiven(read, notes)
+    _count_forgiven(read, found, notes)
     everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
     scores = None if judges is None else _table(judges, scales.of_judges, found, judge=True)
     stands = {v.column: _stands(v, how.entity(v)) for one in found for v in one.graded}
@@ -63,7 +66,8 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
 
 def _is_sure(found: Sequence[Seen]) -> bool:
     """Whether anything but the order of the files says which are the labels."""
-    return len(found) == 1 or any(v.why in ("its name", "as was said") for one in found for v in one.graded)
+    said = (v for one in found for v in one.graded if v.why == "as was said" or v.name.side == v.side)
+    return len(found) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in said)
 
 
 def _stands(value: Any, entity: str) -> str:
@@ -164,13 +168,15 @@ def _of_criteria(
     return (None if judges is None else next(again), None if people is None else next(again))
 
 
-def _count_forgiven(read: Reading, notes: list[str]) -> None:
+def _count_forgiven(read: Reading, found: Sequence[Seen], notes: list[str]) -> None:
     """What was read in spite of how it was written, and what words were read as."""
+    ids = [(one.source.name, cells) for one in found if (cells := one.cells("item")) is not None]
+    padded = [(name, cells.name, n) for name, cells in ids if (n := n_padded(cells))]
+    notes += [f"{name}: `{column}`: {n} ids were read without the blanks around them." for name, column, n in padded]
     for (_, column), values in read.done.items():
-        notes += values.notes
-        if values.n_forgiven:
-            many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
-            notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
+        many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
+        forgiven = f"`{column}`: {many} read in spite of blanks around them or how they are written."
+        notes += [*values.notes, *[forgiven] * bool(values.n_forgiven)]
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

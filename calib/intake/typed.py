@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from calib.intake.can import Can
+from calib.intake.roles import is_table
 from calib.intake.taken import Intake
 
 # commands that have another name than their verb
 _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose"}
-_FRAMES = ("frame", "labels")  # what a frame is called that has no name
+FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
 def report_path(taken: Intake) -> Path:
@@ -23,7 +25,7 @@ def report_path(taken: Intake) -> Path:
 
 def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
-    asked = [_line(one, taken) for one in _printed(can)]
+    asked = [_line(one, taken) for one in _printed(can, taken)]
     report = f"calib.report({look_line(taken)}, {_literal(str(report_path(taken)))})"
     return (report, *asked) if _reported(can) else tuple(asked)
 
@@ -34,7 +36,7 @@ def look_line(taken: Intake) -> str:
 
 def _named(taken: Intake) -> list[str]:
     """The files as Python has them; a frame by a name that its user will know better."""
-    return [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
+    return [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
 
 
 def _words(taken: Intake) -> list[str]:
@@ -51,7 +53,7 @@ def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
     if any(source.path is None for source in taken.sources):
         return ()
-    asked = [_command(one, taken) for one in _printed(can)]
+    asked = [_command(one, taken) for one in _printed(can, taken)]
     return (_joined("report", _files(taken), _options(taken)), *asked) if _reported(can) else tuple(asked)
 
 
@@ -86,9 +88,14 @@ def _command(can: Can, taken: Intake) -> str:
     )
 
 
-def _printed(can: Sequence[Can]) -> Iterator[Can]:
-    """What the verbs answer as they are called: for all criteria."""
-    return (one for one in can if one.possible and one.whole)
+def _printed(can: Sequence[Can], taken: Intake) -> Iterator[Can]:
+    """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
+    own = not any(is_table(source.frame) for source in taken.sources) and "criterion" not in taken.said
+    for one in can:
+        if one.possible and one.whole:
+            yield one
+        elif one.possible and own and one.verb != "choose_items":
+            yield from (replace(one, options={**one.options, "criterion": name}) for name in one.criteria)
 
 
 def _in_order(can: Can, files: Sequence[str]) -> list[str]:

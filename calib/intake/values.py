@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from calib.core.check import Floats
 from calib.intake.words import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
@@ -23,6 +25,7 @@ _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
+_UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
 # ends of the usual scales, shortest first; those in _BOTH only where both ends are there
 _USUAL = ((0, 1), (-1, 1), (0, 2), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 _BOTH = ((-1, 1), (0, 2), (1, 3))
@@ -65,12 +68,14 @@ def nature(cells: pd.Series) -> Nature:
     found = [cell for cell in _plain(cells) if not _is_blank(cell)]
     if not found:
         return "blank"
-    if _numbers(found, "") is not None:
+    if _numbers(found, "") is not None or all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in found):
         return "numbers"
-    words = {loosely(cell) if isinstance(cell, str) else str(cell) for cell in found}
+    words = {loosely(_word(cell)) for cell in found}
     if known_order(words):
         return "words"
-    return "winners" if words <= FIRST | SECOND | TIE and words & FIRST and words & (SECOND | TIE) else "texts"
+    sides = words - TIE
+    coded = sides == {"1", "2"} and len(words) > 2
+    return "winners" if coded or (len(words) > 1 and sides and sides <= FIRST | SECOND) else "texts"
 
 
 def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row {}".format) -> Values:
@@ -98,8 +103,8 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     >>> found.numbers.tolist(), found.scale, found.n_forgiven, found.n_blank
     ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
     """
-    told = _words_of(scale)
-    plain = _plain(cells)
+    told, plain = _words_of(scale), _plain(cells)
+    scale = scale if told else scale.replace(" ", "")
     held = [place for place, cell in enumerate(plain) if not _is_blank(cell) or folded(str(cell)) in told]
     found = [plain[place] for place in held]
     where = _Where(column, line, held, scale)
@@ -108,6 +113,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     elif (numbers := _numbers(found, scale)) is not None:
         read = numbers
     else:
+        where.refuse_unclear(found)
         read = _by_known_words(found, where)
     where.on_scale(read.numbers, found, read.scale)
     out = np.full(len(cells), np.nan)
@@ -150,7 +156,7 @@ def preferred(
     codes = _codes([plain[place] for place in held])
     for place in held:
         cell, ours = plain[place], (names[0][place], names[1][place])
-        value = codes.get(cell) if codes else _winner(cell, *ours)
+        value = codes[cell] if cell in codes else _winner(cell, *ours)
         if value is None:
             raise TableError(
                 f"column `{column}`, {line(place)}: must say which of two won (A, B or tie"
@@ -200,25 +206,40 @@ class _Where:
     held: list[int]
     scale: str
 
-    def refuse(self, number: int, rule: str, cell: Any, hint: str = "") -> TableError:
+    def refused(self, number: int, rule: str, cell: Any, hint: str = "") -> TableError:
         shown = cell if isinstance(cell, str) else str(cell)
+        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
         at = self.line(self.held[number])
         return TableError(f"column `{self.column}`, {at}: {rule}, but got {shown!r}{f' ({hint})' if hint else ''}.")
 
-    def on_scale(self, numbers: np.ndarray, cells: list[Any], scale: str) -> None:
+    def refuse_unclear(self, cells: list[Any]) -> None:
+        """Numbers that may be two."""
+        texts = [str(cell).strip() for cell in cells]
+        if not all(_UNCLEAR.fullmatch(text) for text in texts):
+            return
+        if all(_PERCENT.fullmatch(text) for text in texts):
+            rule = f"must say what 100 % are in column `{self.column}`, '0..1' or '0..100'"
+            raise TableArgumentError("scale", rule, f"got {self.scale!r}" if self.scale else "says nothing")
+        odd = next(number for number, cell in enumerate(cells) if _number(cell) is None)
+        hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
+        raise self.refused(odd, "must be a number, and read in one way", cells[odd], hint)
+
+    def on_scale(self, numbers: Floats, cells: list[Any], scale: str) -> None:
         """Refuse the first number that is not between the ends."""
         ends = parse_scale(scale)
         inside = np.ones(len(numbers), bool) if ends is None else (numbers >= ends.low) & (numbers <= ends.high)
         if not inside.all():
             first = int(np.argmin(inside))
             words = f" ({self.scale})" if self.scale not in ("", scale) else ""
-            hint = "words in their order are 0, 1, 2 and so on; words=values says others" if words else ""
-            raise self.refuse(first, f"must lie on the scale {scale}{words}", cells[first], hint)
+            hint = (
+                "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values" if words else ""
+            )
+            raise self.refused(first, f"must lie on the scale {scale}{words}", cells[first], hint)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    numbers: np.ndarray
+    numbers: Floats
     scale: str
     n_forgiven: int = 0
     words: tuple[str, ...] = ()
@@ -234,6 +255,11 @@ def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
         return folded(cell) in BLANKS
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _word(cell: Any) -> str:
+    """A cell as it would be typed: 1 also where a gap in the column made it 1.0."""
+    return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _each(side: str | pd.Series, cells: pd.Series) -> pd.Series:
@@ -263,7 +289,7 @@ def _by_words(found: list[Any], told: Mapping[str, tuple[str, float]], scale: st
     """Cells that are words of the scale that was said, or its numbers."""
     numbers, forgiven = np.empty(len(found)), 0
     for number, cell in enumerate(found):
-        word = str(cell)
+        word = _word(cell)
         if (hit := told.get(folded(word))) is not None:
             numbers[number], forgiven = hit[1], forgiven + (word != hit[0])
         elif (value := _number(cell)) is not None:
@@ -271,9 +297,11 @@ def _by_words(found: list[Any], told: Mapping[str, tuple[str, float]], scale: st
         else:
             near = difflib.get_close_matches(folded(word), told, n=1)
             hint = f"did you mean {told[near[0]][0]!r}?" if near else ""
-            raise where.refuse(number, f"must be a word of the scale {scale}", cell, hint)
-    words = sorted(told.values(), key=lambda one: one[1])
-    notes = _turned(words)
+            raise where.refused(number, f"must be a word of the scale {scale}", cell, hint)
+    words = sorted(told.values(), key=itemgetter(1))
+    coded = sum(folded(_word(cell)) not in told for cell in found)
+    mixed = f"{coded} of {len(found)} cells are numbers beside words, taken as values of {scale}."
+    notes = _turned(words) + (mixed,) * (0 < coded < len(found))
     return _Read(numbers, _text_of(value for _, value in words), forgiven, tuple(word for word, _ in words), notes)
 
 
@@ -289,40 +317,37 @@ def _turned(words: list[tuple[str, float]]) -> tuple[str, ...]:
 
 def _by_known_words(found: list[Any], where: _Where) -> _Read:
     """Cells that are words of a common order; anything else must be said."""
-    count = Counter(str(cell) for cell in found)
+    count = Counter(_word(cell) for cell in found)
     odd = [number for number, cell in enumerate(found) if _number(cell) is None]
-    if 2 * len(odd) < len(found):  # numbers, and something between them
-        raise where.refuse(odd[0] if odd else 0, "must be a number", found[odd[0] if odd else 0], _unclear(found))
     order = dict(known_order({loosely(word) for word in count}))
+    if where.scale and (not order or _text_of({0.0, 1.0, *order.values()}) != where.scale):
+        raise where.refused(odd[0], f"must be a number on the scale {where.scale}", found[odd[0]], _hint(found[odd[0]]))
+    if not order and 2 * len(odd) < len(found):  # numbers, and something between them
+        raise where.refused(odd[0], "must be a number", found[odd[0]], _hint(found[odd[0]]))
     if not order:
         raise _unordered(count, where.column)
     spelled: dict[str, str] = {}
     for word, _ in count.most_common():
         spelled.setdefault(loosely(word), word.strip())
     forgiven = sum(n for word, n in count.items() if word != spelled[loosely(word)])
-    numbers = np.array([order[loosely(str(cell))] for cell in found])
-    words = [(spelled.get(word, word), value) for word, value in order.items()]
-    words.sort(key=lambda one: one[1])
-    values = ({value for _, value in words} | {0.0, 1.0}) if len(words) <= 2 else {value for _, value in words}
+    numbers = np.array([order[loosely(_word(cell))] for cell in found])
+    words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
     told = ", ".join(f"{word} = {value:g}" for word, value in words)
-    notes = (f"`{where.column}`: words are read as {told}.",)
-    return _Read(numbers, _text_of(values), forgiven, tuple(word for word, _ in words), notes)
+    notes = (f"column `{where.column}`: words are read as {told}.",)
+    return _Read(numbers, _text_of({0.0, 1.0, *order.values()}), forgiven, tuple(word for word, _ in words), notes)
+
+
+def _hint(cell: Any) -> str:
+    return "Excel makes a date of 3/5" if hasattr(cell, "year") else "a scale of words names them: 'poor|fair|good'"
 
 
 def _unordered(count: Mapping[str, int], column: str) -> TableArgumentError:
     most = sorted(count.items(), key=lambda one: -one[1])
-    shown = ", ".join(f"{word[:40]!r} ({n} times)" for word, n in most[:8]) + (", ..." if len(most) > 8 else "")
+    often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
+    shown = ", ".join(often) + (", ..." if len(most) > 8 else "")
     example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
     rule = f"must name the words of column `{column}`, worst first, such as {example!r} in the right order"
     return TableArgumentError("scale", rule, f"says nothing of {shown}")
-
-
-def _unclear(found: list[Any]) -> str:
-    """Why numbers of several forms are none together."""
-    texts = [cell for cell in found if isinstance(cell, str)]
-    if any("," in text for text in texts):
-        return "is a comma for decimals or for thousands?"
-    return "which scale is 100 %: 0..1 or 0..100? say `scale`" if any("%" in text for text in texts) else ""
 
 
 def _numbers(found: list[Any], scale: str) -> _Read | None:
@@ -394,8 +419,8 @@ def _as_percent(texts: list[str], scale: str) -> _Read | None:
 
 
 def _codes(found: list[Any]) -> dict[Hashable, float]:
-    """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie."""
-    numbers = {cell: _number(cell) for cell in found if not isinstance(cell, bool)}
+    """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
+    numbers = {cell: _number(cell) for cell in found if not (isinstance(cell, str) and loosely(cell) in TIE)}
     values = set(numbers.values())
     if 0.5 in values and values <= {0.0, 0.5, 1.0}:
         return {cell: value for cell, value in numbers.items() if value is not None}

@@ -11,7 +11,7 @@ BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>")
 PAIRS = (
     ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("0", "1"), ("0.0", "1.0"), ("fail", "pass"),
     ("failed", "passed"), ("incorrect", "correct"), ("wrong", "right"), ("bad", "good"), ("reject", "accept"),
-    ("rejected", "accepted"), ("invalid", "valid"), ("unacceptable", "acceptable"), ("not ok", "ok"),
+    ("rejected", "accepted"), ("invalid", "valid"), ("unacceptable", "acceptable"),
 )  # fmt: skip
 # worst first; of several that hold all words of a column the shortest is taken
 ORDERS = (

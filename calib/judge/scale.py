@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from calib.core.check import ArgumentError
+from calib.table import TableError, scale_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +47,18 @@ class Scale:
 
     @classmethod
     def parse(cls, text: str) -> Scale:
-        """A scale from text: ``"1|2|3|4|5"``, or ``"no=0|yes=1"``.
+        """A scale from text: ``"1|2|3|4|5"``, ``"no=0|yes=1"``, or words worst first, from 0 on: ``"poor|fair|good"``.
 
         Examples
         --------
-        >>> Scale.parse("no=0|yes=1")
-        Scale.of(no=0, yes=1)
+        >>> Scale.parse("no=0|yes=1"), Scale.parse("poor|fair|good")
+        (Scale.of(no=0, yes=1), Scale.of(poor=0, fair=1, good=2))
         """
         try:
-            parts = [part.rpartition("=") for part in text.split("|")]
-            pairs = [(label or value, float(value)) for label, _, value in parts]
-        except ValueError:
-            raise ArgumentError("scale", "must read '1|2|3' or 'no=0|yes=1'", f"got {text!r}") from None
+            pairs = scale_words(text)
+        except TableError:
+            rule = "must read '1|2|3', 'poor|fair|good' or 'no=0|yes=1'"
+            raise ArgumentError("scale", rule, f"got {text!r}") from None
         return cls._sorted(pairs)
 
     @classmethod

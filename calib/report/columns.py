@@ -22,7 +22,7 @@ _COMMON_HEADS = {
     "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
     "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
     "n_gold": "human labels", "n_groups": "groups", "n_systems": "systems", "n_missing": "missing",
-    "n_unmatched": "unmatched", "n_unread": "unread", "n_dropped": "dropped",
+    "n_unmatched": "unmatched", "n_unread": "unread", "n_unscored": "labels without a score", "n_dropped": "dropped",
 }  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
     parts: list[Part] = [("To be minded", "\n\n".join(look.notes))] if look.notes else []
     for can in look.can:
         if can.possible and can.verb in _ANSWERS:
-            parts += _ANSWERS[can.verb](look, can, asked)
+            parts += _answered(look, can, asked)
         elif can.verb == "interval" and not can.options:  # people and judge alone, where they are too few for both
             parts += _intervals(look, _of_all(look), asked)
     if by is not None and by != "system":
@@ -62,6 +62,16 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
         reasons = "; ".join(dict.fromkeys(one.why for one in look.can if not one.possible))
         raise ArgumentError("results", "must be a look at files that something can be computed from", reasons)
     return [*parts, *_left_out(look), *_taken(look)]
+
+
+def _answered(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
+    """The parts of one question; what counting did not see coming is no reason to be without the others."""
+    try:
+        return list(_ANSWERS[can.verb](look, can, asked))
+    except ValueError as error:
+        if isinstance(error, ArgumentError) and error.argument in asked:
+            raise
+        return [("", f"{can.what}: {error}")]
 
 
 def _of_all(look: Look, **options: Any) -> Can:

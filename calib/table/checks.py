@@ -138,7 +138,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
     out = _typed(frame, "ratings")
     if "weight" in frame:
-        stated = out["method"].isin(["human", "sample"]) | frame["weight"].notna().to_numpy()
+        stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
         _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
     read = out["score"].notna()
     if (unstated := out["status"] == "").any():

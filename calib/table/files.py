@@ -215,17 +215,18 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def csv_rows(text: str, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterator[tuple[int, list[str]]]:
     r"""Each row with the line that it begins in, which is not its number: a cell may hold line breaks.
 
-    Empty lines are no rows.
+    Empty lines are no rows; with `spaced` blanks after a separator are no part of a cell.
 
     Examples
     --------
     >>> list(csv_rows('item,output\na,"one\ntwo"\n\nb,x'))
     [(1, ['item', 'output']), (2, ['a', 'one\ntwo']), (5, ['b', 'x'])]
     """
-    reader, line = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator), 1
+    lines, line = io.StringIO(text, newline=""), 1
+    reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=spaced)
     while (row := _next_row(reader, line)) is not None:
         if row:
             yield line, [_unquoted(cell) for cell in row]
@@ -258,9 +259,9 @@ def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    texts = [name for name in frame if any(isinstance(value, str) for value in frame[name])]
-    numbers = {name: frame[name].infer_objects() for name in frame if name not in texts}
-    return frame.assign(**numbers)
+    texts = [any(isinstance(value, str) for value in column) for _, column in frame.items()]
+    kept = [column if text else column.infer_objects() for (_, column), text in zip(frame.items(), texts, strict=True)]
+    return pd.concat(kept, axis=1) if kept else frame
 
 
 def guessed(cells: list[str]) -> list[Any]:

@@ -11,7 +11,8 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.text import PrintableError
 
-METHODS = ("human", "sample", "logprob", "chain")
+# "given" is a number that came as such: who made it, a judge or a person, may be known, how a judge was read is not
+METHODS = ("human", "sample", "logprob", "chain", "given")
 STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
     "constrained", "failed",

@@ -159,12 +159,15 @@ def _left_out(label: dict[str, Any]) -> str:
     return f" [left out: {', '.join(parts)}]" if parts else ""
 
 
+_UNTOLD = ("method", "given")  # nobody said how the judge was read
+
+
 def words(label: dict[str, Any]) -> str:
     """What a result is about, in words."""
     shown = [
         f"{name} {short(value)}" if isinstance(value, float) else str(value)
         for name, value in label.items()
-        if not name.startswith("n_") and name != "temperature" and value != ""
+        if not name.startswith("n_") and name != "temperature" and value != "" and (name, value) != _UNTOLD
     ]
     # draws at another temperature have another expectation: that has to be seen
     temperature = label.get("temperature", math.nan)

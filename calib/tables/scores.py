@@ -10,16 +10,7 @@ import pandas as pd
 
 from calib import stats
 from calib.core.check import ArgumentError
-from calib.table import (
-    SCHEMAS,
-    SCORE_KEY,
-    TableArgumentError,
-    TableError,
-    check_items,
-    check_ratings,
-    check_scores,
-    parse_scale,
-)
+from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 
 
 def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
@@ -214,76 +205,3 @@ def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
     names = [name for name in ("group", "system") if name in items]
     return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")
-
-
-def scores_from(
-    frame: pd.DataFrame,
-    *,
-    item: str = "item",
-    score: str = "score",
-    criterion: str | None = None,
-    rater: str | None = None,
-    scale: str = "",
-    group: str | None = None,
-    system: str | None = None,
-) -> pd.DataFrame:
-    """A table of scores from your own columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    item : str
-        The column of ids.
-    score : str
-        The column of scores; an item whose score is empty has no label and is left out.
-    criterion : str, optional
-        A column, or, where there is none of that name, the criterion of all rows. Default: "quality".
-    rater : str, optional
-        A column, or, where there is none of that name, the rater of all rows. Default: "human".
-    scale : str, optional
-        ``"1|2|3|4|5"`` or ``"lo..hi"``, or words with their values, ``"no=0|yes=1"``.
-    group : str, optional
-        The column of what several outputs answer, such as the source document.
-    system : str, optional
-        The column of who wrote the output.
-
-    Returns
-    -------
-    DataFrame
-        Columns that are not named here ride along.
-
-    Raises
-    ------
-    TableError
-        If a named column is missing or a score is not a number on the scale.
-
-    Examples
-    --------
-    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
-    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
-      item  score  rater
-    0    a    4.0  human
-    1    b    2.0  human
-    """
-    taken = {"item": item, "score": score} | {k: v for k, v in (("group", group), ("system", system)) if v}
-    for argument, name in taken.items():
-        if name not in frame:
-            there = ", ".join(repr(str(c)) for c in frame.columns)
-            raise TableArgumentError(argument, "must be a column of the frame", f"got {name!r}; there are {there}")
-    out = pd.DataFrame({column: frame[name] for column, name in taken.items()})
-    for column, given, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
-        out[column] = default if given is None else frame.get(given, given)
-    out["score"], scale = _valued(out["score"], scale)
-    labelled = out["score"].notna() & (out["score"].astype(object) != "")
-    # what else the frame has rides along, unless it would be read as something of a table
-    known = {*taken.values(), *out, *SCHEMAS["ratings"], *SCHEMAS["scores"], criterion, rater}
-    more = frame[[name for name in frame if name not in known]]
-    return check_scores(out.join(more)[labelled].assign(scale=scale))
-
-
-def _valued(score: pd.Series, scale: str) -> tuple[pd.Series, str]:
-    """Words of a scale such as ``no=0|yes=1`` as their values."""
-    if "=" not in scale:
-        return score, scale
-    values = dict(part.rsplit("=", 1) for part in scale.split("|") if "=" in part)
-    return score.map(lambda word: values.get(str(word), word), na_action="ignore"), "|".join(values.values())

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.intake.can import beside, possibilities, suspicions
+from calib.intake.can import beside, copied_labels, possibilities, suspicions
 from calib.intake.taken import Intake
 from calib.intake.typed import commands_of, lines_of
 
@@ -135,7 +135,7 @@ def test_a_criterion_that_falls_short_is_named_and_left_out():
     found = asked(intake)[MEAN]
     assert (found.possible, found.whole, found.criteria) == (True, False, ("quality",))
     assert found.why.endswith("; not for style: 5 items with a label, 10 are the least")
-    assert not any("interval" in line for line in lines_of(intake, [found]))
+    assert lines_of(intake, [found])[1] == 'calib.interval(criterion="quality")'
 
 
 def test_what_is_missing_is_said_of_its_side():
@@ -178,6 +178,19 @@ def test_what_nobody_means_is_said():
     turned = labels(40).assign(rater="judge", score=6 - labels(40)["score"])
     assert "is one of the scales reversed?" in next(suspicions(beside(taken(turned, labels(40)))))
     assert not list(suspicions(beside(taken(judge(), labels(40)))))
+    twice = taken(judge(), labels(40), pd.concat([labels(40), labels(40).assign(rater="bob")]))
+    assert list(copied_labels(twice)) == ["ann and bob say the same of all 40 items of quality: is one a copy?"]
+    assert not list(copied_labels(taken(judge(), labels(40), pd.concat([labels(40), judge(rater="bob")]))))
+
+
+def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
+    other = scored("other", np.random.default_rng(5).integers(1, 6, 80))
+    late = other[~other["item"].isin(labels(40)["item"])]
+    found = asked(taken(pd.concat([judge(), late]), labels(40)))
+    assert (found[MEAN].possible, found[MEAN].why) == (False, "no items with a label, 10 are the least")
+    assert not found[ITEMS].possible
+    few = other[~other["item"].isin(labels(20)["item"])]
+    assert asked(taken(pd.concat([judge(), few]), labels(40)))[MEAN].why == "20 to 40 of 60 to 80 items have a label"
 
 
 def test_nothing_to_type_where_nothing_can_be_computed():

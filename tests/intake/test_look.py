@@ -379,3 +379,24 @@ def test_a_question_that_each_system_answers_groups_the_answers():
     found = calib.look(frame)
     assert found.scores["group"].nunique() == 40
     assert "paired by 40 groups" in str(found)
+
+
+def test_swapped_files_are_told_the_other_way_round(written, capsys):
+    rng = np.random.default_rng(7)
+    judge = pd.DataFrame(
+        {"uid": [f"i{k}" for k in range(40)], **{name: likert(rng, np.full(40, 3)) for name in ("tone", "depth")}}
+    )
+    each = judge.head(20).melt("uid", var_name="criterion", value_name="rating")
+    people = pd.concat([each.assign(annotator=name) for name in ("ann", "bob")])
+    written(people, judge)
+    found = calib.look("results.csv", "my labels.csv")
+    assert found.commands == ("calib look 'my labels.csv' results.csv",)
+    assert found.lines == ('calib.look("my labels.csv", "results.csv")',)
+    assert "the other way round" in str(found)
+    assert "2 annotators" in run(found.commands[0], capsys)
+
+
+def test_a_file_without_scores_is_told_so():
+    found = calib.look(pd.DataFrame({"name": [f"x{k}" for k in range(9)], "text": [f"y{k}" for k in range(9)]}))
+    assert "no column was taken for scores" in str(found)
+    assert not found.commands

@@ -46,7 +46,7 @@ def shown_in(error: str) -> str:
 
 # --- rules and their messages -----------------------------------------------------------------------------------
 
-OPTIONS = "human, sample, logprob, chain"
+OPTIONS = "human, sample, logprob, chain, given"
 STATUSES = (
     "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, bad_logprobs, constrained, failed"
 )

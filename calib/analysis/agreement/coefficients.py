@@ -62,6 +62,21 @@ PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+# what others call them
+OTHER_NAMES = {
+    **dict.fromkeys(("accuracy", "acc", "exact_match", "percent_agreement", "agreement"), "exact"),
+    **dict.fromkeys(("rho", "spearmanr", "spearman_rho"), "spearman"),
+    **dict.fromkeys(("r", "pearsonr", "pearson_r", "correlation", "corr"), "pearson"),
+    **dict.fromkeys(("tau", "kendalltau", "kendall_tau", "tau_b", "tau-b", "kendall_b"), "kendall"),
+    **dict.fromkeys(("tau_a", "tau-a"), "kendall_a"),
+    **dict.fromkeys(("tau_c", "tau-c"), "kendall_c"),
+    **dict.fromkeys(("weighted_kappa", "qwk", "quadratic_kappa"), "kappa"),
+    **dict.fromkeys(("cohen", "cohen_kappa", "cohens_kappa"), "kappa_nominal"),
+    **dict.fromkeys(("within_one", "adjacent_accuracy"), "adjacent"),
+    **dict.fromkeys(("pairwise", "pairwise_accuracy", "concordance"), "pairs"),
+}
+
+
 def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
     """The coefficient under its own name or, where that is not given, under pandas' `method`.
 
@@ -70,6 +85,9 @@ def named_coefficient(method: str, coefficient: str | None, options: Sequence[st
     >>> named_coefficient("spearman", "kendall"), named_coefficient("pearson", None)
     ('kendall', 'pearson')
     """
+    if (asked := coefficient or method) not in options and (name := OTHER_NAMES.get(asked.casefold())) in options:
+        rule, word = f"must be one of {', '.join(map(repr, options))}", "coefficient" if coefficient else "method"
+        raise ArgumentError(word, rule, f"got {asked!r}, which is called {name!r} here")
     if coefficient is None:
         return choice(method, "method", options)
     if method not in ("spearman", coefficient):

@@ -337,7 +337,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     inputs = sides[0].join(sides[1], how="outer")
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _left_out(pair, (a, b))
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _lost(pair, (a, b))
     least = options["min_gold"]
     if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
@@ -349,7 +349,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     return label, with_warnings(result, said)
 
 
-def _left_out(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
+def _lost(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
     """Labels of items that the judge did not score, and items whose score is missing, of two systems."""
     rows = pair.frame
     those = rows["system"].isin(systems) if "system" in rows else pd.Series(False, index=rows.index)
@@ -365,8 +365,8 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """What a system was scored, by what was answered where that is known, else by item."""
     if "system" not in frame:
         raise TableError(
-            "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
-            "or name the column (`scores_from(..., system=...)`, --system)."
+            "a difference of systems needs a column of who answered: name it (system=, in a shell --system), or give "
+            "the items to `summarize` (--items)."
         )
     rows = frame[frame["system"] == name]
     if not len(rows):

@@ -163,9 +163,7 @@ LIKERT = "1|2|3|4|5"
 def test_tables_know_their_scales(judge, scale, given, method):
     calib = pytest.importorskip("calib")
     mine, people = scored(judge, scale, "judge"), scored(PEOPLE, LIKERT)
-    with pytest.raises(
-        ValueError, match="fluency, judge, human, human: scores and human must be on one scale"
-    ) as caught:
+    with pytest.raises(ValueError, match="fluency, judge, human: scores and human must be on one scale") as caught:
         calib.agreement(mine, people, method=method)
     assert given in str(caught.value) and f"for {method!r}" in str(caught.value)
     other = scored(PEOPLE, LIKERT, "other")

@@ -12,6 +12,7 @@ from pandas.testing import assert_frame_equal
 import calib
 from calib import stats
 from calib.analysis.means.verbs import Results
+from calib.core.check import CalibWarning
 from calib.table import TableError
 
 NAN = math.nan
@@ -204,10 +205,13 @@ MINE = pd.DataFrame({"id": [1, 2, 3], "mark": ["4", "", "2"], "who": ["ann", "an
 
 def test_your_own_columns_make_scores():
     scores = calib.scores_from(MINE, item="id", score="mark", criterion="tone", rater="who", scale=FIVE, group="doc")
-    assert cells(scores, "item", "score", "criterion", "rater", "scale", "group") == [
+    read = scores[scores["n_unread"] == 0]
+    assert cells(read, "item", "score", "criterion", "rater", "scale", "group") == [
         ("1", 4.0, "tone", "ann", FIVE, "7"),
         ("3", 2.0, "tone", "bob", FIVE, "8"),
     ]
+    (unread,) = scores[scores["score"].isna()].itertuples()
+    assert (unread.item, unread.rater, unread.n, unread.n_unread) == ("2", "ann", 0, 1)
 
 
 @pytest.mark.parametrize("empty", ["", None, NAN, pd.NA])
@@ -234,15 +238,19 @@ def test_defaults_of_scores_from():
             {"item": "id", "score": "mark", "group": "document"},
             "`group` must be a column of the frame, but got 'document'; there are 'id', 'mark', 'who', 'doc'.",
         ),
-        ({"item": "id", "score": "who"}, "scores: column `score`, row 0: must be a number, but got 'ann'."),
+        (
+            {"item": "id", "score": "who"},
+            "the frame: `scale` must name the words of column `who`, worst first, such as 'ann|bob' in the right "
+            "order, but says nothing of 'ann' (2 times), 'bob' (once).",
+        ),
         (
             {"item": "id", "score": "mark", "scale": "1|2|3"},
-            "scores: column `score`, row 0: must lie on the scale '1|2|3', but got 4.0.",
+            "the frame: column `mark`, row 0: must lie on the scale 1|2|3, but got '4'.",
         ),
         (
             {"item": "doc", "score": "id"},
-            "scores: column `item`, row 1: must be unique over item, criterion, rater, prompt, method, temperature, "
-            "but '7', 'quality', 'human' was there before.",
+            "the frame: column `doc`, row 1: must be there once for each rater and criterion, but '7' is in row 0, too "
+            "(`rater` and `criterion` name the columns of these; of several systems each output is an item).",
         ),
     ],
 )
@@ -276,8 +284,8 @@ Y = TRUTH + RNG.normal(0, 0.3, len(TRUTH))
 
 
 def scored(values: np.ndarray, rater: str, *, design: bool = True, **options: object) -> pd.DataFrame:
-    names = {"group": "group", "system": "system"} if design else {}
-    return calib.scores_from(DESIGN.assign(score=values), rater=rater, **names, **options)
+    frame = DESIGN if design else DESIGN[["item"]]
+    return calib.scores_from(frame.assign(score=values), rater=rater, **options)
 
 
 JUDGE, HUMAN = scored(X, "judge"), scored(Y, "ann")
@@ -439,7 +447,7 @@ def test_select_by_label(results):
 
 
 def test_one_fails_naming_what_there_is(results):
-    message = "one result was asked for, but there are 2: quality, judge, human, ann; quality, other <b>judge</b>, "
+    message = "one result was asked for, but there are 2: quality, judge, ann; quality, other <b>judge</b>, "
     with pytest.raises(ValueError, match=re.escape(message)):
         results.one()
     with pytest.raises(ValueError, match=r"^one result was asked for, but there are 0: none$"):
@@ -468,7 +476,7 @@ def test_no_column_of_a_result_is_lost_to_a_label():
 
 def test_results_show_themselves(results):
     lines = str(results).splitlines()
-    assert lines[0] == f"quality, judge, human, ann: {results[0]}"
+    assert lines[0] == f"quality, judge, ann: {results[0]}"
     assert repr(results) == f"<2 results>\n{results}"
     html = results._repr_html_()
     assert html.startswith("<table")
@@ -559,15 +567,11 @@ def test_a_stray_column_is_no_part_of_the_result():
             TableError,
             "`by` must be a column without gaps, but 'system' has 28.",
         ),
-        (
-            lambda: calib.interval(JUDGE, GOLD.head(1)),
-            ValueError,
-            "quality, judge, human, ann: `gold` must have labels in",
-        ),
+        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `gold` must have labels in"),
         (
             lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
             ValueError,
-            "quality, judge, human, ann: `estimator` must be 'auto' or 'classical' where every item has a label",
+            "quality, judge, ann: `estimator` must be 'auto' or 'classical' where every item has a label",
         ),
         (lambda: calib.interval(JUDGE, GOLD, estimator="magic"), ValueError, "`estimator` must be one of 'auto', "),
     ],
@@ -920,10 +924,12 @@ def test_other_columns_ride_along_and_divide_results():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"id": range(80), "grade": rng.integers(1, 6, 80), "topic": ["law", "code"] * 40})
     frame = frame.assign(weight=7, draw=1, label=rng.integers(1, 6, 80))
-    judge = calib.scores_from(frame, item="id", score="grade", rater="judge", scale="1|2|3|4|5")
-    assert "topic" in judge
+    with pytest.warns(CalibWarning, match="`weight` is called `my_weight`, `draw` is called `my_draw`"):
+        judge = calib.scores_from(frame, item="id", score="grade", rater="judge", scale="1|2|3|4|5")
+    assert {"topic", "my_weight", "my_draw"} <= set(judge)
     assert not {"weight", "draw"} & set(judge)  # these would be read as something else
-    people = calib.scores_from(frame.head(50), item="id", score="label", scale="1|2|3|4|5")
+    labels = frame.head(50)[["id", "label"]]
+    people = calib.scores_from(labels, item="id", score="label", scale="1|2|3|4|5")
     results = calib.interval(judge, people, by="topic")
     assert [label["topic"] for label in results.labels] == ["law", "code"]
     assert all(result.n == 40 for result in results)
