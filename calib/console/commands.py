@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEED = 1
+_SYSTEMS = ("clean", "coherence-1", "coherence-2", "coherence-3")
 # in a page, in one of a former version, in Markdown
 _MADE = re.compile(rb'<meta name="generator" content="calib |<footer>Made with calib |`[^`]*\|v:\d')
 _DEMO = (
@@ -42,7 +43,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
     gold = _sixty(human)
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
-    for name, frame in tables.items():
+    for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
@@ -74,6 +75,17 @@ def _sixty(human: pd.DataFrame) -> pd.DataFrame:
 
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
     return human[human["item"].isin(chosen)]
+
+
+def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """A file as people have one: the judge beside a person, who labelled 15 of the 24 outputs of each model."""
+    keys = ["item", "criterion"]
+    person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].astype("Int64").rename("human")
+    four = scores[(scores["criterion"] == "coherence") & scores["system"].isin(_SYSTEMS)]
+    drawn = calib.choose_items(four, 15, by="system", rng=_SEED).join(person, on=keys)
+    drawn = drawn.assign(judge=drawn["score"].round(2), human=drawn["human"].where(drawn["chosen"]))
+    names = {"item": "id", "group": "document", "system": "model"}
+    return drawn.rename(columns=names)[["id", "document", "model", "judge", "human"]]
 
 
 def _next_steps(out: Path) -> str:

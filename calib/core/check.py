@@ -271,7 +271,10 @@ def _got(value: Any) -> str:
 
 
 class CalibWarning(UserWarning):
-    """A result is not what it may be taken for; the text is in its `warnings` too, where it has such."""
+    """A result is not what it may be taken for; the text is in its `warnings` too, where it has such.
+
+    Each begins with its name; the site's page of warnings (`docs/warnings.md`) says what to do about it.
+    """
 
 
 def was_called(old: T | None, new: T, *, name: str, default: T) -> T:

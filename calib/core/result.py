@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """Two ends of a confidence interval."""
+    """Two ends of a confidence interval.
+
+    Attributes
+    ----------
+    low, high : float
+        NaN where there is no interval, infinite where it has no end.
+    """
 
     low: float
     high: float

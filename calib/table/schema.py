@@ -29,9 +29,16 @@ class TableArgumentError(TableError, ArgumentError):
 
 
 class Column(NamedTuple):
-    """One column: its kind ("text", "label", "number" or "count") and the default where it is absent.
+    """One column of a table.
 
-    Labels are repeated strings and become categoricals. No default: the column must be there.
+    Attributes
+    ----------
+    kind : str
+        "text", "label" (repeated strings, which become categoricals), "number" or "count".
+    default : object
+        What stands there where the column is absent; None leaves it out.
+    required : bool
+        Whether the column must be there.
     """
 
     kind: str
@@ -76,7 +83,15 @@ SCHEMAS = {"items": ITEMS, "ratings": RATINGS, "scores": SCORES}
 
 @dataclass(frozen=True, slots=True)
 class ScaleRange:
-    """A scale as the tables write it: its values, or only its ends where it is continuous."""
+    """A scale as the tables write it: its values, or only its ends where it is continuous.
+
+    Attributes
+    ----------
+    low, high : float
+        Its ends.
+    values : tuple of float
+        Its values from the lowest to the highest; empty where it is continuous.
+    """
 
     low: float
     high: float

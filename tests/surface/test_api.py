@@ -1,23 +1,10 @@
-"""Every public name: it stands in docs/api.md, says what it is, and shows its use; arrays have their verb.
-
-`python tests/surface/test_api.py` writes docs/api.md anew.
-"""
+"""Every public name says what it is and shows its use; arrays have their verb."""
 
 import inspect
-from importlib import import_module
-from pathlib import Path
 
 import pytest
+from gather import FACES, public
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
-AGAIN = "python tests/surface/test_api.py writes it anew"
-FACES = {
-    "calib": "Tables in, results out.",
-    "calib.stats": "Arrays in, results out: the same statistics with numpy and scipy alone.",
-    "calib.plot": "A result in, matplotlib Axes out.",
-    "calib.datasets": "Public sets of texts, human scores and judge scores.",
-    "calib.table": "The three tables: their columns, checks and files.",
-}
 # functions on arrays that no verb of the same name in `calib` brings to tables, by the reason why
 WITHOUT_VERB = {
     "`calib.summarize` takes them of each item": (
@@ -42,15 +29,6 @@ WITHOUT_VERB = {
 }
 
 
-def public(face: str) -> dict[str, object]:
-    """The names of a face: what it lists, or else what it defines itself."""
-    module = import_module(face)
-    own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == face]
-    names = getattr(module, "__all__", None) or sorted(name for name in own if name[0] != "_")
-    found = {name: getattr(module, name) for name in names}
-    return {name: value for name, value in found.items() if not inspect.ismodule(value)}
-
-
 def documented(value: object) -> str:
     """The docstring that was written for it; a constant has none, and a dataclass one that Python makes."""
     doc = inspect.getdoc(value) or ""
@@ -59,30 +37,12 @@ def documented(value: object) -> str:
     return doc if value.__doc__ and not doc.startswith(f"{value.__name__}(") else ""
 
 
-def line(name: str, value: object) -> str:
-    """A name and the first line of its docstring."""
-    told = documented(value) or f"A {type(value).__name__}."
-    return f"- `{name}`: {told.splitlines()[0]}"
-
-
-def page() -> str:
-    """The list of every public name."""
-    text = ["# Every public name", "", "`help(calib.interval)` and so on say the rest, with an example each."]
-    for face, about in FACES.items():
-        text += ["", f"## `{face}`", "", about, "", *(line(name, value) for name, value in public(face).items())]
-    return "\n".join(text) + "\n"
-
-
 NAMES = [f"{face}.{name}" for face in FACES for name in public(face)]
 
 
 def value_of(name: str) -> object:
     face, _, last = name.rpartition(".")
     return public(face)[last]
-
-
-def test_the_list_of_names_is_complete():
-    assert PAGE.read_text(encoding="utf-8") == page(), f"{PAGE} is not the list of public names: {AGAIN}"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if callable(value_of(name))])
@@ -116,7 +76,3 @@ def test_each_function_on_arrays_has_its_verb_or_is_known_to_have_none():
     assert len(listed) == len(set(listed)), "a name has one reason"
     assert arrays - verbs - set(listed) == set(), "give these a verb in calib, or a reason in WITHOUT_VERB"
     assert set(listed) - (arrays - verbs) == set(), "these have a verb, or are gone: out of WITHOUT_VERB"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -352,7 +352,7 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
     assert code == 0
     lines = err.splitlines()
     assert lines
-    assert all(line.startswith("calib: tau-b compares judges with unlike ties: coarse ties") for line in lines)
+    assert all(line.startswith("calib: unequal_ties: coarse ties") for line in lines)
     assert len(lines) == len(set(lines))
     assert "tau-b compares" not in out
 

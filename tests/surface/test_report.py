@@ -317,7 +317,7 @@ def test_the_alternative_annotator_test_stands_beside_a_judge_that_never_looks()
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     y = np.arange(20.0)
-    with pytest.warns(CalibWarning, match="unlike ties"):
+    with pytest.warns(CalibWarning, match="unequal_ties"):
         pair = compare(y // 10, y // 2, y, names=("coarse", "fine"), method="kendall")
     results = Results(tuple({"criterion": c} for c in "abc"), (pair, replace(pair, warnings=()), pair))
     text = plain(report([results], tmp_path / f"r{ending}"))
@@ -327,7 +327,7 @@ def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     assert f"⚠ note 1 (a; c): {pair.warnings[0]}." in bare
     head, _, *rows = [line.split(" | ") for line in plain(report([results])).splitlines() if line[:1] == "|"]
     assert [row[head.index("mind")] for row in rows] == ["note 1", "", "note 1"]
-    assert "note 1: tau-b" in plain(report([pair])).replace("**", "")
+    assert "unequal ties: tau-b" in plain(report([pair])).replace("**", "")
     assert "⚠" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}")
 
 
@@ -610,7 +610,7 @@ def test_hostile_texts_are_text_in_markdown(tmp_path):
 def test_hostile_names_of_judges_are_text_in_both(ending, tmp_path):
     y = np.arange(20.0)
     names = (f"{HOSTILE}1", f"{HOSTILE}2")
-    with pytest.warns(CalibWarning, match="unlike ties"):
+    with pytest.warns(CalibWarning, match="unequal_ties"):
         pair = compare(y // 10, y // 2, y, names=names, method="kendall")
     order = rank_judges({names[0]: y // 2, names[1]: -y}, y)
     tied = Results(tuple({"criterion": f"{HOSTILE}{i}", "rater": HOSTILE} for i in range(2)), (pair, pair))

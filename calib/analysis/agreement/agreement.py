@@ -158,9 +158,9 @@ class Agreement(AgreementResult):
 
     Attributes
     ----------
-    estimate, std_error, interval, p_value, ...
-        Those of `AgreementResult`. The test is scipy's where the pairs are independent, the
-        t test that goes with the interval where groups or systems repeat; else NaN.
+    p_value : float
+        Of "no correlation": scipy's test where the pairs are independent, the t test that goes with the interval where
+        groups or systems repeat; else NaN.
     estimate_other : float
         The estimate under the other of the two rules for constant groups.
     estimate_other_missing : float
@@ -376,7 +376,7 @@ def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, .
     scored = np.isfinite(human)
     n, lacks = int(scored.sum()), {name: int(np.isnan(x[scored]).sum()) for name, x in judges.items()}
     some = ", ".join(f"{name} has no score for {k} of {n}" for name, k in lacks.items() if k > MANY_LACK * n)
-    return (f"items are left out: {some} that people scored",) if some else ()
+    return (f"items_left_out: {some} that people scored",) if some else ()
 
 
 def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tuple[str, ...]:
@@ -384,7 +384,7 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     if coefficient in (*SHARES, "kappa_nominal"):
         return ()
     low = ", ".join(f"{name} {short(value)}" for name, value in agreements.items() if value <= _REVERSED)
-    return (f"negative agreement: {low}; does one of the two scales run the other way?",) if low else ()
+    return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
 def _cautions(design: Design, found: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
@@ -394,18 +394,18 @@ def _cautions(design: Design, found: float, correlations: Floats, *, jackknifed:
     if design.level == "group" and 2 * skipped > k:
         distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
         judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
-        text = f"only {k - skipped} of {k} groups have a coefficient: the judge gives one value in {judge} of them, "
-        return (*said, f"{text}the human in {human}")
+        text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
+        return (*said, f"{text}{judge} of them, the human in {human}")
     return said + (_cautions_of_jackknife(design) if jackknifed else ())
 
 
 def _cautions_of_jackknife(design: Design) -> tuple[str, ...]:
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
-        text = f"ranks of {design.n_systems} systems take few values: the jackknife's interval is too long; "
-        return (f"{text}see that of Pearson, or boot-systems",)
+        text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
+        return (f"{text}long; see that of Pearson, or boot-systems",)
     if rests_on_few(design):
-        text = f"few items that differ: all but {unlike_commonest(design)} have the commonest score"
+        text = f"few_that_differ: all but {unlike_commonest(design)} items have the commonest score"
         return (f"{text}; the interval rests on these and is often too short",)
     return ()
 

@@ -102,8 +102,8 @@ class Alpha(RatersResult):
     interval : Interval
         NaN ends with fewer than two units, or where they do not differ.
     metric, interval_method : str
-    n, n_dropped, ...
-        Those of `RatersResult`: items with two or more ratings, items with fewer.
+    n, n_dropped : int
+        Items with two or more ratings, items with fewer.
     n_ratings, n_groups : int
     n_resamples, n_undefined : int
         Resamples (0 for the jackknife), and how many of them had no alpha because all

@@ -204,6 +204,7 @@ def alternative_annotator_test(
     rank = agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate if kind == "rmse" else np.nan
     doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
+    thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS)
     return AltTest(
         passes=found.winning_rate >= 0.5,
         constant=said,
@@ -212,7 +213,7 @@ def alternative_annotator_test(
         rank_agreement=float(rank),
         kappa=_kappa_with_each(scores[keep], table) if kind == "accuracy" else float("nan"),
         verdict=_verdict(found, constant, said),
-        warnings=(*doubt, *(f"annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS)),
+        warnings=doubt + thin,
         **found._asdict(),
         epsilon=float(epsilon),
         q=float(q),

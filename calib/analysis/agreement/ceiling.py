@@ -53,8 +53,8 @@ class Ceiling(WithCoefficient, RatersResult):
     level, coefficient, interval_method : str
     df : float
         Degrees of freedom of the t quantile.
-    n, n_dropped, ...
-        Those of `RatersResult`; items with fewer than two ratings, or none by the judge, are left out.
+    n, n_dropped : int
+        Items in use; items with fewer than two ratings, or none by the judge, which are left out.
     n_groups, n_systems : int
     """
 

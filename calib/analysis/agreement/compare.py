@@ -42,8 +42,8 @@ class Comparison(AgreementResult):
 
     Attributes
     ----------
-    estimate, std_error, interval, p_value, ...
-        Those of `AgreementResult`, of the first less the second.
+    estimate, std_error : float
+        Of the first judge's agreement less the second's.
     first, second : float
         The agreement of each, on what both have in common.
     names : tuple of str
@@ -283,7 +283,7 @@ def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str
         return ()
     more, fewer = names if first > second else names[::-1]
     return (
-        f"tau-b compares judges with unlike ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
+        f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
         f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
     )
 

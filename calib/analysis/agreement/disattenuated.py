@@ -41,8 +41,8 @@ class Disattenuated(RatersResult):
     df : float
     per_item : int
         The most ratings that an item has.
-    n, n_dropped, ...
-        Those of `RatersResult`: items with the judge and a rating, items without.
+    n, n_dropped : int
+        Items with the judge and a rating, items without.
     n_groups, n_systems : int
     """
 
@@ -178,8 +178,8 @@ def disattenuated(
 
 
 _ABOVE_ONE = (
-    "above 1: no correlation is; either chance (see the interval), or the judge's errors go with people's, or people's "
-    "with each other's less than their errors do"
+    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "
+    "more than people's go with each other's"
 )
 
 

@@ -27,8 +27,8 @@ class ICC(RatersResult):
         By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`,
         and `per_item` in ICC(1,k).
     intervals : dict of str to Interval
-    n, n_dropped, ...
-        Those of `RatersResult`: items that every rater rated, items with a rating missing.
+    n, n_dropped : int
+        Items that every rater rated, items with a rating missing.
     n_one_way, per_item : int, float
         Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or
         more, and how many these have (harmonic mean).

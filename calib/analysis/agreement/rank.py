@@ -199,7 +199,7 @@ def rank_judges(
     shared = target if missing == "zero" else np.where(all_scored, target, np.nan)
     warned, n = [], int(np.isfinite(target).sum())
     if missing == "drop" and n_missing > MANY_LACK * n:
-        lack = f"{n_missing} of {n} items are left out because some judge has no score there"
+        lack = f"items_left_out: {n_missing} of {n} items are left out because some judge has no score there"
         most = max(lacks, key=lambda name: lacks[name])
         warned.append(f"{lack} ({most} for {lacks[most]}): compare judges two by two")
         check.warn(warned[0])

@@ -145,7 +145,7 @@ def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
     if _known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
     ends = f"the scores go from {_span(x)}, the human ones from {_span(y)}"
-    text = f"unlike ranges: {ends}, and {what} asks for one scale"
+    text = f"unlike_ranges: {ends}, and {what} asks for one scale"
     check.warn(text)
     return (text,)
 

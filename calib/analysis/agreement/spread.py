@@ -148,7 +148,7 @@ def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[s
     """The spread of resampled estimates, and a warning where some of them are not defined."""
     defined = estimates[np.isfinite(estimates)]
     lost = len(estimates) - len(defined)
-    warned = (f"{lost} of {len(estimates)} resamples had no coefficient and were left out",) if lost else ()
+    warned = (f"undefined: {lost} of {len(estimates)} resamples had no coefficient and were left out",) if lost else ()
     error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
     return Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], resamples=defined), warned
 
@@ -166,7 +166,8 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
     repeated = [name for name, (codes, k) in factors.items() if codes is not None and k < len(codes)]
     if not repeated:
         return ()
-    return (f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short",)
+    text = f"boot-items takes items as independent, but {' and '.join(repeated)} repeat: its interval is too short"
+    return (f"repeated_groups: {text}",)
 
 
 def jackknife_spread(design: Design, left: LeftOut) -> Spread:

@@ -104,8 +104,8 @@ def _warn_of_unlike_entropies(labels: Sequence[dict[str, Any]]) -> None:
         if len(several) > 1:
             who = ", ".join(filter(None, map(str, key)))
             check.warn(
-                f"entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: near 0 nearly every "
-                "draw is the mode, however unsure the judge is."
+                f"unlike_temperatures: entropies at temperatures {' and '.join(several)} ({who}) cannot be compared: "
+                "near 0 nearly every draw is the mode, however unsure the judge is."
             )
 
 

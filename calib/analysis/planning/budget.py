@@ -287,7 +287,7 @@ def budget_plan(
         rho_interval=between,
         confidence_level=confidence,
         target=target,
-        warnings=told(_plan_warnings(rho, middle) | (pilot_warning(n_gold, rho, confidence) if n_gold else {})),
+        warnings=told(_plan_warnings(rho, middle) + (pilot_warning(n_gold, rho, confidence) if n_gold else ())),
     )
 
 
@@ -330,20 +330,24 @@ def _advice(steps: tuple[Step, ...], other: tuple[str, str], between: Interval) 
     return text
 
 
-def _plan_warnings(rho: float, purchase: Purchase) -> dict[str, str]:
-    judge, texts = purchase.judge, {}
+_FROM_ONE = {
+    "prompts": "one_prompt: from one prompt it is not known what more prompts would do.",
+    "draws": "one_draw: from one draw under each prompt it is not known what more draws would do.",
+}
+
+
+def _plan_warnings(rho: float, purchase: Purchase) -> tuple[str, ...]:
+    judge, texts = purchase.judge, []
     if len(purchase.shop.unknown) == 1:  # of a score that is taken as it is, nothing else was asked
-        (what,) = purchase.shop.unknown
-        one = "one prompt" if what == "prompts" else "one draw under each prompt"
-        texts[f"one_{what[:-1]}"] = f"from {one} it is not known what more {what} would do."
+        texts += [_FROM_ONE[what] for what in purchase.shop.unknown]
     if judge.uncapped > 1:
-        texts["capped"] = (
-            f"with endless prompts and draws the correlation would be {short(judge.uncapped)}, and is taken as 1: the "
-            "pilot's is too high by chance, or its replies are more reliable than the components say."
+        texts.append(
+            f"capped: with endless prompts and draws the correlation would be {short(judge.uncapped)}, and is taken as "
+            "1: the pilot's is too high by chance, or its replies are more reliable than the components say."
         )
     if rho <= 0:
-        texts["no_correlation"] = f"a correlation of {short(rho)} in the pilot is planned with as 0."
-    return texts
+        texts.append(f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.")
+    return tuple(texts)
 
 
 def _pilot_ends(sd: float, rho: float, n: int, confidence: float) -> list[list[tuple[float, float]]]:

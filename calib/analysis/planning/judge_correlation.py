@@ -241,7 +241,7 @@ def will_it_help(
         label_factor=1 / ratio**2,
         n_gold=n,
         n_items=items if items < _MANY else 0,
-        warnings=told({} if np.ptp(scores) else {"constant_judge": "it gives all gold items the same score."}),
+        warnings=told(() if np.ptp(scores) else ("constant_judge: it gives all gold items the same score.",)),
     )
 
 

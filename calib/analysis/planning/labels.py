@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -359,14 +359,14 @@ def _known(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: floa
     raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
 
 
-def _labels_warnings(n_gold: int, alone: int, items: int, known: _Known, confidence: float) -> dict[str, str]:
-    warned = {} if known.labels is None else pilot_warning(known.labels, known.rho, confidence)
+def _labels_warnings(n_gold: int, alone: int, items: int, known: _Known, confidence: float) -> tuple[str, ...]:
+    warned = () if known.labels is None else pilot_warning(known.labels, known.rho, confidence)
     weak = n_gold < items and abs(known.rho) < break_even(n_gold, items - n_gold)
     if weak or LEAST <= alone < n_gold:
         text = f"a correlation of {short(known.rho)} does not pay with {n_gold} labels: leave the judge out."
-        warned["weak_judge"] = text
+        warned += (f"weak_judge: {text}",)
     if n_gold == LEAST:
-        warned["few"] = f"the target may need fewer than {LEAST} labels, but no interval is given below that."
+        warned += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return warned
 
 
@@ -408,17 +408,16 @@ def rho_interval(rho: float, n: int, confidence: float) -> Interval:
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
 
-def pilot_warning(n: int, rho: float, confidence: float) -> dict[str, str]:
+def pilot_warning(n: int, rho: float, confidence: float) -> tuple[str, ...]:
     """A warning where the correlation comes from few labels."""
     if n >= 30:  # labels from which a correlation says something
-        return {}
+        return ()
     text = bracket(rho_interval(rho, n, confidence), confidence)
-    return {"pilot": f"a correlation of {short(rho)} from {n} labels is uncertain: {text}."}
+    return (f"pilot: a correlation of {short(rho)} from {n} labels is uncertain: {text}.",)
 
 
-def told(warned: Mapping[str, str]) -> tuple[str, ...]:
-    """The texts of warnings, each with its name, that were also warned of."""
-    texts = tuple(f"{name}: {text}" for name, text in warned.items())
+def told(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of warnings, that were also warned of."""
     for text in texts:
         check.warn(text)
     return texts

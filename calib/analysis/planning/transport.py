@@ -134,7 +134,7 @@ def transport_test(
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + confidence) / 2, df)) * error if error else math.nan
     p_value = float(2 * stats.t.sf(abs(estimate) / error, df)) if error else math.nan
-    warned = {} if error else {"constant_error": "the judge's error does not vary here, so its spread is not known."}
+    warned = () if error else ("constant_error: the judge's error does not vary here, so its spread is not known.",)
     return Transport(
         residual=here.estimate,
         residual_base=sides[1].estimate if len(sides) > 1 else None,

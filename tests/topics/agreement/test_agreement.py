@@ -780,7 +780,7 @@ def test_items_without_a_score_are_said():
     few[:10], many[:188], human[:188] = np.nan, np.nan, np.nan
     assert not agreement(few, y).warnings  # one in twenty
     said = agreement(many, y).warnings
-    assert said == ("items are left out: the judge has no score for 188 of 200 that people scored",)
+    assert said == ("items_left_out: the judge has no score for 188 of 200 that people scored",)
     assert not agreement(x, human).warnings  # nothing is lost that people scored
     assert not any("left out" in text for text in agreement(many, y, missing="zero").warnings)
 
@@ -791,7 +791,7 @@ def test_few_items_off_the_commonest_score_are_said():
     y[:12] = rng.integers(1, 5, 12)
     x = y + 0.1 * rng.normal(size=60)
     (said,) = agreement(x, y, method="pearson").warnings
-    assert said.startswith("few items that differ: all but 12 have the commonest score")
+    assert said.startswith("few_that_differ: all but 12 items have the commonest score")
     for again in (np.tile(y, 2), np.linspace(1, 5, 60)):  # more of them, and no score that most have
         assert not agreement(np.resize(x, len(again)), again, method="pearson").warnings
 

@@ -420,8 +420,8 @@ SWAPPED += [("adjacent", "item"), ("adjacent", "group")]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
-@pytest.mark.filterwarnings("ignore:unlike ranges")
+@pytest.mark.filterwarnings("ignore:unequal_ties")
+@pytest.mark.filterwarnings("ignore:unlike_ranges")
 @each_scale
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
 @pytest.mark.parametrize(("method", "level"), SWAPPED)
@@ -455,7 +455,7 @@ def test_exchanged_scores_are_scores_put_in_each_others_place(method, level, con
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")  # some resamples are constant
-@pytest.mark.filterwarnings("ignore:tau-b compares judges with unlike ties")
+@pytest.mark.filterwarnings("ignore:unequal_ties")
 @each_level
 @pytest.mark.parametrize("test", ["boot-systems", "boot-groups", "boot-both"])
 @pytest.mark.parametrize("method", ["pearson", "kendall"])

@@ -306,7 +306,7 @@ def test_no_judge_is_told_apart_from_itself(test, level):
 
 @each_test
 @pytest.mark.parametrize("blank", [NAN, 3.0])
-@pytest.mark.filterwarnings("ignore:items are left out")
+@pytest.mark.filterwarnings("ignore:items_left_out")
 def test_nothing_to_compare_is_nan_and_says_why(test, level, blank):
     x1, x2, y = nasty().scores()
     for scores in ((np.full_like(y, blank), x2, y), (x1, x2, np.full_like(y, blank)), (x1 * NAN, x2 * NAN, y * NAN)):
@@ -593,7 +593,7 @@ def test_a_reversed_scale_is_hinted_at():
     y = rng.normal(size=60)
     x = y + rng.normal(size=60)
     found = compare(x, -x, y, names=("up", "down"))
-    assert any(text.startswith("negative agreement: down -0.") for text in found.warnings)
+    assert any(text.startswith("negative_agreement: down -0.") for text in found.warnings)
     assert not compare(x, y, y).warnings
     ranked = rank_judges({"up": x, "down": -x, "also": y + rng.normal(size=60)}, y)
     assert sum("run the other way" in text for text in ranked.warnings) >= 1
@@ -631,7 +631,7 @@ def test_tau_b_warns_of_unlike_ties():
 def test_a_bootstrap_of_items_that_repeat_warns():
     with pytest.warns(CalibWarning, match="boot-items takes"):
         found = compare(*nasty().scores(), **nasty().labels(), method="pearson", test="boot-items", n_resamples=99)
-    assert found.warnings[0].startswith("boot-items takes")
+    assert found.warnings[0].startswith("repeated_groups: boot-items takes")
     alone = compare(*nasty().scores(), groups=np.arange(len(nasty().y)), test="boot-items", n_resamples=9)
     assert not alone.warnings
 

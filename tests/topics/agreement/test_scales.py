@@ -87,7 +87,7 @@ def test_the_annotator_test_no_longer_gives_0_for_a_judge_in_percent():
         alternative_annotator_test(25 * (PEOPLE - 1), table)
 
 
-@pytest.mark.filterwarnings("ignore:unlike ranges")
+@pytest.mark.filterwarnings("ignore:unlike_ranges")
 @pytest.mark.parametrize("name", sorted(ONE_SCALE))
 @pytest.mark.parametrize("coefficient", VALUED)
 def test_what_people_have_goes_through(name, coefficient):
@@ -118,16 +118,16 @@ def test_standardised_scores_and_scores_in_percent_go_through(n):
     ],
 )
 def test_what_the_values_leave_open_is_said(x, y):
-    with pytest.warns(CalibWarning, match="unlike ranges"):
+    with pytest.warns(CalibWarning, match="unlike_ranges"):
         result = agreement(x, y, method="kappa")
-    assert result.warnings[-1].startswith("unlike ranges: the scores go from ")
+    assert result.warnings[-1].startswith("unlike_ranges: the scores go from ")
     assert f"{y.min():g} to {y.max():g}, and 'kappa' asks for one scale" in result.warnings[-1]
     assert agreement(x, y).warnings == ()
     table = np.column_stack([y, np.roll(y, 1), y])
     for function, options in ((alternative_annotator_test, {}), (compare, {"method": "exact"})):
         arguments = (x, table) if function is alternative_annotator_test else (y, x, y)
-        with pytest.warns(CalibWarning, match="unlike ranges: the scores go from "):
-            assert function(*arguments, **options).warnings[0].startswith("unlike ranges")
+        with pytest.warns(CalibWarning, match="unlike_ranges: the scores go from "):
+            assert function(*arguments, **options).warnings[0].startswith("unlike_ranges")
     with pytest.warns(CalibWarning, match="'exact' asks for one scale"):
         human_ceiling(table, x, method="exact")
 

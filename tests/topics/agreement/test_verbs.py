@@ -326,7 +326,7 @@ def test_what_a_judge_left_unread_is_said_and_what_it_was_not_asked_is_not():
     assert results.labels[0]["n_unmatched"] == 5
     assert found.warnings
     alone = calib.agreement(table("b", gap), human()).one()
-    assert alone.warnings == ("items are left out: the judge has no score for 45 of 60 that people scored",)
+    assert alone.warnings == ("items_left_out: the judge has no score for 45 of 60 that people scored",)
 
 
 @pytest.mark.parametrize("level", ["item", "group", "system"])
