@@ -90,7 +90,10 @@ def report(
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_page = ending == ".html"
-    sections = [section_of(*pair, anchor=f"s{i}", pictures=of_page) for i, pair in enumerate(progress(pairs, "sections"), start=1)]
+    sections = [
+        section_of(*pair, anchor=f"s{i}", pictures=of_page)
+        for i, pair in enumerate(progress(pairs, "sections"), start=1)
+    ]
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
     said = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]

@@ -328,7 +328,7 @@ def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     head, _, *rows = [line.split(" | ") for line in plain(report([results])).splitlines() if line[:1] == "|"]
     assert [row[head.index("mind")] for row in rows] == ["note 1", "", "note 1"]
     assert "unequal ties: tau-b" in plain(report([pair])).replace("**", "")
-    assert "⚠" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}")
+    assert "⚠" not in report([replace(pair, warnings=())], tmp_path / f"t{ending}").text
 
 
 def known(low=0.2, high=0.6, estimate=0.4, **changes):
