@@ -860,3 +860,19 @@ def test_several_plans_are_told_apart(ax):
     plot.labels_needed(results, ax=ax)
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [word.split(":")[0] for word in words] == ["fluency", "fluency", "coherence", "coherence"]
+
+
+# --- designs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lost", "said"), [(0, "3 prompts x 4 draws"), (2, "3 prompts x 4 draws")])
+def test_a_design_is_titled_with_what_it_is_worth_also_where_draws_are_missing(lost, said, ax):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(20, 1, 1)) + 0.3 * rng.normal(size=(20, 3, 1)) + 0.5 * rng.normal(size=(20, 3, 4))
+    scores[:lost, 0, 3] = NAN
+    study = calib.stats.g_study(scores)
+    assert (study.n_draws < 4) == (lost > 0)
+    plot.d_study(study, ax=ax)
+    worth = study.d_study([3], [4]).phi[0]
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert title == f"Phi (dependability of the value) is {worth:.2f} with {said}"

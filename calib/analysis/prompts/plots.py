@@ -115,11 +115,17 @@ def d_study(
         drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
-    value = getattr(study.d_study([study.n_prompts], [study.n_draws]), coefficient)[0]
-    prompts_asked = f"{study.n_prompts} prompt{'s' * (study.n_prompts != 1)}"
-    fact = f"{_WORTH[coefficient]} is {value:.2f} with {prompts_asked} x {study.n_draws:g} draws"
-    figure.say_title(drawn, title_of([label], []), fact)
+    figure.say_title(drawn, title_of([label], []), _worth_as_asked(study, coefficient))
     return drawn
+
+
+def _worth_as_asked(study: GStudy, coefficient: str) -> str:
+    """What the design that was measured is worth; where draws are missing, with their number rounded."""
+    draws = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
+    value = getattr(study.d_study([study.n_prompts], [draws]), coefficient)[0]
+    each = "exact probabilities" if math.isinf(draws) else f"{draws} draw{'s' * (draws != 1)}"
+    prompts = f"{study.n_prompts} prompt{'s' * (study.n_prompts != 1)}"
+    return f"{_WORTH[coefficient]} is {value:.2f} with {prompts} x {each}"
 
 
 def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
