@@ -18,7 +18,11 @@ from calib.tables.door import Checked, Who, checked
 from calib.tables.scores import by_slot
 
 _NAMED = 6  # prompts that are named one by one
-_OURS = ("why", "value", "score", "human", "detail", "reply")  # what stands beside texts
+# what stands beside texts
+_OURS = {
+    *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "human", "detail", "reply"),
+    *("because", "judge", "people", "apart", "entropy", "judge's words"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

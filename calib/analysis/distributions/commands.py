@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TABLES, _PAGES = (".csv", ".jsonl", ".parquet"), (".html", ".md")
-_ROWS = 5  # items printed for each reason
+_FIRST = 5  # items printed for each reason
 
 
 def _out(path: Path | None) -> Path | None:
@@ -59,7 +59,7 @@ def profile(
         )
     )
     for label, result in zip(results.labels, results, strict=True):
-        paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _ROWS))
+        paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _FIRST))
     if out is not None and out.suffix in _PAGES:
         calib.report([results], out, title=f"The judge's own page: {file.name}")
         typer.echo(f"wrote {shown_text(out)}")

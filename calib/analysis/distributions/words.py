@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calib.tables.results import Results
 
 _LEAST, _MOST = 200, 2000  # characters of a text
+_ROWS = 600  # items of a section
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
 _NUMBERS = ("judge", "people", "apart", "entropy")
 _WHY = {
@@ -70,9 +71,9 @@ def came_back(results: Results[Profile]) -> pd.DataFrame:
     """How many replies have each status, and how much of their probability was on the scale."""
     import pandas as pd
 
-    rows = []
+    rows, names = [], telling(results.labels)
     for label, result in zip(results.labels, results, strict=True):
-        row = {name: label.get(name, "") for name in telling(results.labels)}
+        row = {name: label.get(name, "") for name in names}
         row |= {"replies": result.n_replies, "not read": result.n_unread, "items without a score": result.n_missing}
         row |= {name.replace("_", " "): count for name, count in result.statuses}
         if result.mass is not None:
@@ -82,7 +83,7 @@ def came_back(results: Results[Profile]) -> pd.DataFrame:
         row["hardly used"] = ", ".join(map(short, result.unused))
         rows.append(row)
     frame = pd.DataFrame(rows)
-    counts = [name for name in frame if frame[name].dtype.kind in "iuf" and "mass" not in name]
+    counts = [name for name in frame if name not in (*names, "hardly used") and "mass" not in name]
     frame = frame.assign(**{name: frame[name].fillna(0).astype(int) for name in counts})
     return frame.drop(columns=[name for name in ("items without a score", "hardly used") if not frame[name].any()])
 
@@ -90,16 +91,17 @@ def came_back(results: Results[Profile]) -> pd.DataFrame:
 def looked_at(results: Results[Profile]) -> pd.DataFrame:
     """The items that deserve a look, each once for a judge: why, its numbers, the judge's words, its texts.
 
-    What prompts contradict each other about stands with the first of them.
+    What prompts contradict each other about stands with the first of them. Of many judges each has fewer items.
     """
     import pandas as pd
 
+    names, most = telling(results.labels), max(1, _ROWS // max(sum(len(_reasons(result)) for result in results), 1))
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     across: set[tuple[str, ...]] = set()
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
-        whose = {name: label.get(name, "") for name in telling(results.labels)}
+        whose = {name: label.get(name, "") for name in names}
         judge = [str(label.get(name, "")) for name in ("criterion", "rater", "method", "temperature")]
-        for look in result.looks:
+        for look in (look for looks in _reasons(result).values() for look in looks[:most]):
             if look.why == "prompts" and (*judge, look.item) in across:
                 continue
             if look.why == "prompts":
@@ -109,6 +111,13 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
     numbers = {name: float for name in _NUMBERS if name in frame}
     frame = frame.fillna(dict.fromkeys(set(frame) - set(numbers), "")).astype(numbers)
     return frame.loc[:, [not (frame[name].isna() | (frame[name] == "")).all() for name in frame]]
+
+
+def _reasons(result: Profile) -> dict[str, list[Look]]:
+    found: dict[str, list[Look]] = {}
+    for look in result.looks:
+        found.setdefault(look.why, []).append(look)
+    return found
 
 
 def _known(look: Look) -> dict[str, Any]:
@@ -131,8 +140,7 @@ def _add(row: dict[str, Any], look: Look) -> None:
 
 def look_lines(result: Profile, most: int) -> Iterator[str]:
     """For each reason a line with the first few items."""
-    for why in dict.fromkeys(look.why for look in result.looks):
-        looks = [look for look in result.looks if look.why == why]
+    for why, looks in _reasons(result).items():
         named = [f"{visible(look.item, 60)} ({_size(look)})" for look in looks[:most]]
         more = f", and {len(looks) - most} more" * (len(looks) > most)
         yield f"- {_WHY.get(why, why)}: {', '.join(named)}{more}"

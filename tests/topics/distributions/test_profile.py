@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import plot, stats
+from calib.analysis.distributions.words import blocks
 from calib.cli import main
 from calib.table import TableError
 
@@ -387,6 +388,22 @@ def test_the_page_has_counts_and_the_list(planted, tmp_path):
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert "### Items that deserve a look" in text
     assert max(map(len, re.split(r"(?<!\\) \| ", text))) < 450
+
+
+@pytest.mark.slow
+def test_many_judges_at_several_temperatures_share_one_page(tmp_path):
+    scores = {f"i{i}": [1 + i % 5, 5] for i in range(30)}
+    parts = [drawn(scores, rater=f"j{k // 2}").assign(temperature=0.3 + 0.4 * (k % 2)) for k in range(100)]
+    items = pd.DataFrame({"item": list(scores), "judge": "a text", "people": "b"})
+    results = calib.profile(pd.concat(parts, ignore_index=True), items=items)
+    calib.report([results], tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert len(page) < 1_500_000
+    assert page.count("judge of the item") > 0
+    came_back, listed = blocks(results)
+    assert came_back.frame["temperature"].tolist() == [0.3, 0.7] * 50
+    # each judge has three items for each of two reasons
+    assert 300 <= len(listed.frame) <= 600
 
 
 def test_a_list_of_contradicting_prompts_stands_once_on_the_page():
