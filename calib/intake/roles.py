@@ -129,7 +129,7 @@ def _nature(cells: pd.Series) -> str:
         cells = cells.drop_duplicates()
     except TypeError:  # lists
         return "texts"
-    first = cells.head(_GLIMPSE)
+    first = cells.head(_GLIMPSE).astype(object)
     wordy = not first.map(lambda cell: isinstance(cell, int | float) or any(map(str.isdigit, str(cell)[:1]))).any()
     return "texts" if wordy and nature(first) == "texts" else nature(cells)
 

@@ -407,7 +407,9 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
     )
     with pytest.warns(CalibWarning, match="`gold` labels 40 items, 25 of them without a score, and `scores` scores 15"):
         calib.interval(labels, scores)
-    refused("`gold` must be people's labels, but these are a judge's", labels, scores.assign(method="sample"))
+    judged, people = scores.assign(method="sample"), labels.assign(method="human")
+    refused("`gold` must be people's labels, but these are a judge's", people, judged)
+    assert calib.interval(judged, people).one().n_gold == 15
 
 
 def test_labels_without_a_score_are_in_the_sentence():
