@@ -265,6 +265,8 @@ def test_what_is_said_goes_before_what_is_recognised(written, capsys, tmp_path):
     assert "Judges compared" not in page
     assert "90 % CI" in page
     assert "by topic" in page
+    run("calib report results.csv --by document --out d.md", capsys)
+    assert "No interval" not in (tmp_path / "d.md").read_text()
     found = calib.look("results.csv", judge="claude", scale="0..10")
     assert set(found.scores["rater"]) == {"claude"}
     assert all(word in command for command in found.commands for word in ("--judge claude", "--scale 0..10"))
