@@ -37,7 +37,8 @@ class Given:
     def named(self, column: str | None) -> str | None:
         """A column as the tables call it."""
         found = [one for one in self.taken.columns if one.column == column] if self.taken is not None else []
-        return next((one.role for one in found if one.role in ("system", "group", "criterion")), column)
+        mine = f"my_{column}" if found and f"my_{column}" in self.scores else column
+        return next((one.role for one in found if one.role in ("system", "group", "criterion")), mine)
 
     @property
     def each(self) -> str | None:
@@ -117,8 +118,8 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
     """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
     frames = [thing.frame if isinstance(thing, Checked) else thing for thing in (scores, gold)]
     scored, labelled = (set(frame["item"].unique()) if is_table(frame) else set() for frame in frames)
-    human = [set(frame["method"].unique()) <= {"human"} if "method" in frame else None for frame in frames]
-    if human == [True, False] and labelled:
+    people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
+    if labelled and people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
         raise ArgumentError("gold", "must be people's labels", "these are a judge's: are the two swapped?")
     strangers = len(labelled - scored)
     if strangers < len(labelled) and (len(labelled) > len(scored) or 2 * strangers > len(labelled)):

@@ -23,6 +23,7 @@ _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
 _WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
 _FEW = 12  # different words that a scale may have
+_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
 _SHORT = 80  # characters of an id
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
 
@@ -98,7 +99,7 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     if is_table(source.frame) and (side or "method" in source.frame):
         return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
-    natures = {str(name): nature(frame[name]) for name in frame}
+    natures = {str(name): _nature(frame[name]) for name in frame}
     found = Seen(source, side)
     for word, column in _said_roles(found, said):
         found = found.with_role(word, column, "as was said")
@@ -120,6 +121,19 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     return replace(found, graded=tuple(values))
 
 
+def _nature(cells: pd.Series) -> str:
+    """What cells are, looked at once each; that texts are none of scores shows soon."""
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return "numbers" if cells.notna().any() else "blank"
+    try:
+        cells = cells.drop_duplicates()
+    except TypeError:  # lists
+        return "texts"
+    first = cells.head(_GLIMPSE)
+    wordy = not first.map(lambda cell: isinstance(cell, int | float) or any(map(str.isdigit, str(cell)[:1]))).any()
+    return "texts" if wordy and nature(first) == "texts" else nature(cells)
+
+
 def _said_roles(found: Seen, said: Columns) -> Iterator[tuple[Role, str]]:
     item = said.get("label_item") if found.side == "label" else None
     named: dict[Role, Any] = {name: said.get(name) for name in WHO} | {"item": item or said.get("item")}
@@ -130,6 +144,8 @@ def _said_roles(found: Seen, said: Columns) -> Iterator[tuple[Role, str]]:
 
 def _are_words_of(cells: pd.Series, scale: str) -> bool:
     """Whether a column holds words of the scale that was said, and nothing else."""
+    if "|" not in scale:
+        return False
     words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
     held = {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
     return bool(held) and held <= words and not all(part.replace(".", "").isdigit() for part in held)
@@ -143,10 +159,10 @@ def _listed(said: Columns, word: str) -> list[str]:
 def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
-        numbers = kind == "numbers" and not (key(cells.name).endswith("_id") or role == "annotator")
-        # a column `judge` or `expert` may hold either; who is called A and B, in one that says more, is a name
-        telling = role in ("system", "criterion") or _WHOSE.search(key(cells.name)) is not None
-        scores = numbers or (kind in ("words", "winners") and not telling)
+        # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
+        telling = _WHOSE.search(key(cells.name)) is not None
+        named = kind in ("words", "winners") and role in ("system", "criterion")
+        scores = kind in ("numbers", "words", "winners") and not (telling or named)
         return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"

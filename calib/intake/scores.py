@@ -152,8 +152,6 @@ def _riding(source: Source, used: set[str]) -> pd.DataFrame:
     taken = {*SCHEMAS["ratings"], *SCHEMAS["scores"]}
     names = {name: f"my_{name}" for name in more if name in taken and f"my_{name}" not in source.frame}
     if names:
-        told = ", ".join(f"`{name}` is called `{mine}`" for name, mine in names.items())
-        check.warn(
-            f"{source.name}: column {told} in the scores, since calib has a column of that name; name it if it is that."
-        )
+        told = ", ".join(f"`{name}` rides along as `{mine}`" for name, mine in names.items())
+        check.warn(f"{source.name}: column {told}, since a table of scores has columns of such names.")
     return more.rename(columns=names)[[names.get(name, name) for name in more if name in names or name not in taken]]

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from calib.core.extras import needed
 from calib.intake.grid import Grid, known_form
 from calib.table import TableError
 
@@ -34,10 +35,7 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
 
 def _sheets(path: Path) -> dict[str, list[list[Any]]]:
     """Each sheet's rows, from the first on; those at its end without a cell are none."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise TableError(f"{path.name}: an Excel file needs openpyxl: pip install 'calib-judge[excel]'.") from None
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from calib.core.extras import needed
 from calib.core.text import printable
 from calib.intake.grid import cut, decoded, tidied
 from calib.intake.sheet import first_sheet
@@ -124,11 +125,10 @@ def _framed(thing: Any, argument: str) -> Source:
     home = type(thing).__module__.partition(".")[0]
     name = f"the {home} {type(thing).__name__}"
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
-        import pyarrow as pa
-        from pyarrow import interchange
-
+        pa = needed("pyarrow", extra="parquet", use="frames of other libraries than pandas")
+        taken = needed("pyarrow.interchange", extra="parquet", use="frames of other libraries").from_dataframe
         try:
-            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else interchange.from_dataframe(thing)
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else taken(thing)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
         return Source(_from_arrow(table), name)
@@ -194,9 +194,8 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
         frame, lines, notes = tidied(grid, name, "row")
         source = Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
     else:
+        parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
         with of_form(path, "Parquet"):
-            from pyarrow import parquet
-
             source = Source(_from_arrow(parquet.read_table(path)), path.name, path)
     return source
 

@@ -32,9 +32,10 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
     judges, people = _apart(judges, people, found)
     judges, people = _of_criteria(judges, people, said, notes)
-    repeats = any("annotator" in one.roles and one.of("judge") for one in found)
-    judges = None if judges is None else refuse_repeated(judges, notes, repeats=repeats)
-    people = None if people is None else refuse_repeated(people, notes, repeats=False)
+    # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+    both = [one.roles for one in found if one.of("judge") and one.of("label")]
+    judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
+    people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
     if judges is not None and people is not None:
         people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
     if pairwise:
@@ -189,7 +190,7 @@ def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge
     rows = side.rows.reset_index(drop=True)
     design = [name for name in ("group", "system") if rows[name].notna().any()]
     out = rows[["item", "criterion", "rater", "score", *design]].assign(
-        method="sample" if judge else "human",
+        method="given" if judge else "human",
         scale=rows["criterion"].map(lambda name: scale.get(name, "")),
         n=rows["score"].notna().astype(int),
         n_unread=rows["score"].isna().astype(int),
@@ -208,13 +209,13 @@ def _gap(side: Rows, rows: pd.DataFrame, name: str) -> TableError:
 
 
 def _beside(side: Rows, rows: pd.DataFrame, found: Sequence[Seen]) -> pd.DataFrame:
-    """The columns of the file that are nothing else, for `by`, `strata` and `weights`."""
+    """What else the file has, for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`."""
     one = next(one for one in found if one.source is side.source)
     used = {value.column for value in one.graded}
     used |= {column for role, column in one.roles.items() if role not in ("weight", "other")}
     known = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
-    names = [name for name in one.source.frame if name not in used | known]
-    return one.source.frame[names].iloc[rows["at"].astype(int)].reset_index(drop=True)
+    names = {name: f"my_{name}" if name in known else name for name in one.source.frame if name not in used}
+    return one.source.frame[list(names)].rename(columns=names).iloc[rows["at"].astype(int)].reset_index(drop=True)
 
 
 def _pooled(people: pd.DataFrame) -> pd.DataFrame:

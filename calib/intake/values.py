@@ -54,6 +54,8 @@ def blank(cells: pd.Series) -> pd.Series:
     >>> blank(pd.Series(["4", " ", "n/a", None])).tolist()
     [False, True, True, True]
     """
+    if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
+        return cells.isna()
     return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
 
 

@@ -1,5 +1,6 @@
 """Files of one's own: what they are taken for, the same numbers as from tables made by hand, and what is refused."""
 
+import re
 import warnings
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 
 import calib
 from calib import cli, table
-from calib.core.check import CalibWarning
+from calib.core.check import ArgumentError, CalibWarning
+from calib.intake.entry import in_words
+from calib.intake.intake import taken_in
 
 MODELS = ("gpt-4o", "llama", "claude", "mistral")
 SCALE = "1|2|3|4|5"
@@ -282,3 +285,274 @@ def test_f_frames_of_other_packages_and_sheets(one_file, tmp_path):
     pytest.importorskip("openpyxl")
     one_file.to_excel(tmp_path / "results.xlsx", index=False)
     assert numbers(calib.interval(tmp_path / "results.xlsx")) == expected
+
+
+# --- what columns are taken for -------------------------------------------------------------------------------------
+
+
+def frame(n=40, labelled=15, **more):
+    rng = np.random.default_rng(2)
+    people = rng.integers(1, 6, n)
+    judge = (people + rng.integers(-1, 2, n)).clip(1, 5)
+    label = np.where(np.arange(n) < labelled, people, np.nan)
+    return pd.DataFrame({"id": [f"q{k}" for k in range(n)], "judge": judge, "label": label, **more})
+
+
+RECOGNISED = [
+    ({"judge": "grade", "label": "expert"}, {"grade": "judge", "expert": "label"}),
+    ({"judge": "gpt-4o", "label": "alice"}, {"gpt-4o": "judge", "alice": "label"}),
+    ({"judge": "x", "label": "alice"}, {"x": "judge", "alice": "label"}),
+    ({"judge": "LLM Score", "label": "Human Rating"}, {"LLM Score": "judge", "Human Rating": "label"}),
+    ({"judge": "prediction", "label": "ground_truth"}, {"prediction": "judge", "ground_truth": "label"}),
+    ({"id": "example_id"}, {"example_id": "item"}),
+]
+
+
+@pytest.mark.parametrize(("called", "expected"), RECOGNISED)
+def test_columns_are_recognised_by_name_and_by_what_is_blank(called, expected):
+    found = roles(taken_in(frame().rename(columns=called)))
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_what_else_a_file_has_is_recognised_or_left():
+    n = 40
+    found = taken_in(
+        frame(
+            doc_id=[k // 2 for k in range(n)],
+            model=["a", "b"] * (n // 2),
+            question=[f"What is {k}?" for k in range(n)],
+            answer=[f"It is {k}." for k in range(n)],
+            latency_ms=range(n),
+        )
+    )
+    expected = {"doc_id": "group", "model": "system", "question": "source", "answer": "output", "latency_ms": "other"}
+    assert {name: role for name, role in roles(found).items() if name in expected} == expected
+    assert list(found.items) == ["item", "source", "output", "group", "system"]
+    assert found.scores["latency_ms"].tolist() == list(range(n))
+
+
+def test_each_guess_can_be_said_otherwise():
+    mine = frame().rename(columns={"judge": "one", "label": "two"}).assign(three=1, judge=2, label=3, z=["a", "b"] * 20)
+    found = taken_in(mine, item="id", judge="one", label="two", system="z", scale="1|2|3|4|5")
+    assert {name: roles(found)[name] for name in ("one", "two", "z")} == {"one": "judge", "two": "label", "z": "system"}
+    assert (len(found.scores), len(found.gold), found.guessed_scale) == (40, 15, False)
+    assert set(found.scores["rater"]) == {"one"}
+    both = taken_in(mine, judge=["one", "three"], label="two")
+    assert set(both.scores["rater"]) == {"one", "three"}
+
+
+@pytest.mark.parametrize(("wide", "column"), [("system", "system"), ("rater", "rater"), ("criterion", "criterion")])
+def test_what_several_columns_stand_for_can_be_said(truth, wide, column):
+    people, judge = truth
+    found = taken_in(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
+    assert set(found.scores[column]) == set(MODELS)
+    assert f"as {'judges' if wide == 'rater' else 'the judge of several'}" in in_words(found)[0]
+
+
+def calib_wide(table_of_models):
+    return table_of_models.rename_axis("id").reset_index()
+
+
+def test_several_judges_beside_one_label_are_judges():
+    found = taken_in(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
+    assert set(found.scores["rater"]) == {"gpt-4o", "claude"}
+    assert calib.rank_judges(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=[3, 4] * 20)).one().names
+
+
+def test_criteria_on_both_sides_by_their_stems():
+    mine = frame().rename(columns={"judge": "judge_tone", "label": "human_tone"})
+    mine = mine.assign(judge_depth=mine["judge_tone"], human_depth=mine["human_tone"])
+    found = taken_in(mine)
+    assert (set(found.scores["criterion"]), set(found.gold["criterion"])) == ({"tone", "depth"},) * 2
+    assert set(taken_in(mine, criterion="tone").scores["criterion"]) == {"tone"}
+
+
+def test_a_guess_of_the_scale_is_said_with_the_number():
+    results = calib.interval(frame())
+    assert results.labels[0]["scale"] == "1|2|3|4|5, guessed"
+    assert calib.conclusions(results)[0].endswith("; scale 1|2|3|4|5, guessed.")
+    said = calib.interval(frame(), scale=SCALE)
+    assert "scale" not in said.labels[0]
+    assert numbers(said) == numbers(results)
+
+
+# --- nothing wrong passes silently ----------------------------------------------------------------------------------
+
+
+def split(mine):
+    return mine[["id", "judge"]], mine[["id", "label"]].dropna()
+
+
+def refused(match, *given, **said):
+    with pytest.raises(ValueError, match=match):
+        calib.interval(*given, **said)
+
+
+def test_swapped_files_are_turned_by_name_or_refused_by_size():
+    scores, labels = split(frame())
+    expected = numbers(calib.interval(scores, labels))
+    with pytest.warns(CalibWarning, match="by the names of their columns: taken in that order"):
+        assert numbers(calib.interval(labels, scores)) == expected
+    plain = [one.set_axis(["id", "score"], axis=1) for one in (labels, scores)]
+    refused("labels 40 items and `scores` scores 15 of a judge: the judge's file comes first", *plain)
+    with pytest.warns(CalibWarning) as said:
+        calib.interval(*plain, judge="score", label="score")
+    assert any("the wrong way round" in str(one.message) for one in said)
+
+
+def test_swapped_tables_of_calibs_are_warned_of_or_refused():
+    scores, labels = (
+        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
+        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
+    )
+    with pytest.warns(CalibWarning, match="`gold` labels 40 items, 25 of them without a score, and `scores` scores 15"):
+        calib.interval(labels, scores)
+    judged, people = scores.assign(method="sample"), labels.assign(method="human")
+    refused("`gold` must be people's labels, but these are a judge's", people, judged)
+    assert calib.interval(judged, people).one().n_gold == 15
+
+
+def test_labels_without_a_score_are_in_the_sentence():
+    scores, labels = split(frame())
+    more = pd.concat([labels, pd.DataFrame({"id": ["x1", "x2"], "label": [3, 4]})])
+    results = calib.interval(scores, more)
+    assert results.labels[0]["n_unmatched"] == 2
+    assert "; 2 labels of items without a judge score were left out" in calib.conclusions(results)[0]
+    most = labels.assign(id=[f"x{k}" if k > 3 else one for k, one in enumerate(labels["id"])])
+    with pytest.warns(CalibWarning, match="11 of 15 labelled items have no score of the judge.*'x4' and 'x5'"):
+        taken = calib.interval(scores, most, min_gold=2)
+    assert taken.labels[0]["n_unmatched"] == 11
+
+
+def test_scores_that_are_missing_are_counted(truth):
+    mine = frame().assign(judge=lambda rows: rows["judge"].where(rows.index != 3))
+    results = calib.interval(mine)
+    assert results.labels[0]["n_unread"] == 1
+    assert "; 1 item whose judge score is missing was left out" in calib.conclusions(results)[0]
+    people, judge = truth
+    gap = judge.astype(float)
+    gap.loc["q0"] = np.nan
+    apart = calib.difference(wide(gap), wide(people, LABELLED), "gpt-4o", "llama")
+    assert apart.labels[0]["n_unread"] == 2
+    assert "2 items whose judge score is missing were left out" in calib.conclusions(apart)[0]
+
+
+def test_ids_that_do_not_match_are_shown_from_both_sides():
+    scores, labels = split(frame())
+    other = labels.assign(id="r" + labels["id"])
+    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `gold` has 'rq0' and 'rq1'", scores, other)
+    upper = labels.assign(id=labels["id"].str.upper())
+    refused("'Q0' and 'q0' differ in case alone", scores, upper)
+    expected = numbers(calib.interval(scores, labels))
+    with pytest.warns(CalibWarning, match="`id`: 15 ids were read without the blanks around them"):
+        assert numbers(calib.interval(scores, labels.assign(id=labels["id"] + " "))) == expected
+    number = [one.assign(id=one["id"].str[1:].astype(int)) for one in (scores, labels)]
+    assert numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float)))) == expected
+    with pytest.warns(CalibWarning, match="ids such as '0.0' are taken as '0'"):
+        assert (
+            numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float).astype(str))))
+            == expected
+        )
+
+
+def test_rows_that_are_there_twice(write):
+    scores, labels = split(frame())
+    expected = numbers(calib.interval(scores, labels))
+    with pytest.warns(CalibWarning, match="1 rows repeat others"):
+        assert numbers(calib.interval(scores, pd.concat([labels, labels.head(1)]))) == expected
+    other = pd.concat([labels, labels.head(1).assign(label=6 - labels["label"].iloc[0])])
+    path = write(other, "labels.csv")
+    refused("labels.csv: column `id`: 'q0'.* several scores by 'human', in line 2 .* and line 17", scores, path)
+
+
+def test_a_wide_file_against_a_long_one_without_systems(truth):
+    people, judge = truth
+    one = wide(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
+    refused("`system` must be a column of `gold` as well", long(judge, "score"), one)
+    refused(
+        "`system` must be a column of `scores` as well",
+        wide(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
+        long(people, "label", LABELLED).replace({"gpt-4o": "first"}),
+    )
+
+
+def test_a_column_of_who_labelled_that_nobody_named():
+    scores, labels = split(frame())
+    two = pd.concat([labels.assign(initials="kl"), labels.assign(initials="mn", label=6 - labels["label"])])
+    refused("name it: system, criterion, annotator, rater", scores, two)
+    assert taken_in(scores, two, annotator="initials").people["rater"].nunique() == 2
+
+
+def test_messages_name_the_users_column_and_line(write):
+    path = write(frame().assign(label=lambda rows: rows["label"].mask(rows.index == 4, 9)), "results.csv")
+    refused("results.csv: column `label`, line 6: must lie on the scale 1|2|3|4|5, but got '9'", path, scale=SCALE)
+    refused(
+        "`label` must be a column, but got 'lable' .did you mean 'label'..: results.csv has 'id', 'judge', 'label'",
+        path,
+        label="lable",
+    )
+    refused("`label` must name people's labels", frame().drop(columns="label"))
+    refused("`judge` must name the judge's scores", split(frame())[1])
+    refused("`gold` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
+    table_of = [
+        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
+        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
+    ]
+    refused("`label` describes a file of your own, but the files are tables of calib's", *table_of, label="label")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
+        calib.interval(frame(), labels="label")
+
+
+def test_a_judge_on_another_scale_is_said_and_a_slip_refused():
+    scores, labels = split(frame())
+    with pytest.warns(CalibWarning, match=r"the judge's scores of quality \(20 to 100\) are on another scale"):
+        assert (
+            calib.interval(scores.assign(judge=scores["judge"] * 20), labels).labels[0]["scale"] == "1|2|3|4|5, guessed"
+        )
+    refused(
+        "column `judge`, row 7: must lie on the scale",
+        scores.assign(judge=scores["judge"].mask(scores.index == 7, 55)),
+        labels,
+        scale=SCALE,
+    )
+
+
+def test_a_table_of_calibs_beside_a_file_of_ones_own():
+    scores, labels = split(frame())
+    table_of = calib.scores_from(scores, item="id", score="judge", rater="gpt", criterion="tone", scale=SCALE)
+    expected = numbers(
+        calib.interval(table_of, calib.scores_from(labels, item="id", score="label", criterion="tone", scale=SCALE))
+    )
+    results = calib.interval(table_of, labels)
+    assert numbers(results) == expected
+    assert (results.labels[0]["criterion"], results.labels[0]["rater"]) == ("tone", "gpt")
+    assert "scale" not in results.labels[0]
+
+
+def test_hostile_names_are_shown_harmless(write, capsys):
+    mine = frame().rename(columns={"judge": "judge\x1b[31m", "label": "=label<b>"})
+    code, _, err = shell(capsys, "interval", write(mine, "results.csv"))
+    assert code == 0
+    assert "\x1b" not in err
+    refused(re.escape("\\x1b"), mine, judge="x\x1b")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("accuracy", "exact"), ("rho", "spearman"), ("tau", "kendall"), ("r", "pearson")]
+)
+def test_a_coefficient_by_another_name_leads_to_the_right_one(name, meant):
+    with pytest.raises(ArgumentError, match=f"got '{name}', which is called '{meant}' here"):
+        calib.agreement(frame(), method=name)
+
+
+def test_former_options_of_the_shell_mean_the_same(write, capsys, tmp_path):
+    mine = frame().rename(columns={"id": "key", "judge": "grade", "label": "mine"})
+    scores, labels = write(mine[["key", "grade"]], "j.csv"), write(mine[["key", "mine"]].dropna(), "p.csv")
+    new = ("--item", "key", "--judge", "grade", "--label", "mine", "--label-item", "key")
+    old = ("--item", "key", "--score", "grade", "--human-score", "mine", "--human-item", "key")
+    found = []
+    for options in (new, old, ()):
+        code, _, err = shell(capsys, "interval", scores, labels, *options, "--out", tmp_path / "out.csv")
+        assert code == 0, err
+        found.append(table.read_frame(tmp_path / "out.csv")["estimate"].tolist())
+    assert found[0] == found[1] == found[2]

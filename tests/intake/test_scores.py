@@ -62,21 +62,23 @@ def test_columns_called_as_calibs_are_used_kept_or_spoken_of():
         ["x", "s", "tone", "ann", "law"], ["x", "s", "tone", "bob", "law"], ["y", "s", "tone", "ann", "law"],
     ]  # fmt: skip
     own = MINE.assign(prompt=["p", "q", "r"], mode="fast", weight=2.0, other=1)
-    with pytest.warns(CalibWarning, match="`prompt` is called `my_prompt`, `mode` is called `my_mode`, `weight` is"):
+    with pytest.warns(
+        CalibWarning, match="`prompt` rides along as `my_prompt`, `mode` rides along as `my_mode`, `weight` r"
+    ):
         found = calib.scores_from(own, rater="j")
     assert found[["my_prompt", "my_mode", "my_weight", "other"]].to_numpy().tolist()[0] == ["p", "fast", 2.0, 1]
     assert found["prompt"].tolist() == [""] * 3
 
 
 def test_a_column_with_gaps_that_nobody_named_is_not_taken_for_the_design():
-    with pytest.warns(CalibWarning, match="`system` is called `my_system`"):
+    with pytest.warns(CalibWarning, match="`system` rides along as `my_system`"):
         found = calib.scores_from(MINE.assign(system=["s", None, "t"]))
     assert "system" not in found
 
 
 def test_a_column_under_another_name_leaves_its_namesake():
     frame = MINE.assign(mark=[1, 2, 3], group=["x", "y", "z"], doc=["d", "d", "e"])
-    with pytest.warns(CalibWarning, match="`score` is called `my_score`, `group` is called `my_group`"):
+    with pytest.warns(CalibWarning, match="`score` rides along as `my_score`, `group` rides along as `my_group`"):
         found = calib.scores_from(frame, score="mark", group="doc", rater="j")
     assert found["score"].tolist() == [1, 2, 3]
     assert found["group"].astype(str).tolist() == ["d", "d", "e"]

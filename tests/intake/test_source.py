@@ -4,6 +4,7 @@ import datetime as dt
 import io
 import json
 import re
+import sys
 import zipfile
 
 import numpy as np
@@ -493,10 +494,16 @@ def test_a_folder_and_another_ending(tmp_path):
     refused(file(tmp_path, "m.xls", "x"), "(save the sheet as .xlsx or .csv)")
 
 
-def test_without_openpyxl_it_says_what_to_install(tmp_path, monkeypatch):
-    path = excel(MINE, tmp_path / "m.xlsx")
-    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
-    refused(path, "an Excel file needs openpyxl: pip install 'calib-judge[excel]'")
+@pytest.mark.parametrize(
+    ("package", "form", "extra"),
+    [("openpyxl", "xlsx", "excel"), ("pyarrow", "parquet", "parquet"), ("pyarrow", "polars", "parquet")],
+)
+def test_without_a_package_it_says_what_to_install(package, form, extra, tmp_path, monkeypatch):
+    thing = FORMS[form](MINE, tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"pip install 'calib-judge\[{extra}\]'"):
+        source_of(thing, "scores")
 
 
 # --- what was written is read -----------------------------------------------------------------------------------

@@ -924,7 +924,7 @@ def test_other_columns_ride_along_and_divide_results():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"id": range(80), "grade": rng.integers(1, 6, 80), "topic": ["law", "code"] * 40})
     frame = frame.assign(weight=7, draw=1, label=rng.integers(1, 6, 80))
-    with pytest.warns(CalibWarning, match="`weight` is called `my_weight`, `draw` is called `my_draw`"):
+    with pytest.warns(CalibWarning, match="`weight` rides along as `my_weight`, `draw` rides along as `my_draw`"):
         judge = calib.scores_from(frame, item="id", score="grade", rater="judge", scale="1|2|3|4|5")
     assert {"topic", "my_weight", "my_draw"} <= set(judge)
     assert not {"weight", "draw"} & set(judge)  # these would be read as something else
