@@ -402,3 +402,13 @@ def test_a_file_without_scores_is_told_so():
     found = calib.look(pd.DataFrame({"name": [f"x{k}" for k in range(9)], "text": [f"y{k}" for k in range(9)]}))
     assert "no column was taken for scores" in str(found)
     assert not found.commands
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["hostile names", "hostile values"])
+def test_a_page_about_hostile_files_is_harmless(shape, written, capsys, tmp_path):
+    written(*SHAPES[shape])
+    run("calib report results.csv", capsys)
+    page = (tmp_path / "results-report.html").read_text()
+    assert "&lt;b onclick" in page
+    assert not [part for part in ("<b onclick", "\x1b", "\u202e") if part in page]
