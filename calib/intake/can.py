@@ -19,6 +19,7 @@ LEAST_GOLD = 10  # of `interval` and `difference`
 _LEAST_ITEMS = 4  # of which a correlation has an interval
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
 MOST_IN_PAIRS = 6  # systems of which each is held against each
+_FEW_PEOPLE = 20  # of whom each is held against each
 _FIRST_LABELS = 50  # to be bought where there is none
 
 
@@ -415,6 +416,8 @@ def copied_labels(taken: Intake) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
     frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
     for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
+        if rows["rater"].nunique() > _FEW_PEOPLE:
+            continue
         table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
         for one, other in combinations(table, 2):
             both = table[[one, other]].dropna()

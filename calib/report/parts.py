@@ -47,6 +47,8 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
     **options
         `coefficient`, `method`, `confidence_level`, for the questions that they are about.
     """
+    named = {one.column: one.role for one in look.columns if one.role in ("system", "group", "criterion")}
+    by = named.get(by or "", by)  # by the name that it has in the file
     if by is not None and (look.scores is None or by not in look.scores):
         raise ArgumentError("by", "must be a column of the scores", f"got {by!r}")
     asked = {name: value for name, value in options.items() if value is not None}

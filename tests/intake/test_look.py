@@ -265,6 +265,8 @@ def test_what_is_said_goes_before_what_is_recognised(written, capsys, tmp_path):
     assert "Judges compared" not in page
     assert "90 % CI" in page
     assert "by topic" in page
+    run("calib report results.csv --by document --out d.md", capsys)
+    assert "No interval" not in (tmp_path / "d.md").read_text()
     found = calib.look("results.csv", judge="claude", scale="0..10")
     assert set(found.scores["rater"]) == {"claude"}
     assert all(word in command for command in found.commands for word in ("--judge claude", "--scale 0..10"))
@@ -400,3 +402,13 @@ def test_a_file_without_scores_is_told_so():
     found = calib.look(pd.DataFrame({"name": [f"x{k}" for k in range(9)], "text": [f"y{k}" for k in range(9)]}))
     assert "no column was taken for scores" in str(found)
     assert not found.commands
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["hostile names", "hostile values"])
+def test_a_page_about_hostile_files_is_harmless(shape, written, capsys, tmp_path):
+    written(*SHAPES[shape])
+    run("calib report results.csv", capsys)
+    page = (tmp_path / "results-report.html").read_text()
+    assert "&lt;b onclick" in page
+    assert not [part for part in ("<b onclick", "\x1b", "\u202e") if part in page]

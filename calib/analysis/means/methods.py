@@ -306,6 +306,8 @@ def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
 
 def _satterthwaite(parts: Any) -> tuple[float, float]:
     """Sum of independent variances and its degrees of freedom."""
+    if not parts:  # one group has no spread
+        return np.nan, np.nan
     variance = sum(v for v, _ in parts)
     spread = sum(v**2 / df for v, df in parts if v)
     return variance, variance**2 / spread if spread else float(parts[0][1])

@@ -945,3 +945,11 @@ def test_labels_of_one_system_alone_are_no_sample_of_all():
     assert "gold_of_some_systems" in names
     within = calib.interval(JUDGE, GOLD, min_gold=2).one()
     assert not any(text.startswith("gold_of_some_systems") for text in within.warnings)
+
+
+def test_a_judge_alone_has_no_interval_of_one_group():
+    frame = pd.DataFrame({"item": [f"i{k}" for k in range(6)], "score": [1.0, 2, 3, 4, 5, 3], "group": list("aabbcc")})
+    judge, people = (calib.scores_from(frame, rater=name, group="group") for name in ("judge", "people"))
+    results = calib.interval(judge, people, by="group", estimator="judge_only")
+    assert [result.estimate for result in results] == [1.5, 3.5, 4.0]
+    assert all(np.isnan(result.interval.low) for result in results)
