@@ -33,8 +33,8 @@ from calib.analysis.distributions.entropy import (
 from calib.analysis.distributions.fit import DistributionFit as DistributionFit, distribution_fit as distribution_fit
 from calib.analysis.distributions.point_scores import PointScores as PointScores, point_scores as point_scores
 from calib.analysis.distributions.profile import (
+    FlaggedItem as FlaggedItem,
     Histogram as Histogram,
-    Look as Look,
     Profile as Profile,
     Shares as Shares,
     profile as profile,

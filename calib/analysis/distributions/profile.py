@@ -35,8 +35,17 @@ _NAN = math.nan
 class Shares(NamedTuple):
     """What part of the scores each value has.
 
-    `levels` are the values of the scale, or the middles of bins, which then have a `width`; `rounded` where scores
-    of the judge lay between values, as means do; `human` is empty without people.
+    Attributes
+    ----------
+    levels : tuple of float
+        The values of the scale, or the middles of bins.
+    width : float
+        Of a bin; 0 where the levels are values.
+    rounded : bool
+        Whether scores of the judge lay between values, as means do.
+    judge, human : tuple of float
+        A share for each level; `human` is empty without people.
+    most
     """
 
     levels: tuple[float, ...]
@@ -67,7 +76,18 @@ def _percent(share: float) -> str:
 
 
 class Histogram(NamedTuple):
-    """A number of each item: its histogram, and its quantiles at 0, 5, 25, 50, 75, 95 and 100 %."""
+    """A number of each item: its histogram and its quantiles.
+
+    Attributes
+    ----------
+    edges : tuple of float
+    counts : tuple of int
+        How many items lie between two edges.
+    quantiles : tuple of float
+        At 0, 5, 25, 50, 75, 95 and 100 %.
+    median
+    half
+    """
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -84,11 +104,18 @@ class Histogram(NamedTuple):
         return f"an entropy above {self.median:.2g} nats (of at most {self.edges[-1]:.2g})"
 
 
-class Look(NamedTuple):
-    """An item that deserves a look: why, how much of that, its score and people's, its entropy, what there is to read.
+class FlaggedItem(NamedTuple):
+    """An item that deserves a look.
 
-    `value` is the judge's score less people's, the entropy in nats, or the number that the reason is about;
-    `texts` are pairs of a name and a text.
+    Attributes
+    ----------
+    why : str
+    item : str
+    value : float
+        The judge's score less people's, the entropy in nats, or the number that the reason is about.
+    score, human, entropy : float
+    texts : tuple of (str, str)
+        What there is to read: names and texts.
     """
 
     why: str
@@ -123,7 +150,7 @@ class Profile(Result):
         Share of the scores that rest on less than half of the judge's probability; NaN where that is not known.
     statuses : tuple of (str, int)
         How many replies have each status; one of which probabilities were read may have several.
-    looks : tuple of Look
+    looks : tuple of FlaggedItem
         As a DataFrame: `items`.
     warnings : tuple of str
         ``unread``, ``little_mass``, ``constant``, ``ends_unused``, and ``other_scale`` (of tables alone).
@@ -144,7 +171,7 @@ class Profile(Result):
     mass: Histogram | None
     little: float
     statuses: tuple[tuple[str, int], ...]
-    looks: tuple[Look, ...] = field(repr=False)
+    looks: tuple[FlaggedItem, ...] = field(repr=False)
     warnings: tuple[str, ...]
 
     @property
@@ -157,7 +184,7 @@ class Profile(Result):
         import pandas as pd
 
         numbers = dict.fromkeys(("value", "score", "human", "entropy"), float)
-        frame = pd.DataFrame([look[:-1] for look in self.looks], columns=list(Look._fields[:-1]), dtype=object)
+        frame = pd.DataFrame([look[:-1] for look in self.looks], columns=list(FlaggedItem._fields[:-1]), dtype=object)
         frame = frame.astype(numbers)
         # Python strings, which may hold what Arrow cannot
         texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
@@ -375,12 +402,12 @@ def _histogram_of(values: Floats, most: float) -> Histogram | None:
 
 def _looks(
     reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
-) -> tuple[Look, ...]:
+) -> tuple[FlaggedItem, ...]:
     """For each reason the items with the largest numbers; of each its score, people's, and its entropy."""
     found = [(why, place, float(by[place])) for why, by in reasons.items() for place in _largest(by, items, top)]
     names = {place: str(place if items is None else items[place]) for _, place, _ in found}
     rows = np.column_stack(columns).tolist()
-    return tuple(Look(why, names[place], value, *rows[place]) for why, place, value in found)
+    return tuple(FlaggedItem(why, names[place], value, *rows[place]) for why, place, value in found)
 
 
 def _largest(values: Floats, items: Sequence[Any] | None, top: int) -> list[int]:

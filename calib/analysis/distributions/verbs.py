@@ -414,7 +414,7 @@ def _values_of(rows: pd.DataFrame) -> Any:
 
 
 def _to_read(
-    look: stats.Look, asked: Asked, labels: pd.Series, texts: pd.DataFrame | None
+    look: stats.FlaggedItem, asked: Asked, labels: pd.Series, texts: pd.DataFrame | None
 ) -> tuple[tuple[str, str], ...]:
     """How the scores of an item came about, its own texts, the judge's words."""
     detail, words = asked.replies.distribution(look.item), asked.words(look.item)

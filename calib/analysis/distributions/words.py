@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from calib.analysis.distributions.profile import Look, Profile
+from calib.analysis.distributions.profile import FlaggedItem, Profile
 from calib.core.result import short
 from calib.tables.block import Block
 from calib.tables.text import number_span, telling, visible
@@ -113,14 +113,14 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
     return frame.loc[:, [not (frame[name].isna() | (frame[name] == "")).all() for name in frame]]
 
 
-def _reasons(result: Profile) -> dict[str, list[Look]]:
-    found: dict[str, list[Look]] = {}
+def _reasons(result: Profile) -> dict[str, list[FlaggedItem]]:
+    found: dict[str, list[FlaggedItem]] = {}
     for look in result.looks:
         found.setdefault(look.why, []).append(look)
     return found
 
 
-def _known(look: Look) -> dict[str, Any]:
+def _known(look: FlaggedItem) -> dict[str, Any]:
     """What is known of an item, whatever the reason to look at it; its output before its source."""
     texts = {name: text for name, text in look.texts if name not in ("detail", "reply")}
     numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
@@ -129,7 +129,7 @@ def _known(look: Look) -> dict[str, Any]:
     return {"item": look.item, "because": ""} | numbers | said | {"entropy": look.entropy}
 
 
-def _add(row: dict[str, Any], look: Look) -> None:
+def _add(row: dict[str, Any], look: FlaggedItem) -> None:
     """One more reason; of the judge's words those that belong to a contradiction."""
     said = dict(look.texts)
     detail = f": {said['detail']}" if said.get("detail") else ""
@@ -146,7 +146,7 @@ def look_lines(result: Profile, most: int) -> Iterator[str]:
         yield f"- {_WHY.get(why, why)}: {', '.join(named)}{more}"
 
 
-def _size(look: Look) -> str:
+def _size(look: FlaggedItem) -> str:
     return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
 
 
