@@ -197,7 +197,7 @@ def test_no_scores_and_no_judge_are_refused_in_words():
     judge, human = scores(40).assign(score=np.nan), scores(40).assign(rater="me")
     with pytest.raises(ArgumentError, match="`scores` must have a score at least, but has none"):
         calib.interval(judge, human, estimator="judge_only")
-    with pytest.raises(TableError, match="`scores`: scores: must be a pandas DataFrame, but got NoneType"):
+    with pytest.raises(ArgumentError, match="`scores` must be given beside a table of calib's"):
         calib.alternative_annotator_test(None, human)
 
 

@@ -983,7 +983,7 @@ def test_messages():
     assert message(agreement, [1, 2], [1, 2], method="tau") == (
         "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', "
         "'gamma', 'pairs', 'kappa', 'kappa_nominal', 'exact', "
-        "'adjacent', 'spa', but got 'tau'."
+        "'adjacent', 'spa', but got 'tau', which is called 'kendall' here."
     )
     assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (
         "`interval` must be one of 'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', "

@@ -364,7 +364,7 @@ def test_messages():
     assert message(draws, method="tau") == (
         "`method` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', "
         "'gamma', 'pairs', 'exact', "
-        "'adjacent', but got 'tau'."
+        "'adjacent', but got 'tau', which is called 'kendall' here."
     )
     sizes = "`sizes` must be whole numbers from 1 to 4 (the draws there are), but got "
     assert message(draws, sizes=[1, 5]) == f"{sizes}[1, 5]."

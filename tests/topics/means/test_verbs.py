@@ -623,8 +623,8 @@ def test_what_difference_refuses(scores, names, message):
 
 
 def test_difference_needs_systems():
-    message = "a difference of systems needs a column `system`, who answered: give the items to `summarize`, "
-    with pytest.raises(TableError, match=f"^{re.escape(message)}.*system="):
+    message = "a difference of systems needs a column of who answered: name it (system=, in a shell --system), "
+    with pytest.raises(TableError, match=f"^{re.escape(message)}"):
         calib.difference(JUDGE.drop(columns="system"), GOLD.drop(columns="system"), "s0", "s1")
 
 
