@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from calib.core.check import ArgumentError
@@ -144,11 +146,16 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
 def _sources(first: Any, second: Any) -> list[Source]:
     """The files as they are read; two frames are called as the lines to type call them."""
     things = {"first": first} | ({} if second is None else {"second": second})
-    found = [source_of(thing, name) for name, thing in things.items()]
+    found = [_as_typed(source_of(thing, name), thing) for name, thing in things.items()]
     if second is None:
         return found
     pairs = zip(found, FRAMES, strict=True)
     return [source if source.path else replace(source, name=f"the frame `{name}`") for source, name in pairs]
+
+
+def _as_typed(source: Source, thing: Any) -> Source:
+    """With its path as it was given, which may name a sheet."""
+    return replace(source, path=Path(thing)) if isinstance(thing, str | os.PathLike) else source
 
 
 def look_of(taken: Intake) -> Look:

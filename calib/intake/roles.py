@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -99,7 +99,7 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     if is_table(source.frame) and (side or "method" in source.frame):
         return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
-    natures = {str(name): _nature(frame[name]) for name in frame}
+    natures = {str(name): kind for name in frame if (kind := _nature(frame[name]))}
     found = Seen(source, side)
     for word, column in _said_roles(found, said):
         found = found.with_role(word, column, "as was said")
@@ -122,13 +122,12 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
 
 
 def _nature(cells: pd.Series) -> str:
-    """What cells are, looked at once each; that texts are none of scores shows soon."""
+    """What cells are, looked at once each; that texts are none of scores shows soon. Lists are nothing."""
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return "numbers" if cells.notna().any() else "blank"
-    try:
-        cells = cells.drop_duplicates()
-    except TypeError:  # lists
-        return "texts"
+    if not all(isinstance(cell, Hashable) for cell in cells):
+        return ""
+    cells = cells.drop_duplicates()
     first = cells.head(_GLIMPSE).astype(object)
     wordy = not first.map(lambda cell: isinstance(cell, int | float) or any(map(str.isdigit, str(cell)[:1]))).any()
     return "texts" if wordy and nature(first) == "texts" else nature(cells)

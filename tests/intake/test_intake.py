@@ -556,3 +556,14 @@ def test_former_options_of_the_shell_mean_the_same(write, capsys, tmp_path):
         assert code == 0, err
         found.append(table.read_frame(tmp_path / "out.csv")["estimate"].tolist())
     assert found[0] == found[1] == found[2]
+
+
+def test_frames_of_every_type_of_column():
+    mine = frame()
+    expected = numbers(calib.interval(mine))
+    label, n = mine["label"].astype("Int64"), len(mine)
+    typed = mine.assign(id=mine["id"].astype("category"), judge=mine["judge"].astype("Int64"), label=label)
+    typed = typed.assign(tags=[[1, 2]] * n, when=pd.Timestamp("2026-01-01"), note=pd.array(["x"] * n, dtype="string"))
+    assert numbers(calib.interval(typed)) == expected
+    assert numbers(calib.interval(mine.set_index("id"))) == expected
+    assert numbers(calib.interval(mine.assign(judge=mine["judge"].astype(str).astype("category")))) == expected

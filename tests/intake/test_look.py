@@ -412,3 +412,15 @@ def test_a_page_about_hostile_files_is_harmless(shape, written, capsys, tmp_path
     page = (tmp_path / "results-report.html").read_text()
     assert "&lt;b onclick" in page
     assert not [part for part in ("<b onclick", "\x1b", "\u202e") if part in page]
+
+
+def test_a_sheet_is_named_in_what_is_printed(written, capsys):
+    pytest.importorskip("openpyxl")
+    frame = SHAPES["side by side"][0].replace("", None)
+    with pd.ExcelWriter("book.xlsx") as book:
+        pd.DataFrame({"read": ["me"]}).to_excel(book, sheet_name="About", index=False)
+        frame.to_excel(book, sheet_name="March 1", index=False)
+    found = calib.look("book.xlsx#March 1")
+    assert found.commands[:2] == ("calib report 'book.xlsx#March 1'", "calib interval 'book.xlsx#March 1'")
+    assert found.lines[0] == 'calib.report(calib.look("book.xlsx#March 1"), "book-report.html")'
+    assert "human labels" in run(found.commands[1], capsys)

@@ -43,7 +43,7 @@ def agree(
     "compare", called=dict.fromkeys(("scores", "scores_a", "scores_b", "judges"), "FILE") | {"human": "LABELS"}
 )
 def compare(
-    scores: Annotated[list[Path], typer.Argument(metavar="FILE...", help=_JUDGES)],
+    scores: Annotated[list[Path], typer.Argument(metavar="FILE", help=_JUDGES)],
     files: Files,
     correction: Annotated[str | None, typer.Option(help="Of a ranking, whose pairs are many tests.")] = None,
     out: Out = None,

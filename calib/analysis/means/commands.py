@@ -26,7 +26,7 @@ def interval(file: Scores, files: Files, labels: Human = None, out: Out = None, 
 
 @options_from("difference", called={"scores": "FILE", "gold": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
 def difference(
-    arguments: Annotated[list[str], typer.Argument(metavar="FILE [LABELS] SYSTEM [SYSTEM]...", help=_FILES)],
+    arguments: Annotated[list[str], typer.Argument(metavar="FILE [LABELS] SYSTEM", help=_FILES)],
     files: Files,
     out: Out = None,
     **options: Any,
