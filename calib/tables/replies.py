@@ -17,7 +17,7 @@ from calib.table.schema import STATUSES
 from calib.tables.door import Checked, Who, checked
 from calib.tables.scores import by_slot
 
-_NAMED = 6  # prompts that are named one by one
+_PROMPTS = 6  # prompts that are named one by one
 # what stands beside texts
 _OURS = {
     *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "human", "detail", "reply"),
@@ -148,7 +148,7 @@ class Asked(NamedTuple):
         marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
         ends = {marks[prompt]: self.prompts[prompt].replies.words(item)[:1] for prompt in (*order[:1], *order[-1:])}
         some = [*marks.values()]
-        shown = some if len(some) <= _NAMED else [*some[: _NAMED // 2], "…", *some[-_NAMED // 2 :]]
+        shown = some if len(some) <= _PROMPTS else [*some[: _PROMPTS // 2], "…", *some[-_PROMPTS // 2 :]]
         return ", ".join(shown), _as_one([(mark, text) for mark, said in ends.items() for _, text in said])
 
 

@@ -431,10 +431,9 @@ def scored(rater: str, noise: float) -> pd.DataFrame:
     })  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["coefficient", "method"])
-def test_several_coefficients_are_one_call(name):
+def test_several_coefficients_are_one_call():
     judge, human = scored("judge", 0.5), scored("people", 0.0)
-    both = calib.agreement(judge, human, **{name: ("kendall", "pearson")})
+    both = calib.agreement(judge, human, coefficient=("kendall", "pearson"))
     assert [label["coefficient"] for label in both.labels] == ["kendall", "pearson"]
     for kind in ("kendall", "pearson"):
         alone = calib.agreement(judge, human, coefficient=kind)
@@ -454,6 +453,7 @@ def test_a_convention_names_its_coefficients():
     ({"coefficient": ()}, "`coefficient` must name a coefficient, but is empty"),
     ({"coefficient": ("kendall", "nope")}, "`coefficient` must be one of"),
     ({"method": 5}, "`method` must be one of"),
+    ({"method": ("kendall", "pearson")}, "`method` must be a text"),
     ({"coefficient": ("kendall",), "convention": "geval"}, "`coefficient` is set by `convention`"),
 ])  # fmt: skip
 def test_coefficients_that_are_none_are_refused(options, said):

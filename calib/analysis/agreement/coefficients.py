@@ -85,7 +85,7 @@ def named_coefficient(method: str, coefficient: str | None, options: Sequence[st
     >>> named_coefficient("spearman", "kendall"), named_coefficient("pearson", None)
     ('kendall', 'pearson')
     """
-    if (asked := coefficient or method) not in options and (name := OTHER_NAMES.get(asked.casefold())) in options:
+    if (asked := coefficient or method) not in options and (name := OTHER_NAMES.get(str(asked).casefold())) in options:
         rule, word = f"must be one of {', '.join(map(repr, options))}", "coefficient" if coefficient else "method"
         raise ArgumentError(word, rule, f"got {asked!r}, which is called {name!r} here")
     if coefficient is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calib.analysis.agreement.agreement import CONVENTIONS
@@ -18,7 +18,7 @@ def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str,
     --------
     >>> [rule["coefficient"] for rule in rules_of("bartscore", {})]
     ['spearman', 'kendall']
-    >>> [rule["coefficient"] for rule in rules_of(None, {"method": ("kendall", "gamma"), "coefficient": None})]
+    >>> [rule["coefficient"] for rule in rules_of(None, {"coefficient": ("kendall", "gamma")})]
     ['kendall', 'gamma']
     """
     if convention is None:
@@ -32,13 +32,10 @@ def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str,
 
 
 def _each(rules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One for each coefficient; they may be named under either name."""
-    name = "method" if rules["coefficient"] is None else "coefficient"
-    named = rules[name]
-    if isinstance(named, str) or not isinstance(named, Sequence):
+    named = rules["coefficient"]
+    if named is None or isinstance(named, str):
         yield dict(rules)
         return
     if not named:
-        raise ArgumentError(name, "must name a coefficient", "is empty")
-    for one in dict.fromkeys(named):
-        yield {**rules, "coefficient": one, **({"method": "spearman"} if name == "method" else {})}
+        raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+    yield from ({**rules, "coefficient": one} for one in dict.fromkeys(named))
