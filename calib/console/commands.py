@@ -136,7 +136,9 @@ def summarize(
     write(scores, out)
 
 
-@options_from("agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out"})
+@options_from(
+    "agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out", "results": "FILE"}
+)
 def report(
     file: Scores,
     files: Files,

@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from calib.intake.taken import Columns
 
 
-def _table_file(path: Path | None) -> Path | None:
-    # before any work: a run should not fail at its last line
-    if path is not None and path.suffix not in (".csv", ".jsonl", ".parquet"):
-        raise typer.BadParameter(f"must end in .csv, .jsonl or .parquet, but got {str(path)!r}.")
-    return path
+def to_write(*endings: str, told: str) -> Any:
+    """An option for a file that a command writes; its ending is looked at before any work."""
+
+    def of_known_form(path: Path | None) -> Path | None:
+        if path is not None and path.suffix not in endings:
+            raise typer.BadParameter(f"must end in {', '.join(endings[:-1])} or {endings[-1]}, but got {str(path)!r}.")
+        return path
+
+    return typer.Option(callback=of_known_form, help=f"{told} ({', '.join(endings)}).")
 
 
-TableFile = typer.Option(callback=_table_file, help="Write the table there (.csv, .jsonl, .parquet).")
+TABLES = (".csv", ".jsonl", ".parquet")
+TableFile = to_write(*TABLES, told="Write the table there")
 Out = Annotated[Path | None, TableFile]
 Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
 Scores = Annotated[

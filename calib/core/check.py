@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -211,7 +211,7 @@ _KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
 
 
 def as_typed(function: Any, given: Mapping[str, Any]) -> None:
-    """Refuse keyword arguments that are not what the signature says: the first line of a public function.
+    """Refuse arguments that are not what the signature says: the first line of a public function.
 
     Only of numbers, texts, truth values, paths, and sequences and mappings of these.
 
@@ -224,8 +224,10 @@ def as_typed(function: Any, given: Mapping[str, Any]) -> None:
         ...
     calib.core.check.ArgumentError: `sizes` must be whole numbers or None, but got [1, 'x'].
     """
-    for name, parts in _typed_arguments(function).items():
-        value, kinds = given[name], [_kind(part) for part in parts]
+    typed = _typed_arguments(function)
+    for name, value in given.items():
+        parts = typed.get(name, (Any,))
+        kinds = [_kind(part) for part in parts if part is not str or Path not in parts]
         if None in kinds or any(test(value) for test, _ in filter(None, kinds)):
             continue
         raise ArgumentError(name, f"must be {' or '.join(words for _, words in filter(None, kinds))}", _got(value))
@@ -233,18 +235,18 @@ def as_typed(function: Any, given: Mapping[str, Any]) -> None:
 
 @cache
 def _typed_arguments(function: Any) -> dict[str, tuple[Any, ...]]:
-    """The types of keyword arguments, or of fields, each as its alternatives."""
-    hints, found = get_type_hints(function), {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name in hints and (parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)):
-            hint = hints[name]
-            found[name] = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return found
+    """The types of arguments, of fields or of words, each as its alternatives."""
+    hints = get_type_hints(function)
+    signed = hints if is_typeddict(function) else inspect.signature(function).parameters
+    whole = {name: hints[name] for name in signed if name in hints and get_origin(hints[name]) is not Unpack}
+    return {name: get_args(one) if get_origin(one) in (Union, UnionType) else (one,) for name, one in whole.items()}
 
 
 def _kind(part: Any) -> tuple[Callable[[Any], bool], str] | None:
     """The test of one alternative and its words; None for what is tested elsewhere."""
     origin, inner = get_origin(part), get_args(part)
+    if origin is Literal:  # which texts is for its function to say
+        return _kind(str)
     test, one, many = _KINDS.get(inner[-1] if inner else part, (callable, "a function", ""))
     if part is str:  # the name of a column may be a number
         return (lambda value: test(value) or _KINDS[int][0](value)), one

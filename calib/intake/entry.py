@@ -117,15 +117,18 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
 def _warn_of_swapped(scores: Any, gold: Any) -> None:
     """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
     frames = [thing.frame if isinstance(thing, Checked) else thing for thing in (scores, gold)]
-    scored, labelled = (set(frame["item"].unique()) if is_table(frame) else set() for frame in frames)
     people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
-    if labelled and people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
-        raise ArgumentError("gold", "must be people's labels", "these are a judge's: are the two swapped?")
-    strangers = len(labelled - scored)
-    if strangers < len(labelled) and (len(labelled) > len(scored) or 2 * strangers > len(labelled)):
+    if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
+        raise ArgumentError("gold", "must be people's labels", "these are a judge's, and the two may be swapped")
+    labels = set(frames[1]["item"].tolist())
+    strangers = len(labels.difference(frames[0]["item"].tolist()))
+    if not 0 < strangers < len(labels):
+        return
+    known = frames[0]["item"].nunique()
+    if len(labels) > known or 2 * strangers > len(labels):
         check.warn(
-            f"`gold` labels {len(labelled)} items, {strangers} of them without a score, and `scores` scores "
-            f"{len(scored)}: what has no score is left out. Are the two the wrong way round?"
+            f"{len(labels)} items are labelled, {strangers} of them without a score, and {known} are scored: what has "
+            "no score is left out. Are the two the wrong way round?"
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack, cast, get_args
 
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.intake.roles import Seen, is_table, refuse_unknown, seen, sided
 from calib.intake.source import source_of
 from calib.intake.study import tables_of
@@ -64,7 +64,12 @@ def checked_words(columns: Columns) -> Columns:
     for name in columns:
         if name not in known:
             raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(known)}")
-    said = {name: value for name, value in columns.items() if value is not None and value not in ((), [])}
+    said = {name: value for name, value in columns.items() if value is not None}
+    as_typed(Columns, said)
+    # a column may be called by a number
+    said = {
+        name: str(value) if isinstance(value, int) else value for name, value in said.items() if value not in ((), [])
+    }
     if said.get("wide") not in (None, *get_args(Stands)):
         raise ArgumentError("wide", f"must be one of {', '.join(get_args(Stands))}", f"got {said['wide']!r}")
     return cast(Columns, said)

@@ -20,7 +20,7 @@ from calib.intake.source import source_of
 from calib.intake.taken import Columns, Intake, Source, Taken
 from calib.intake.typed import FRAMES, commands_of, lines_of, tries_of
 from calib.intake.values import blank
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
@@ -146,14 +146,16 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
 def _sources(first: Any, second: Any) -> list[Source]:
     """The files as they are read; two frames are called as the lines to type call them."""
     things = {"first": first} | ({} if second is None else {"second": second})
-    found = [_as_typed(source_of(thing, name), thing) for name, thing in things.items()]
+    # a file that is not there has a name of its own
+    called = {name: "" if isinstance(thing, str | os.PathLike) else name for name, thing in things.items()}
+    found = [_as_given(source_of(thing, called[name]), thing) for name, thing in things.items()]
     if second is None:
         return found
     pairs = zip(found, FRAMES, strict=True)
     return [source if source.path else replace(source, name=f"the frame `{name}`") for source, name in pairs]
 
 
-def _as_typed(source: Source, thing: Any) -> Source:
+def _as_given(source: Source, thing: Any) -> Source:
     """With its path as it was given, which may name a sheet."""
     return replace(source, path=Path(thing)) if isinstance(thing, str | os.PathLike) else source
 
@@ -180,7 +182,10 @@ def _not_taken(sources: list[Source], said: Columns, trouble: TableError) -> Loo
     sides: list[Side] = [""] if len(sources) == 1 else ["judge", "label"]
     found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
     columns = tuple(column for one in found for column in _with_ids(one).taken({}))
-    notes = (*(note for source in sources for note in source.notes), str(trouble))
+    text = str(trouble)
+    if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
+        text = trouble.told("--{}".format)
+    notes = (*(note for source in sources for note in source.notes), text)
     taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
     if len(sources) == 2 and _can_be_taken(sources[::-1], said):
         turned = replace(taken, sources=taken.sources[::-1])

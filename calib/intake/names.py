@@ -90,7 +90,6 @@ _NO_SCORES = re.compile(
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
-_SCALE_BEHIND = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
 
 
 @dataclass(frozen=True, slots=True)

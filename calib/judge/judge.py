@@ -167,7 +167,12 @@ class Call(NamedTuple):
 def prompts_and_rows(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt]) -> tuple[list[Prompt], list[Row]]:
     """The checked prompts, no two of which send the same, and the checked items as rows; at least one of each."""
     table = check_items(items)
-    prompts = [prompt] if isinstance(prompt, Prompt) else list(prompt)
+    prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
+    for one in prompts:
+        if not isinstance(one, Prompt):
+            raise TypeError(
+                f"`prompt` must be a calib.Prompt or several, such as geval_prompt makes, but got {one!r:.60}."
+            )
     if not prompts or not len(table):
         got = f"got {len(table)} items, {len(prompts)} prompts"
         raise ArgumentError("items", "and {0} must not be empty", got, mentions=("prompt",))

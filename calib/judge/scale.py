@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from calib.core.check import ArgumentError
-from calib.table import TableError, scale_words
+from calib.table import scale_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,7 @@ class Scale:
         >>> Scale.parse("no=0|yes=1"), Scale.parse("poor|fair|good")
         (Scale.of(no=0, yes=1), Scale.of(poor=0, fair=1, good=2))
         """
-        try:
-            pairs = scale_words(text)
-        except TableError:
-            rule = "must read '1|2|3', 'poor|fair|good' or 'no=0|yes=1'"
-            raise ArgumentError("scale", rule, f"got {text!r}") from None
-        return cls._sorted(pairs)
+        return cls._sorted(scale_words(text))
 
     @classmethod
     def _sorted(cls, pairs: list[tuple[str, float]]) -> Scale:

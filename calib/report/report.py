@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from itertools import takewhile
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from calib._version import __version__
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.topic import shown
@@ -83,6 +83,7 @@ def report(
     - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.2.0`
     <BLANKLINE>
     """
+    as_typed(report, locals())
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
@@ -107,7 +108,8 @@ def report(
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
-    for one in [results] if isinstance(results, _THINGS) else _joined(results):
+    several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
+    for one in _joined(results) if several else [results]:
         heading, thing = one if isinstance(one, tuple) and len(one) == 2 else ("", one)
         if not isinstance(thing, _THINGS) or not isinstance(heading, str):
             wanted = "results, DataFrames and texts, or pairs (heading, thing)"

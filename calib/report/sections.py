@@ -21,7 +21,7 @@ from calib.tables.text import by_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Thing: TypeAlias = "Results[Any] | Result | pd.DataFrame | str"
+Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 
 _MANY = 5  # rows that a reader may want to sort

@@ -52,7 +52,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
             yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
     if not found:
         raise TableError(
-            f"scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`, --rater), "
+            f"scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
             f"but scores have {first.holds} and human {second.holds}."
         )
 

@@ -279,6 +279,8 @@ def conclusions(results: Results[Any]) -> list[str]:
     Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
 and excludes 0.
     """
+    if not isinstance(results, Results):
+        raise TypeError(f"`results` must be Results, as the verbs return them, but got {type(results).__name__}.")
     lines: list[str] = []
     for kind in dict.fromkeys(map(type, results)):
         places = [place for place, result in enumerate(results) if type(result) is kind]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import as_typed, choice
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 
 
@@ -57,8 +57,8 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
     """
     as_typed(summarize, locals())
-    if pool not in (None, "rater", "prompt"):
-        raise ArgumentError("pool", "must be None, 'rater' or 'prompt'", f"got {pool!r}")
+    if pool is not None:
+        choice(pool, "pool", ("rater", "prompt"))
     table = check_ratings(ratings)
     table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
     if pool:

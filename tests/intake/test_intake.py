@@ -405,7 +405,7 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
         calib.scores_from(one, item="id", score=name, rater=f"by {name}")
         for one, name in zip(split(frame()), ("judge", "label"), strict=True)
     )
-    with pytest.warns(CalibWarning, match="`gold` labels 40 items, 25 of them without a score, and `scores` scores 15"):
+    with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
     refused("`gold` must be people's labels, but these are a judge's", people, judged)

@@ -181,7 +181,9 @@ def test_offline_costs_nothing_to_ask_and_the_key_is_not_needed(monkeypatch):
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
 def test_a_limit_is_never_exceeded_and_made_use_of(part, concurrency):
     limit, server = part * whole_cost(), Paid()
-    with pytest.warns(UserWarning, match=r"`max_cost` of \$.* is reached: \d+ of 40 draws were not asked for"):
+    with pytest.warns(
+        UserWarning, match=r"the limit of \$.* \(max_cost\) is reached: \d+ of 40 draws were not asked for"
+    ):
         ratings = rated(server, concurrency=concurrency, max_cost=limit)
     assert server.calls == ratings["item"].nunique() < 40
     # one more call might have cost what its text has bytes and its longest reply has tokens
@@ -244,7 +246,7 @@ def test_a_limit_that_pays_for_nothing():
 )
 def test_what_comes_before_the_ratings_is_paid_for_too(options, what):
     server = Paid()
-    with pytest.raises(JudgeError, match=rf"^`max_cost` of \$1e-09 does not pay for {re.escape(what)}\.$"):
+    with pytest.raises(JudgeError, match=rf"^the limit of \$1e-09 \(max_cost\) does not pay for {re.escape(what)}\.$"):
         rated(server, max_cost=1e-9, **options)
     assert server.calls == 0
 
@@ -269,7 +271,9 @@ def test_continuations_are_paid_for_too():
     ratings = rated(splits, **options)
     assert "ambiguous" not in set(ratings["status"])
     limit, spent = 0.8 * spent, 0.0
-    with pytest.warns(UserWarning, match=r"stays ambiguous: `max_cost` of \$.* does not pay for the continuation"):
+    with pytest.warns(
+        UserWarning, match=r"stays ambiguous: the limit of \$.* \(max_cost\) does not pay for the continuation"
+    ):
         ratings = rated(splits, max_cost=limit, **options)
     assert 0.7 * limit < spent <= limit
     assert ratings["item"].nunique() == 20

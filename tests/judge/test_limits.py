@@ -178,7 +178,7 @@ def test_a_reply_may_be_as_long_as_the_limit(start, way, coding):
             assert text_of(asked(server, way, 5000)) == "4"
             assert server.seen[0][1][b"accept-encoding"] == b"gzip, deflate"
             continue
-        with pytest.raises(RejectedError, match="the reply has more than 5,000 bytes, `max_reply_bytes`"):
+        with pytest.raises(RejectedError, match="the reply has more than 5,000 bytes, the judge's limit"):
             asked(server, way, 5000)
 
 
@@ -379,7 +379,7 @@ def test_a_redirect_is_named_and_not_followed(start, monkeypatch, way, status, t
     path = {"a path": f"/other/{CANARY}", "nowhere": ""}.get(to, f"{where}/v1/chat/completions?key={CANARY}#{CANARY}")
     location = path.replace("//", f"//me:{CANARY}@")
     server.pieces = lambda: [head(status, location=location, content_length=0)]
-    hint = "redirects are not followed: give the final address as `base_url`"
+    hint = "redirects are not followed: give the final address as base URL"
     with pytest.raises(JudgeError, match=f"HTTP {status}: it redirects to {where} .{hint}") as caught:
         rated(server.url, way)
     assert type(caught.value) is JudgeError
@@ -443,7 +443,7 @@ def test_a_key_in_the_path_of_an_endpoint_appears_nowhere(start, way, tmp_path, 
     with caplog.at_level(logging.DEBUG):
         ratings = rated(url, way, store=store)
         server.pieces = lambda: whole(json.dumps({"error": f"no {server.seen[-1][0]}, {CANARY}"}).encode(), 404)
-        with pytest.raises(JudgeError, match=r"HTTP 404: .*check `model`") as caught:
+        with pytest.raises(JudgeError, match=r"HTTP 404: .*check the model's name") as caught:
             rated(url, way, seed=1)
     assert {unquote(asked_for) for asked_for, _ in server.seen} == {unquote(f"/{path}/v1/chat/completions")}
     (run,) = set(ratings["run"])

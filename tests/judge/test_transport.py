@@ -313,7 +313,7 @@ def test_a_key_that_is_cut_off_in_a_long_message_is_not_shown_either(server, mon
     [
         (401, {}, "check the API key in the environment"),
         (403, {}, "check the API key in the environment, and what it may use"),
-        (404, {"error": {"message": "no such model"}}, "check `model` and `base_url`"),
+        (404, {"error": {"message": "no such model"}}, "check the model's name and the base URL"),
         (402, {}, "the account has no credit"),
         (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, "the account has no credit"),
     ],
@@ -389,7 +389,7 @@ def test_nobody_there():
     "url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "nowhere", "ftp://h/v1", "http://", "http:///v1"]
 )
 def test_what_is_no_endpoint(url):
-    with pytest.raises(JudgeError, match=r"`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'"):
+    with pytest.raises(JudgeError, match=r"the base URL must be one such as 'http://127.0.0.1:8000/v1'"):
         rated(None, base_url=url)
 
 

@@ -12,8 +12,13 @@ import tempfile
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+MARKS = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium here: no program chromium or google-chrome"),
+]
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
     *("--no-first-run", "--remote-debugging-port=0", "--disable-component-update", "--disable-sync"),

@@ -749,7 +749,7 @@ def one_line(err, words):
         ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
         ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
         ("summarize {items}", "ratings: column `criterion` is missing"),
-        ("summarize {people} --pool all", "--pool must be None, 'rater' or 'prompt', but got 'all'."),
+        ("summarize {people} --pool all", "--pool must be one of 'rater', 'prompt', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html, but got 'r.pdf'."),
         ("data nothing", "NAME must be one of ballots, cje_arena, composo, forest_badmodel, hanna, lesion,"),
         ("data planted", "--out must name a folder"),

@@ -16,10 +16,7 @@ from calib.stats import agreement, compare, convergence, mean_interval, ppi_diff
 from calib.tables.block import Block
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium here: no program chromium or google-chrome"),
-]
+pytestmark = chromium.MARKS
 
 HOSTILE = (
     "<script>window.bad=1;alert(1)</script><img src=x onerror='window.bad=1'></style></svg>--><svg onload=alert(2)>"

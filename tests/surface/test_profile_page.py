@@ -9,10 +9,7 @@ import pytest
 import calib
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium here: no program chromium or google-chrome"),
-]
+pytestmark = chromium.MARKS
 
 HOSTILE = (
     "<script>window.bad=1;alert(1)</script></script><img src=x onerror='window.bad=1'></style></details></table>"

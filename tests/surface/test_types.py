@@ -5,6 +5,7 @@ import re
 import warnings
 from functools import cache
 from itertools import product
+from typing import get_type_hints
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ import calib
 from calib import cli, stats
 from calib.console.command import built
 from calib.core.check import ArgumentError
+from calib.intake.taken import Columns
 
 WRONG = {
     "text": "nonsense",
@@ -48,12 +50,17 @@ NEEDS = {
     "plan": ("scores", "gold"),
     "transport_test": ("scores", "human"),
     "summarize": ("ratings", "items"),
+    "scores_from": ("own",),
+    "profile": ("ratings", "human"),
+    "report": ("results",),
     "rate": ("items", "prompt", "judge"),
     "geval_prompt": ("coherence",),
     "Judge": ("offline",),
 }
 # without these the verb has nothing to do
 GIVEN = {"labels_needed": {"half_width": 0.3}, "plan": {"prices": {"label": 1.0, "judge": 0.1}, "budget": 50}}
+# a name is as good as a column's; what is wrong with a scale is told beside the rest
+FREE = ("rater", "criterion", "scale")
 # of one rule with another argument, which the message names, or by the name that it has now
 ALSO = {"method": ("estimator", "design", "coefficient"), "judges": ("ratings",)}
 
@@ -74,6 +81,7 @@ def tables() -> dict[str, object]:
         "human": human, "other": other, "two": pd.concat([scores, other], ignore_index=True), "asked": asked,
         "gold": human.sample(20, random_state=1), "raters": calib.summarize(people, items),
         "sampled": calib.rate(items, prompt, draws, progress=False), "several": calib.summarize(asked, items),
+        "own": pd.DataFrame({"item": ["a", "b"], "score": [4, 2]}), "results": calib.conclusions(calib.profile(scores)),
     }  # fmt: skip
 
 
@@ -95,7 +103,11 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(verb, name, tmp_path
             warnings.simplefilter("ignore")
             try:
                 function(*given, **options)
-            except (ValueError, TypeError) as error:  # one of numpy or pandas knows no argument of ours
+            except (
+                ValueError,
+                TypeError,
+                FileNotFoundError,
+            ) as error:  # one of numpy or pandas knows no argument of ours
                 told = (name, *ALSO.get(name, ()))
                 assert any(f"`{word}`" in str(error) for word in told), f"{kind}: {error}"
                 refused.append(kind)
@@ -103,6 +115,32 @@ def test_an_argument_of_a_wrong_type_is_refused_by_its_name(verb, name, tmp_path
     assert refused or name == "human"
     if name != "human":
         assert {"object", "frame", "list"} <= set(refused)
+
+
+@pytest.mark.parametrize("word", get_type_hints(Columns))
+def test_a_word_for_columns_of_a_wrong_type_is_refused_by_its_name(word):
+    own = {"item": ["a", "b"], "gpt-4o": [4, 2], "label": [5, 1]}
+    for wrong in ("nonsense", -7.5, True, [1, "x"], object(), WRONG["frame"]):
+        if isinstance(wrong, str) and word in FREE:
+            continue
+        with pytest.raises(ValueError, match=f"`{word}` "):
+            calib.look(own, **{word: wrong})
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: calib.difference(tables()["scores"], tables()["human"], ["clean"]), "`a` must be a text or None"),
+        (lambda: calib.difference(tables()["scores"], tables()["human"], "clean", 0.5), "`b` must be a text or texts"),
+        (lambda: calib.report("text", 5), "`path` must be a path or None"),
+        (lambda: calib.report(5), "`results` must hold results"),
+        (lambda: calib.rate(tables()["items"], ["x"], tables()["judge"]), "`prompt` must be a calib.Prompt or several"),
+        (lambda: calib.conclusions("x"), "`results` must be Results"),
+    ],
+)
+def test_what_has_a_place_is_refused_by_its_name_too(call, told):
+    with pytest.raises((ValueError, TypeError), match=told):
+        call()
 
 
 @pytest.mark.parametrize("wrong", ["x", None, [0.9], object(), True])

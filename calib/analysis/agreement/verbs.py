@@ -155,7 +155,7 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     if not len(frame):
         raise TableError("scores and human must share items, but no item is in both.")
     if level in ("group", "system") and labels_in(frame, level) is None:
-        hint = f"give the items to `summarize` (--items), or name it in `scores_from` (--{level})."
+        hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
     return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
 

@@ -10,25 +10,16 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files
+from calib.console.files import TABLES, Files, to_write
 from calib.console.show import paragraphs, print_table, show_lines, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TABLES, _PAGES = (".csv", ".jsonl", ".parquet"), (".html", ".md")
+_PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
-
-
-def _out(path: Path | None) -> Path | None:
-    # before any work: a run should not fail at its last line
-    if path is not None and path.suffix not in (*_TABLES, *_PAGES):
-        raise typer.BadParameter(f"must end in {', '.join((*_PAGES, *_TABLES))}, but got {str(path)!r}.")
-    return path
-
-
 _HUMAN = typer.Option(help="People's scores or ratings, or a file of your own, where FILE has none.")
-_OUT = typer.Option(callback=_out, help="A page (.html, .md), or the items to look at (.csv, .jsonl, .parquet).")
+_OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a table")
 
 
 @options_from("profile", called={"scores": "FILE", "human": "--human", "items": "--items"})
@@ -40,14 +31,23 @@ def profile(
     **options: Any,
 ) -> None:
     """What a judge does with its scale, how sure it is, and the items that deserve a look."""
-    from calib.analysis.distributions.words import came_back, look_lines
-    from calib.report.columns import informative
-    from calib.tables.results import words
-
     # ratings as they are: of scores nobody knows how the replies are distributed
     judged, people = replace(files, items=None).taken(file, human, names=("scores", "human"))
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
+    _show(results)
+    if out is not None and out.suffix in _PAGES:
+        calib.report([results], out, title=f"The judge's own page: {file.name}")
+        typer.echo(f"wrote {shown_text(out)}")
+    else:
+        write(_items_of(results), out)
+
+
+def _show(results: calib.Results[Any]) -> None:
+    from calib.analysis.distributions.words import came_back, look_lines
+    from calib.report.columns import informative
+    from calib.tables.results import words
+
     show_lines(results)
     paragraphs("", *calib.conclusions(results), "")
     kept, rest = informative(came_back(results))
@@ -60,11 +60,6 @@ def profile(
     )
     for label, result in zip(results.labels, results, strict=True):
         paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _FIRST))
-    if out is not None and out.suffix in _PAGES:
-        calib.report([results], out, title=f"The judge's own page: {file.name}")
-        typer.echo(f"wrote {shown_text(out)}")
-    else:
-        write(_items_of(results), out)
 
 
 def _items_of(results: calib.Results[Any]) -> pd.DataFrame:

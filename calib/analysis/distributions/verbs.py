@@ -322,6 +322,7 @@ def profile(
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
+    as_typed(profile, locals())
     files = given(scores, human, columns, names=("scores", "human"), needs=("judge",))
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges, people = _judges_and_people(checked(files.scores, kind, "scores"), files.people)

@@ -121,8 +121,8 @@ def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) ->
     names = ("criterion", "rater", "prompt")
     found = exact.score_by_item(label, *names)
     if why := _why_unlike(exact.under(label, *names), label["temperature"]):
-        rule = "must estimate what the samples do"
-        raise TableArgumentError("exact", rule, f"{why}. `unlike=True` compares anyway")
+        rule = "must estimate what the samples do ({0} compares anyway)"
+        raise TableArgumentError("exact", rule, why, mentions=("unlike",))
     return found
 
 
@@ -136,7 +136,7 @@ def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
     if known and (others != drawn_at).any():
         return f"{samples}, the reference at {others[others != drawn_at].iloc[0]:g}"
     if ((rows["method"] == "chain") & (rows["n"] < 2)).any():
-        return "after one chain of reasoning it is the expectation given that chain; read several (`draws`)"
+        return "after one chain of reasoning it is the expectation given that chain; read several"
     return ""
 
 

@@ -294,9 +294,9 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0001, 0.5747]
     """
-    as_typed(difference, locals())
-    if isinstance(gold, str) and not is_file(gold) and isinstance(a, str | None):
+    if isinstance(gold, str) and not is_file(gold) and (a is None or b is None):
         gold, a, b = None, gold, b if a is None else a
+    as_typed(difference, locals())
     files = given(scores, gold, columns)
     judged, people = _judges(files, pool)
     if a is None:

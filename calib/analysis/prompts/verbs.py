@@ -401,14 +401,15 @@ def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def _several(label: dict[str, Any], rows: pd.DataFrame, argument: str = "scores") -> None:
     if rows["prompt"].nunique() < 2:
-        raise TableError(
-            f"{words(label)}: `{argument}` must be under two prompts at least, but are under one, "
-            f"{rows['prompt'].iloc[0]!r} (`Prompt.variants`, `calib rate --variants`, makes rewordings)."
+        rule = (
+            "must be under two prompts at least (rewordings: prompt.variants(8), in a shell --variants of `calib rate`)"
         )
+        given = f"are under one, {rows['prompt'].iloc[0]!r}"
+        raise TableArgumentError(argument, rule, given, about=words(label))
 
 
 def _need_systems(rows: pd.DataFrame) -> None:
     for column in ("group", "system"):
         if column not in rows or rows[column].isna().any():
             raise TableError(f"systems are compared by `group` and `system`, but the scores have no whole `{column}`: "
-                             f"give the items to `summarize`.")  # fmt: skip
+                             f"give the items to `summarize` (--items).")  # fmt: skip

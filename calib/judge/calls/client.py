@@ -59,7 +59,7 @@ class Client:
     async def ask(self, what: str, body: dict[str, Any]) -> tuple[bytes, Reply]:
         """The reply as it came and as it reads, after as many attempts as it takes."""
         if not self.affords(body):
-            raise RejectedError(f"`max_cost` of ${self.max_cost:g} does not pay for {what}.")
+            raise RejectedError(f"the limit of ${self.max_cost:g} (max_cost) does not pay for {what}.")
         worst = self._worst(body)
         self.reserved += worst
         try:

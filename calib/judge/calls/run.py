@@ -69,7 +69,9 @@ class Run:
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
         if missing := self.sheet.missing():
             left = f"{missing} of {len(wanted)} draws were not asked for"
-            self.notes.append(f"`max_cost` of ${self.client.max_cost:g} is reached: {left}; a higher one goes on.")
+            self.notes.append(
+                f"the limit of ${self.client.max_cost:g} (max_cost) is reached: {left}; a higher one goes on."
+            )
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""

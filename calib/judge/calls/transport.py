@@ -54,10 +54,10 @@ _FINAL_STATUSES = {
     401: "check the API key in the environment",
     402: "the account has no credit",
     403: "check the API key in the environment, and what it may use",
-    404: "check `model` and `base_url`",
-    405: "check `base_url`",
-} | dict.fromkeys(_REDIRECTS, "redirects are not followed: give the final address as `base_url`")
-_NO_URL = "`base_url` must be a URL such as 'http://127.0.0.1:8000/v1'."
+    404: "check the model's name and the base URL",
+    405: "check the base URL",
+} | dict.fromkeys(_REDIRECTS, "redirects are not followed: give the final address as base URL")
+_NO_URL = "the base URL must be one such as 'http://127.0.0.1:8000/v1'."
 # what a provider's filter withheld is a reply too: it is kept, as a refusal, and not asked again
 _WITHHELD_REPLY = b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'
 
@@ -120,7 +120,7 @@ def connect(model: str, base_url: str | None, concurrency: int = 16, most: int =
     if model.startswith("litellm/") or (base_url is None and not model.startswith("openai/")):
         parts = url_parts(base_url or "")
         if parts.username is not None or parts.query:
-            what = "LiteLLM cannot use a user, a password or a query in `base_url`, and would log them"
+            what = "LiteLLM cannot use a user, a password or a query in the base URL, and would log them"
             raise JudgeError(f"{what}; ask an OpenAI-compatible endpoint directly, as 'openai/<model>'.")
         through = _LiteLLM(model.removeprefix("litellm/"), base_url, most)
         return Transport("litellm", base_url and public_url(base_url), through, through.close, True)
@@ -169,7 +169,7 @@ def model_name(model: str) -> str:
 
 def too_long(most: int) -> RejectedError:
     """The error of a reply that was not read to its end."""
-    return RejectedError(f"the reply has more than {most:,} bytes, `max_reply_bytes` of the judge, and was left")
+    return RejectedError(f"the reply has more than {most:,} bytes, the judge's limit (max_reply_bytes), and was left")
 
 
 async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterable[bytes], most: int) -> bytes:

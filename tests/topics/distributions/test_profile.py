@@ -504,7 +504,7 @@ def test_the_command_takes_a_file_of_ones_own(tmp_path, capsys):
     assert "+0 from people on 2" in " ".join(out.split())
     code, _, err = run(capsys, "profile", path, "--out", tmp_path / "x.pdf")
     assert code == 2
-    assert "must end in .html, .md, .csv, .jsonl, .parquet" in err
+    assert "must end in .html, .md, .csv, .jsonl or .parquet" in err
 
 
 # --- recorded judges --------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def test_pooled_raters_have_equal_weight_whatever_they_drew():
 
 
 def test_pooling_by_anything_else_is_refused():
-    with pytest.raises(ValueError, match=r"^`pool` must be None, 'rater' or 'prompt', but got 'item'\.$"):
+    with pytest.raises(ValueError, match=r"^`pool` must be one of 'rater', 'prompt', but got 'item'\.$"):
         calib.summarize(people(("a", "ann", 3)), pool="item")
 
 
@@ -372,7 +372,7 @@ def test_ratings_are_summarised_on_the_way():
 
 @pytest.mark.parametrize("level", ["group", "system"])
 def test_a_level_without_its_column_is_an_error(level):
-    hint = f"give the items to `summarize` (--items), or name it in `scores_from` (--{level})."
+    hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
     message = f"level {level!r} needs a column `{level}`: {hint}"
     with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
         calib.agreement(scored(X, "judge", design=False), scored(Y, "ann", design=False), level=level)
@@ -384,14 +384,14 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`, --rater), "
+            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
             "but scores have tone by judge "
             "and human quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (give `scores_from` a `rater`, --rater), "
+            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
             "but scores have quality by ann "
             "and human quality by ann.",
         ),
