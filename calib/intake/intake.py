@@ -80,8 +80,11 @@ def _source(thing: Any, name: str) -> Source:
 
 
 def _told_apart(one: Source, name: str, sources: Sequence[Source]) -> Source:
-    """Two frames by the names of their arguments."""
-    return replace(one, name=f"`{name}`") if sum(other.name == one.name for other in sources) > 1 else one
+    """Two files of one name by their folders, two frames by the names of their arguments."""
+    alike = [other.path for other in sources if other.name == one.name]
+    if len(alike) < 2:
+        return one
+    return replace(one, name=str(one.path) if one.path is not None and alike.count(one.path) < 2 else f"`{name}`")
 
 
 def _of_people(said: Columns, sources: Sequence[Source], sides: Sequence[str]) -> Columns:

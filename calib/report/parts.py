@@ -62,7 +62,7 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
         parts += _intervals(look, _of_all(look, by=by), asked)
     if not any(isinstance(part, Results) for _, part in parts):
         reasons = "; ".join(dict.fromkeys(one.why for one in look.can if not one.possible))
-        raise ArgumentError("results", "must be a look at files that something can be computed from", reasons)
+        raise ArgumentError("results", "must hold something that can be computed", reasons)
     return [*parts, *_left_out(look), *_taken(look)]
 
 

@@ -567,3 +567,11 @@ def test_frames_of_every_type_of_column():
     assert numbers(calib.interval(typed)) == expected
     assert numbers(calib.interval(mine.set_index("id"))) == expected
     assert numbers(calib.interval(mine.assign(judge=mine["judge"].astype(str).astype("category")))) == expected
+
+
+def test_two_files_of_one_name_are_called_by_their_folders(tmp_path):
+    paths = [tmp_path / name / "scores.csv" for name in ("judge", "people")]
+    for path, column in zip(paths, ("gpt-4o", "label"), strict=True):
+        path.parent.mkdir()
+        pd.DataFrame({"id": ["a", "b", "c"], column: [4, 2, 5]}).to_csv(path, index=False)
+    assert [source.name for source in taken_in(*paths).sources] == [str(path) for path in paths]

@@ -324,7 +324,7 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
     if b is None:
         known = scores.frame["system"].dropna().unique().tolist() if "system" in scores.frame else []
         return [name for name in known if name != a] or [a]
-    others = [b] if isinstance(b, str) else list(b)
+    others = [b] if isinstance(b, str | int) else list(b)
     if a in others or not others:
         if not others:
             raise TableArgumentError("b", "must name a system")
