@@ -106,6 +106,7 @@ def test_each_public_name_has_a_page_in_the_site(face, name):
     assert f'id="{home}"' in text
     if (face, name) in CLASSES:
         shown = set(re.findall(r"[\w*]+", " ".join(re.findall(r"<dt><strong>(.*?)</strong>", text))))
+        shown |= set(re.findall(rf'href="#{re.escape(home)}\.(\w+)"', text))  # properties
         assert set(gather.attributes(gather.public(face)[name])) - shown == set()
 
 

@@ -619,7 +619,7 @@ def test_hostile_names_of_judges_are_text_in_both(ending, tmp_path):
     mapped_there = tuple({"criterion": f"{HOSTILE}{i % 2}", "rater": f"{HOSTILE}{i // 2}"} for i in range(4))
     text = report([pair, tied, order, Results(mapped_there, mapped().results)], tmp_path / f"r{ending}")
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
-    assert "note 1" in text
+    assert "unequal ties" in text
     if ending == ".html":
         assert Page(text).tags.count("script") == 1
         assert all("<script>" not in picture for picture in pictures(text))

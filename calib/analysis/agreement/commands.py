@@ -52,7 +52,7 @@ def compare(
     """Which of two judges agrees more with people; or all judges of one file in order."""
     if len(scores) > 3:
         one = "for a ranking put all judges into one"
-        raise typer.BadParameter(f"SCORES must be three at most, the last people's, but got {len(scores)}: {one}.")
+        raise typer.BadParameter(f"FILE must be three at most, the last people's, but got {len(scores)}: {one}.")
     if len(scores) == 3 and correction is not None:
         raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
     if correction is not None:

@@ -45,7 +45,8 @@ class Shares(NamedTuple):
         Whether scores of the judge lay between values, as means do.
     judge, human : tuple of float
         A share for each level; `human` is empty without people.
-    most
+    most : str
+        What the judge uses most, and people, in words.
     """
 
     levels: tuple[float, ...]
@@ -85,8 +86,9 @@ class Histogram(NamedTuple):
         How many items lie between two edges.
     quantiles : tuple of float
         At 0, 5, 25, 50, 75, 95 and 100 %.
-    median
-    half
+    median : float
+    half : str
+        The median of an entropy, in words.
     """
 
     edges: tuple[float, ...]

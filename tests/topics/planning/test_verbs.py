@@ -842,7 +842,10 @@ def test_yes_or_no_is_planned_as_interval_takes_it():
         ({"prices": {"label": 1}, "budget": 1}, "`prices` must have one of a 'judge', but has 'label'"),
         ({"prices": {}, "budget": 1}, "`prices` must have one of a 'label', but has none"),
         ({"prices": MONEY | {"cat": 1}, "budget": 1}, "'item', 'prompt', but got 'cat'"),
-        ({"prices": MONEY | {"judge": "much"}, "budget": 1}, "`prices` must be numbers, but got 'much' for 'judge'"),
+        (
+            {"prices": MONEY | {"judge": "much"}, "budget": 1},
+            "`prices` must be a dict of numbers, but got {'label': 1.0, 'judge': 'much'}",
+        ),
         ({"prices": MONEY | {"label": -1}, "budget": 1}, "'label'"),
         ({"prices": MONEY | {"judge": NAN}, "budget": 1}, "'judge'"),
         ({"prices": MONEY, "budget": -1}, "`budget` must be above 0"),

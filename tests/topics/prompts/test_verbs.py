@@ -564,7 +564,10 @@ def test_hostile_names_are_only_text(make, tmp_path):
     assert "<img" not in results._repr_html_()
     for ending in ("html", "md"):
         page = calib.report(results, tmp_path / f"x.{ending}").text
-        assert not re.search(r"(?<!\\)<(script|img src=x|i>|b>)", page)
+        theirs = re.sub(
+            r"<script>.*</script>\n</body>", "", page, flags=re.DOTALL
+        )  # without the page's own, at its end
+        assert not re.search(r"(?<!\\)<(script|img src=x|i>|b>)", theirs)
         assert "\x1b" not in page
     frame = results.to_frame()
     back = calib.table.read_frame(calib.table.write(frame, tmp_path / "x.csv"))
