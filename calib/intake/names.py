@@ -88,7 +88,7 @@ _NO_SCORES = re.compile(
     r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
     r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
-    r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
+    r"entropy|mass|confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
 _SCALE_BEHIND = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
 
