@@ -19,9 +19,11 @@ _JUDGE = frozenset((
 ))  # fmt: skip
 # makers and families of models: who is called so is no person
 _MODELS = re.compile(
-    r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|grok|phi-?\d|palm|bard|sonnet|opus|haiku|"
-    r"nova-|kimi|yi-\d|falcon|vicuna|alpaca|prometheus|o[134](-mini|-preview|-pro)?$|t5|bart|bert|rouge|bleu|"
-    r"chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|cohere|text-davinci|davinci|turbo",
+    r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|sonnet|vicuna|alpaca|prometheus|rouge|"
+    r"bleu|chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|davinci|turbo|deberta|distilbert|"
+    # what people are called, too, and words: Robert, Bart, coherence, expert5, photo1
+    r"(?<![a-z])(?:grok|phi-?\d|palm|bard|opus|haiku|nova-|kimi|yi-\d|falcon|cohere(?!n)|o[134](?:-mini|-preview|-pro)?$|"
+    r"(?:flan-?|m)?t5|(?:bart|bert)(?:-?score)?(?![a-z]))",
     re.IGNORECASE,
 )
 # of either side: that it is a score, nothing more
@@ -88,7 +90,7 @@ _NO_SCORES = re.compile(
     r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
     r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
-    r"entropy|mass|confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
+    r"entropy|mass|reason|reasons|reasoning|rationale|explanation|justification|comment|comments|feedback|confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
 _SCALE_BEHIND = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
 

@@ -259,7 +259,7 @@ def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
     if kind in ("words", "winners"):
         return telling or (cells.nunique() <= _FEW and not no_score(column))
     few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
-    return telling and few and ROLE_OF.get(key(column)) not in ("source", "output", "text")
+    return telling and few and not no_score(column) and ROLE_OF.get(key(column)) not in ("source", "output", "text")
 
 
 def _value(cells: pd.Series, column: str, kind: str, place: Side, said: Columns) -> Value:
