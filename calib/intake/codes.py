@@ -75,7 +75,8 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
     fine = usual.high > 10 or (usual.high == 1 and bool((rest % 1).any()))  # -1 is no step of such a scale
     near = 0.0 if fine else 2.0 if rest.max() <= 2 else 1.0
     far: NDArray[np.bool_] = (numbers < usual.low - near) | (numbers > _FAR * usual.high)
-    return coded & far
+    found: NDArray[np.bool_] = coded & far
+    return found
 
 
 def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[str]) -> None:
@@ -95,7 +96,7 @@ def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[s
 def _are_of_one(rest: pd.Series, other: pd.Series) -> bool:
     """Whether both are on one scale, of which the other side uses no more than the rest."""
     whole, scale = bool((rest % 1 == 0).all()), guessed_scale(rest)
-    return whole and scale != "" and scale == guessed_scale(other) and other.min() >= rest.min()
+    return bool(whole and scale and scale == guessed_scale(other) and other.min() >= rest.min())
 
 
 def n_summaries(ids: Sequence[object]) -> int:

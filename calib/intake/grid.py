@@ -83,7 +83,12 @@ def _separator(text: str) -> str:
     """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
     names = _line_of_names(text)
     there = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
-    return next((separator for separator in there if _cuts_alike(text, separator)), there[0] if there else ",")
+    if there:
+        return next((separator for separator in there if _cuts_alike(text, separator)), there[0])
+    # under a title, which nothing cuts
+    below = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
+    rest = text[text.index(below) :]
+    return next((separator for separator in _SEPARATORS if separator in below and _cuts_alike(rest, separator)), ",")
 
 
 def _line_of_names(text: str) -> str:

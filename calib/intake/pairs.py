@@ -76,12 +76,12 @@ def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     """
     if side is None:
         return None
-    rows = side.rows
-    compared = _compared(found)
-    if compared.empty:
+    rows, all_pairs = side.rows, _compared(found)
+    if all_pairs.empty:
         return replace(side, rows=rows.assign(system=(rivals(found) or ("A",))[0]))
-    both = rows.merge(compared, on="item", how="left")
-    names = pd.unique(compared[["first", "second"]].to_numpy().ravel())
+    own = _compared([one for one in found if one.source is side.source])  # each file may have its own order of the two
+    both = rows.merge(all_pairs if own.empty else own, on="item", how="left")
+    names = pd.unique(all_pairs[["first", "second"]].to_numpy().ravel())
     if len(names) == 2:
         turned = (both["first"] != names[0]) & both["first"].notna()
         return replace(side, rows=rows.assign(system=names[0], score=rows["score"].where(~turned, 1 - rows["score"])))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib.core.check import ArgumentError
 from calib.intake.codes import guessed_scale
-from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, read
+from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
 from calib.intake.values import blank, nature
 from calib.intake.words import folded
@@ -255,7 +255,7 @@ def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
     name = read(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
-        return not no_score(column) or (name.side == "label" and not cells.is_unique)
+        return not no_score(column) or (name.side == "label" and not cells.is_unique and not of_a_score(column))
     if kind in ("words", "winners"):
         return telling or (cells.nunique() <= _FEW and not no_score(column))
     few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
@@ -333,7 +333,9 @@ class _Sharing:
     def sparse(self) -> list[Value]:
         """Those of which a good part is blank, as only some items are labelled."""
         fullest = max((v.filled for v in self.found.graded), default=0)
-        named = bool(self.has("label"))
+        named = [v.name for v in self.has("label")]
+        if any(not (name.person or name.entity or name.criterion) for name in named):  # a column `human` is all labels
+            return []
         return [v for v in self.free if v.filled < _SPARSE * fullest and not (named and v.name.says_nothing)]
 
     def give(self, values: Iterable[Value], side: Side, why: str) -> None:
