@@ -67,7 +67,8 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
     """
     coded, ends = np.isin(numbers, _CODES), parse_scale(scale)
     if ends is not None:
-        return (coded | (numbers == 0)) & ((numbers < ends.low) | (numbers > ends.high))
+        off: NDArray[np.bool_] = (numbers < ends.low) | (numbers > ends.high)
+        return off & np.isin(numbers, (*_CODES, 0.0))
     rest = numbers[~coded]
     usual = parse_scale(guessed_scale(pd.Series(rest)))
     if usual is None or not coded.any() or len(set(rest)) < 2:
@@ -75,8 +76,7 @@ def are_codes(numbers: Floats, scale: str) -> NDArray[np.bool_]:
     fine = usual.high > 10 or (usual.high == 1 and bool((rest % 1).any()))  # -1 is no step of such a scale
     near = 0.0 if fine else 2.0 if rest.max() <= 2 else 1.0
     far: NDArray[np.bool_] = (numbers < usual.low - near) | (numbers > _FAR * usual.high)
-    found: NDArray[np.bool_] = coded & far
-    return found
+    return far & coded
 
 
 def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[str]) -> None:
@@ -90,7 +90,8 @@ def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[s
         if what == "labels" and mine.value_counts().idxmax() == low:
             rule = f"must say whether {low:g} is a score: {without!r} takes it for none, {within!r} for the lowest"
             raise TableArgumentError("scale", rule, f"says nothing, and {many}")
-        notes.append(f"{many}: scale={without!r} takes {low:g} for no score.")
+        if rest.max() >= other.max():  # else it may be 0 to 4 beside 1 to 5
+            notes.append(f"{many}: scale={without!r} takes {low:g} for no score.")
 
 
 def _are_of_one(rest: pd.Series, other: pd.Series) -> bool:

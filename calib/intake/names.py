@@ -94,10 +94,7 @@ _NO_SCORES = re.compile(
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
 # said of a score, whoever gave it
-_OF_A_SCORE = re.compile(
-    r"(^|_)(confidence|certainty|std|"
-    r"stdev|stddev|sd|stderr|sem|variance)(_|$)"
-)
+_OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)")
 _SCALE_BEHIND = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
 
 
