@@ -121,7 +121,12 @@ def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     levels = ("item", "system") if taken.pairwise else ("item", "group", "system")
     means = [_win_rate(pairs)] if taken.pairwise else [_interval(pairs), _interval_by_system(pairs)]
     found = [*means, _difference(pairs), *(_agreement(pairs, level) for level in levels)]
-    found += [_ranking(pairs), _reliability(taken), _labels_needed(pairs), _choice(taken)]
+    found += [
+        _ranking(pairs),
+        _reliability(taken),
+        _labels_needed(_of_systems(pairs) if taken.pairwise else pairs),
+        _choice(taken),
+    ]
     if taken.scores is None and taken.people is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in found)
     return tuple(one if one.why else replace(one, why=_missing(taken)) for one in found)
@@ -328,6 +333,11 @@ def _labels_needed(pairs: Sequence[Beside]) -> Can:
         return f"for an interval of +/- {width:g}"
 
     return _asked("labels needed", "labels_needed", pairs, _nothing_to_buy, say, options={"half_width": width})
+
+
+def _of_systems(pairs: Sequence[Beside]) -> list[Beside]:
+    """Of preferences, which are planned for each system."""
+    return [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
 
 
 def _nothing_to_buy(pair: Beside) -> str:

@@ -83,7 +83,12 @@ def _separator(text: str) -> str:
     """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
     names = _line_of_names(text)
     there = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
-    return next((separator for separator in there if _cuts_alike(text, separator)), there[0] if there else ",")
+    if there:
+        return next((separator for separator in there if _cuts_alike(text, separator)), there[0])
+    # under a title, which nothing cuts
+    below = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
+    rest = text[text.index(below) :]
+    return next((separator for separator in _SEPARATORS if separator in below and _cuts_alike(rest, separator)), ",")
 
 
 def _line_of_names(text: str) -> str:
@@ -114,8 +119,10 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
     kept = [(line, row) for line, row in zip(grid.lines, grid.rows, strict=True) if _without_tail(row)]
     if len(kept) < 2:
         raise TableError(f"{name}: must have a line of names and rows below it, but has {len(kept) or 'no'} line.")
+    kept, above = _without_titles(kept, place)
     (top, head), *body = kept
     names, notes = _names(head, f"{name}, {place} {top}")
+    notes = [*above, *notes]
     for line, row in body:
         if len(row) < len(names) or len(_without_tail(row)) > len(head):
             rule = f"must have as many cells as {place} {top} has names ({len(names)})"
@@ -133,6 +140,22 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
     gaps = sum(line < body[-1][0] and not _without_tail(row) for line, row in zip(grid.lines, grid.rows, strict=True))
     notes += [f"{gaps} empty rows were left out."] * bool(gaps) + _headless(frame, f"{place} {top}")
     return frame, [line for line, _ in body], [*grid.notes, *notes]
+
+
+def _without_titles(kept: list[tuple[int, list[Any]]], place: str) -> tuple[list[tuple[int, list[Any]]], list[str]]:
+    """Without lines above the names that have one cell, where the names and all rows below may have more."""
+    filled = [sum(not _empty(cell) for cell in row) for _, row in kept]
+    first = next((number for number, cells in enumerate(filled) if cells > 1), 0)
+    titles, names = [row for _, row in kept[:first]], kept[first][1]
+    if not 0 < first < len(kept) - 1 or any(_empty(row[0]) for row in titles) or not all(map(_is_name, names)):
+        return kept, []
+    told = ", ".join(repr(str(next(cell for cell in row if not _empty(cell)))[:40]) for _, row in kept[:first])
+    return kept[first:], [f"{place} {kept[0][0]} ({told}) stands above the names of the columns and was passed over."]
+
+
+def _is_name(cell: Any) -> bool:
+    """Whether a cell may be the name of a column, and no score."""
+    return _empty(cell) or (isinstance(cell, str) and not any(map(str.isdigit, cell.strip()[:1])))
 
 
 def _names(head: list[Any], at: str) -> tuple[list[str], list[str]]:

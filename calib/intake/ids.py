@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from unicodedata import normalize
 
 import pandas as pd
 
@@ -36,13 +37,23 @@ class Rows:
 
 
 def id_texts(cells: pd.Series) -> pd.Series:
-    """Names as texts: without blanks around them, whole numbers without a point; None for what is not there."""
+    """Names as texts: no blanks around, accents in one form, whole numbers without a point; None for a gap."""
     empty = blank_ids(cells)
     texts = [
-        None if missing else str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+        None
+        if missing
+        else str(int(cell))
+        if isinstance(cell, float) and cell.is_integer()
+        else normalize("NFC", str(cell).strip())
         for cell, missing in zip(cells.astype(object), empty, strict=True)
     ]
     return pd.Series(texts, index=cells.index, dtype=object)
+
+
+def item_texts(one: Seen) -> pd.Series:
+    """The ids of rows; their numbers, where no column has ids."""
+    ids = one.cells("item")
+    return pd.Series(range(len(one.source.frame))).map("{}".format) if ids is None else id_texts(ids)
 
 
 def n_padded(cells: pd.Series) -> int:

@@ -160,11 +160,18 @@ def _as_given(source: Source, thing: Any) -> Source:
     return replace(source, path=Path(thing)) if isinstance(thing, str | os.PathLike) else source
 
 
+def _of_sources(taken: Intake) -> list[str]:
+    """How files were read, where that was a guess."""
+    return [f"{source.name}: {note}" for source in taken.sources for note in source.notes]
+
+
 def look_of(taken: Intake) -> Look:
     """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
-    notes = dict.fromkeys((*taken.notes, *_lacking(taken), *suspicions(pairs), *copied_labels(taken)))
+    notes = dict.fromkeys(
+        (*_of_sources(taken), *taken.notes, *_lacking(taken), *suspicions(pairs), *copied_labels(taken))
+    )
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
 

@@ -50,11 +50,31 @@ def _twice(side: Rows, rows: pd.DataFrame) -> str:
     both = _alike_rows(rows).iloc[:2]
     lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(both["at"], both["score"], strict=True))
     of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
-    return (
+    told = (
         f"{side.source.name}: column `{side.ids}`: {first['item']!r}{of} has several scores by {first['rater']!r}, "
         f"in {lines}. Where a column tells them apart, name it: system, criterion, annotator, rater "
         f"(in a shell --system, ...); else keep one row of each."
     )
+    apart = _telling_apart(side)
+    return f"{told} Here {apart} does; of runs, keep one or their mean." if apart else told
+
+
+def _telling_apart(side: Rows) -> str:
+    """Columns that differ where all that is known of rows is the same."""
+    frame, known = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
+    keys = known[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
+    few = [name for name in frame if name not in (side.ids, *side.rows["column"]) and _is_short(frame[name])]
+    apart = [
+        f"`{name}`"
+        for name in few
+        if not pd.DataFrame({"key": keys, "cell": frame[name].loc[keys.index]}).duplicated().any()
+    ]
+    return " or ".join(apart[:2])
+
+
+def _is_short(cells: pd.Series) -> bool:
+    """Whether cells may name what rows are of."""
+    return not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
 
 
 def of_one_spelling(judges: pd.DataFrame, people: pd.DataFrame, name: str, notes: list[str]) -> pd.DataFrame:
@@ -130,9 +150,9 @@ def refuse_strangers(judges: Rows, people: Rows, notes: list[str]) -> None:
     if labelled and scored and not shared:
         raise TableError(_nothing_in_common(judges, people, list(scored), list(labelled)))
     strangers = [item for item in labelled if item not in scored]
-    if len(strangers) > _MOSTLY * len(labelled):  # fewer are counted in each result
+    hint = _alike(strangers, list(scored))
+    if hint or len(strangers) > _MOSTLY * len(labelled):  # fewer are counted in each result
         of = f"{len(strangers)} of {len(labelled)} labelled items have no score of the judge"
-        hint = _alike(strangers, list(scored))
         notes.append(f"{of} and are left out, such as {_two(strangers)} ({people.of}){hint}.")
 
 

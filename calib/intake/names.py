@@ -19,9 +19,11 @@ _JUDGE = frozenset((
 ))  # fmt: skip
 # makers and families of models: who is called so is no person
 _MODELS = re.compile(
-    r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|grok|phi-?\d|palm|bard|sonnet|opus|haiku|"
-    r"nova-|kimi|yi-\d|falcon|vicuna|alpaca|prometheus|o[134](-mini|-preview|-pro)?$|t5|bart|bert|rouge|bleu|"
-    r"chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|cohere|text-davinci|davinci|turbo",
+    r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|sonnet|vicuna|alpaca|prometheus|rouge|"
+    r"bleu|chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|davinci|turbo|deberta|distilbert|"
+    # what people are called, too, and words: Robert, Bart, coherence, expert5, photo1
+    r"(?<![a-z])(?:grok|phi-?\d|palm|bard|opus|haiku|nova-|kimi|yi-\d|falcon|cohere(?!n)|o[134](?:-mini|-preview|-pro)?$|"
+    r"(?:flan-?|m)?t5|(?:bart|bert)(?:-?score)?(?![a-z]))",
     re.IGNORECASE,
 )
 # of either side: that it is a score, nothing more
@@ -88,8 +90,11 @@ _NO_SCORES = re.compile(
     r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
     r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
     r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
+    r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
+# said of a score, whoever gave it
+_OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,12 @@ def no_score(name: object) -> bool:
     >>> no_score("total_tokens"), no_score("tone")
     (True, False)
     """
-    return _NO_SCORES.search(key(name)) is not None
+    return of_a_score(name) or _NO_SCORES.search(key(name)) is not None
+
+
+def of_a_score(name: object) -> bool:
+    """Whether a column of this name says how sure somebody was of a score."""
+    return _OF_A_SCORE.search(key(name)) is not None
 
 
 def is_model(name: object) -> bool:
@@ -199,10 +209,10 @@ criterion='', entity=''))
 
 
 def _parts(name: str) -> list[str]:
-    """The words of a name; a hyphen or a dot within the name of a model parts nothing."""
+    """The words of a name; a hyphen, or a dot between digits, within the name of a model parts nothing."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name) else name
     joined = is_model(spaced)
-    return [part for part in re.split(r"[\s_:/|()\[\]]+" if joined else r"[\W_]+", spaced) if part]
+    return [part for part in re.split(r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if joined else r"[\W_]+", spaced) if part]
 
 
 def _numbered(part: str) -> tuple[str, str]:

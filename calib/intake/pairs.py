@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from calib.intake.ids import Rows, id_texts
+from calib.intake.ids import Rows, id_texts, item_texts
 from calib.intake.names import key
 from calib.intake.roles import Seen, Value
 from calib.intake.taken import Columns
@@ -15,6 +15,7 @@ from calib.intake.values import Values, blank, preferred
 from calib.intake.words import TIE, folded, loosely
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
+_WON = ("winner", "prefer", "wins")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
 
 
@@ -23,7 +24,14 @@ def is_pairwise(found: Sequence[Seen], said: Columns) -> bool:
     values = [(one, v) for one in found for v in one.graded if v.side]
     if not values or "scale" in said:
         return False
-    return all(v.nature == "winners" or _names_a_side(one, v) for one, v in values) or bool(rivals(found))
+    sure = all(v.nature == "winners" or _names_a_side(one, v) for one, v in values)
+    return sure or all(_numbers_a_side(one, v) for one, v in values) or bool(rivals(found))
+
+
+def _numbers_a_side(one: Seen, value: Value) -> bool:
+    """Whether a column that says who won holds 1 and 2, and 0 for a tie."""
+    held = {loosely(str(cell)).removesuffix(".0") for cell in _held(one, value)}
+    return "2" in held and held <= {"0", "1", "2"} | TIE and any(part in key(value.column) for part in _WON)
 
 
 def _names_a_side(one: Seen, value: Value) -> bool:
@@ -68,12 +76,12 @@ def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     """
     if side is None:
         return None
-    rows = side.rows
-    compared = _compared(found)
-    if compared.empty:
+    rows, all_pairs = side.rows, _compared(found)
+    if all_pairs.empty:
         return replace(side, rows=rows.assign(system=(rivals(found) or ("A",))[0]))
-    both = rows.merge(compared, on="item", how="left")
-    names = pd.unique(compared[["first", "second"]].to_numpy().ravel())
+    own = _compared([one for one in found if one.source is side.source])  # each file may have its own order of the two
+    both = rows.merge(all_pairs if own.empty else own, on="item", how="left")
+    names = pd.unique(all_pairs[["first", "second"]].to_numpy().ravel())
     if len(names) == 2:
         turned = (both["first"] != names[0]) & both["first"].notna()
         return replace(side, rows=rows.assign(system=names[0], score=rows["score"].where(~turned, 1 - rows["score"])))
@@ -82,12 +90,21 @@ def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     return replace(side, rows=each.reset_index(drop=True))
 
 
+def compared_ids(one: Seen) -> pd.Series:
+    """The ids of comparisons: where several pairs answer one question, the question and the two."""
+    ids, sides = item_texts(one), [one.cells("first"), one.cells("second")]
+    if sides[0] is None or sides[1] is None:
+        return ids
+    first, second = map(id_texts, sides)
+    pairs = pd.DataFrame({"item": ids, "first": first, "second": second})
+    several = pairs.dropna().drop_duplicates()["item"].duplicated().any()
+    return ids + "/" + first.fillna("") + "/" + second.fillna("") if several else ids
+
+
 def _compared(found: Sequence[Seen]) -> pd.DataFrame:
     """Who was compared in each item, from the file that says it."""
     for one in found:
         if {"first", "second"} <= set(one.roles):
-            frame, item = one.source.frame, one.roles.get("item", "")
-            ids = id_texts(frame[item]) if item else pd.Series(range(len(frame))).map("{}".format)
-            sides = {name: id_texts(frame[one.roles[name]]) for name in ("first", "second")}
-            return pd.DataFrame({"item": ids, **sides}).dropna().drop_duplicates("item")
+            sides = {name: id_texts(one.source.frame[one.roles[name]]) for name in ("first", "second")}
+            return pd.DataFrame({"item": compared_ids(one), **sides}).dropna().drop_duplicates("item")
     return pd.DataFrame()

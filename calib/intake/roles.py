@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, read
+from calib.intake.codes import guessed_scale
+from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
-from calib.intake.values import blank, guessed_scale, nature
+from calib.intake.values import blank, nature
 from calib.intake.words import folded
 from calib.table import parse_scale
 
@@ -161,13 +162,18 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
         # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
         telling = _WHOSE.search(key(cells.name)) is not None
         named = kind in ("words", "winners") and role in ("system", "criterion")
-        scores = kind in ("numbers", "words", "winners") and not (telling or named)
+        scores = (kind in ("numbers", "words", "winners") or _mostly_numbers(cells)) and not (telling or named)
         return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"
     if role in ("first", "second"):
         return kind in ("texts", "winners")
     return kind == "numbers" if role == "weight" else kind != "blank" and bool(cells.duplicated().any())
+
+
+def _mostly_numbers(cells: pd.Series) -> bool:
+    """Whether most cells are numbers, which the others, such as ERROR, are not."""
+    return bool(pd.to_numeric(cells[~blank(cells)], errors="coerce").notna().mean() > 0.5)
 
 
 def _is_graded_by(column: str, natures: Mapping[str, str], found: Seen) -> bool:
@@ -249,11 +255,11 @@ def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
     name = read(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
-        return not no_score(column) or (name.side == "label" and not cells.is_unique)
+        return not no_score(column) or (name.side == "label" and not cells.is_unique and not of_a_score(column))
     if kind in ("words", "winners"):
         return telling or (cells.nunique() <= _FEW and not no_score(column))
     few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
-    return telling and few and ROLE_OF.get(key(column)) not in ("source", "output", "text")
+    return telling and few and not no_score(column) and ROLE_OF.get(key(column)) not in ("source", "output", "text")
 
 
 def _value(cells: pd.Series, column: str, kind: str, place: Side, said: Columns) -> Value:
@@ -327,7 +333,9 @@ class _Sharing:
     def sparse(self) -> list[Value]:
         """Those of which a good part is blank, as only some items are labelled."""
         fullest = max((v.filled for v in self.found.graded), default=0)
-        named = bool(self.has("label"))
+        named = [v.name for v in self.has("label")]
+        if any(not (name.person or name.entity or name.criterion) for name in named):  # a column `human` is all labels
+            return []
         return [v for v in self.free if v.filled < _SPARSE * fullest and not (named and v.name.says_nothing)]
 
     def give(self, values: Iterable[Value], side: Side, why: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from calib.intake.ids import id_texts
+from calib.intake.ids import id_texts, item_texts
 from calib.intake.names import is_model, is_person, loose
-from calib.intake.pairs import won
+from calib.intake.pairs import compared_ids, won
 from calib.intake.roles import Seen, Side, Value
 from calib.intake.taken import Columns, Role, Stands
 from calib.intake.values import Values, blank, valued
@@ -90,9 +90,9 @@ def stood(found: Sequence[Seen], said: Columns) -> Stood:
 
 def rows_of(one: Seen, side: Side, how: Stood, said: Columns, read: Reading) -> pd.DataFrame:
     """A row for each cell of the columns of a side: who, of what, its number and where it stood."""
-    columns, item = one.of(side), one.roles.get("item")
+    columns = one.of(side)
     parts = [_part(one, value, how, said, columns, read) for value in columns]
-    ids = id_texts(one.source.frame[item]) if item else pd.Series(range(len(one.source.frame))).map("{}".format)
+    ids = compared_ids(one) if read.wins is not None else item_texts(one)
     rows = [part.assign(item=ids.to_numpy(dtype=object)) for part in parts]
     out = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=_ROW)
     return out[out["item"].notna()].reset_index(drop=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from calib.intake.codes import guessed_scale, refuse_unclear_low
 from calib.intake.ids import Rows
 from calib.intake.taken import Columns
-from calib.intake.values import guessed_scale
 from calib.table import TableError, parse_scale
 from calib.table.schema import scale_words
 
@@ -43,6 +43,8 @@ def scales_of(judges: Rows | None, people: Rows | None, said: Columns, notes: li
     for name in criteria:
         f, y = (_numbers(side, name) for side in (judges, people))
         text = known or _of_table(judges, name) or _of_table(people, name)
+        if not text:
+            refuse_unclear_low(f, y, name, notes)
         guessed |= not text
         text = text or _guess(f, y)
         theirs[name] = text
@@ -79,7 +81,7 @@ def _guess(f: pd.Series, y: pd.Series) -> str:
     alone, both = guessed_scale(y), guessed_scale(f, y)
     if not len(f) or alone == both:
         return alone
-    apart = set(y) <= {0.0, 1.0} or not both or f.abs().max() >= _LARGER * y.abs().max()
+    apart = set(y) <= {0.0, 1.0} or set(f) <= {0.0, 1.0} or not both or f.abs().max() >= _LARGER * y.abs().max()
     return alone if apart else both
 
 

@@ -22,6 +22,7 @@ from calib.table.files import frame_of, from_json, json_object, of_form
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
+_MOST_KEYS = 50  # of objects in one column
 _MAY_BE = (
     f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
     "a dict of columns or a list of dicts"
@@ -80,8 +81,29 @@ def _flat(source: Source) -> Source:
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
         frame = frame.reset_index(drop=True)
     frame, dropped = _without_counter(frame)
-    said = (*source.notes, *notes, *dropped)
+    frame, opened = _unnested(frame)
+    said = (*source.notes, *notes, *dropped, *opened)
     return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, said)))
+
+
+def _unnested(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`."""
+    notes = []
+    while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
+        rows = [cell if isinstance(cell, dict) else {} for cell in frame[nested]]
+        inner = frame_of(rows).add_prefix(f"{nested}.")
+        place = frame.columns.get_loc(nested)
+        frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
+        notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
+    return frame, notes
+
+
+def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
+    if cells.dtype != object or not any(isinstance(cell, dict) for cell in cells):
+        return False
+    keys = {f"{cells.name}.{key}" for cell in cells if isinstance(cell, dict) for key in cell}
+    plain = all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells)  # noqa: PLR0124
+    return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
 
 
 def _index_as_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -153,17 +175,31 @@ def _from_arrow(table: Any) -> pd.DataFrame:
 
 
 def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
-    """Columns of one length; each may be a dict by row, as pandas writes it to JSON."""
+    """Columns of one length; each may be a dict by row, as pandas writes it to JSON. Or rows by their ids."""
+    if _is_by_id(columns):
+        return frame_of([{"id": key, **row} for key, row in columns.items()])
     lists = {}
     for column, cells in columns.items():
         if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
-            raise TableError(f"{name}: column `{column}`: must be a list of cells, but is {str(cells)[:40]!r}.")
+            hint = f" (scores by id are {{'id': [{str(column)!r}, ...], 'score': [...]}})" * isinstance(
+                cells, int | float
+            )
+            raise TableError(f"{name}: column `{column}`: must be a list of cells, but is {str(cells)[:40]!r}{hint}.")
         lists[str(column)] = list(cells.values() if isinstance(cells, Mapping) else cells)
     lengths = {len(cells): column for column, cells in lists.items()}
     if len(lengths) > 1:
         told = ", ".join(f"`{column}` has {length}" for length, column in lengths.items())
         raise TableError(f"{name}: columns must have one length, but {told}.")
     return frame_of(lists)
+
+
+def _is_by_id(columns: Mapping[Any, Any]) -> bool:
+    """Whether its values are rows: dicts that have names in common, of which there are fewer than rows."""
+    rows = list(columns.values())
+    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
+        return False
+    names = {str(name) for row in rows for name in row}
+    return len(names) < len(rows) and "id" not in names and not any(name.isdigit() for name in names)
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -254,10 +290,9 @@ def _from_json_file(path: Path) -> Source:
         raise TableError(f"{path.name}, line {error.lineno}: not JSON: {error.msg}.") from None
     except ValueError as error:
         raise TableError(f"{path.name}: {error}.") from None
-    lists = [(key, one) for key, one in value.items() if _is_rows(one)] if isinstance(value, dict) else []
-    if len(lists) == 1:
-        notes = [*notes, f"rows are those under {lists[0][0]!r}."]
-        value = lists[0][1]
+    while isinstance(value, dict) and len(held := [(k, one) for k, one in value.items() if _holds_rows(one)]) == 1:
+        notes = [*notes, f"rows are those under {held[0][0]!r}."]
+        value = held[0][1]
     if _is_rows(value):
         frame = frame_of(value)
     elif isinstance(value, dict) and {"columns", "data"} <= set(value):
@@ -269,6 +304,12 @@ def _from_json_file(path: Path) -> Source:
             f"{path.name}: must be a list of objects or an object of columns, but is {text.strip()[:40]!r}."
         )
     return Source(frame, path.name, path, notes=tuple(notes))
+
+
+def _holds_rows(value: Any, depth: int = 3) -> bool:
+    """Whether it is rows, or an object with rows under one of its keys."""
+    inner = value.values() if isinstance(value, dict) and depth else ()
+    return _is_rows(value) or sum(_holds_rows(one, depth - 1) for one in inner) == 1
 
 
 def _is_rows(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.intake.codes import n_summaries
 from calib.intake.ids import Rows, chosen_ids, n_padded
 from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
 from calib.intake.names import is_model
@@ -27,6 +28,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     """The tables of a study, from the columns of its files."""
     pairwise, how = is_pairwise(found, said), stood(found, said)
     found = [_with_ids(one, ids) for one, ids in zip(found, chosen_ids(found), strict=True)]
+    found = [_without_summaries(one, notes) for one in found]
     scale = said.get("scale", "") or ("" if pairwise else common_words(found))
     read = Reading(scale, rivals(found) if pairwise else None)
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
@@ -90,6 +92,17 @@ def _with_ids(one: Seen, ids: str) -> Seen:
         if cells.duplicated().any() and 1 < cells.nunique() < len(cells):
             return found.with_role("group", column, "ids that repeat, beside ids that do not")
     return found
+
+
+def _without_summaries(one: Seen, notes: list[str]) -> Seen:
+    """Without rows below the others that hold their means or sums."""
+    frame, ids = one.source.frame, one.cells("item")
+    last = 0 if ids is None or is_table(frame) else n_summaries(ids.tolist())
+    if not last:
+        return one
+    told = ", ".join(repr(str(name)) for name in ids.tolist()[-last:]) if ids is not None else ""
+    notes.append(f"{one.source.name}: the last rows ({told}) are taken for summaries of the others and left out.")
+    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 
 
 def _side(found: Sequence[Seen], side: Any, how: Stood, said: Columns, read: Reading) -> Rows | None:

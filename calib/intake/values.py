@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import Floats
-from calib.intake.words import BLANKS, FIRST, SECOND, TIE, folded, known_order, loosely
+from calib.intake.codes import are_codes
+from calib.intake.words import BLANKS, FIRST, SECOND, TIE, UNRATED, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
@@ -26,9 +27,6 @@ _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
 _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
-# ends of the usual scales, shortest first; those in _BOTH only where both ends are there
-_USUAL = ((0, 1), (-1, 1), (0, 2), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-_BOTH = ((-1, 1), (0, 2), (1, 3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,11 +115,27 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     else:
         where.refuse_unclear(found)
         read = _by_known_words(found, where)
-    where.on_scale(read.numbers, found, read.scale)
+    coded = are_codes(read.numbers, read.scale)
+    where.on_scale(np.where(coded, np.nan, read.numbers), found, read.scale)
     out = np.full(len(cells), np.nan)
-    out[held] = read.numbers
+    out[held] = np.where(coded, np.nan, read.numbers)
     series = pd.Series(out, index=cells.index, name=cells.name)
-    return Values(series, read.scale, read.words, read.n_forgiven, len(cells) - len(held), read.notes)
+    notes = (*read.notes, *_none_told(column, [*(found[k] for k in np.flatnonzero(coded)), *_spelled_out(plain, held)]))
+    return Values(series, read.scale, read.words, read.n_forgiven, int(np.isnan(out).sum()), notes)
+
+
+def _spelled_out(plain: list[Any], held: list[int]) -> list[str]:
+    """Cells that say in words that they hold no score."""
+    left = (plain[place] for place in sorted(set(range(len(plain))) - set(held)))
+    return [folded(cell) for cell in left if isinstance(cell, str) and folded(cell) in UNRATED]
+
+
+def _none_told(column: str, cells: list[Any]) -> tuple[str, ...]:
+    if not cells:
+        return ()
+    counted = Counter(_word(cell) for cell in cells)
+    told = ", ".join(f"{word} ({n})" for word, n in counted.items())
+    return (f"column `{column}`: cells that say {told} are taken for no score.",)
 
 
 def preferred(
@@ -169,36 +183,6 @@ def preferred(
     return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, len(plain) - len(held))
 
 
-def guessed_scale(*columns: pd.Series) -> str:
-    """The smallest of the usual scales that holds all numbers of all columns, or "" where none does.
-
-    The usual ones are 0|1, -1|0|1, 0|1|2, 1|2|3, 1 to 5, 0 to 5, 1 to 7, 1 to 10, 0 to 10, 0..100. The second to the
-    fourth are taken only where both ends are seen: values from 1 to 3 in ten rows may well be of 1 to 5, and a scale
-    that is too long makes an interval wider, one that is too short makes it wrong. Where no column is of whole numbers
-    alone, the scale is continuous ("0..1"); a judge's expectations between the values of people's labels are on the
-    scale of these.
-
-    Examples
-    --------
-    >>> guessed_scale(pd.Series([1, 4, 5]), pd.Series([3.7, 2.2, 4.9]))
-    '1|2|3|4|5'
-    >>> guessed_scale(pd.Series([0.1, 0.93])), guessed_scale(pd.Series([-3.0, 250.0]))
-    ('0..1', '')
-    """
-    held = [values[np.isfinite(values)] for values in (np.asarray(column, dtype=float) for column in columns)]
-    held = [values for values in held if len(values)]
-    if not held:
-        return ""
-    low, high = min(values.min() for values in held), max(values.max() for values in held)
-    whole = any((values % 1 == 0).all() for values in held)
-    for ends in _USUAL:
-        seen = (low, high) == ends or ends not in _BOTH or (not whole and ends == (-1, 1))
-        if ends[0] <= low and high <= ends[1] and seen:
-            listed = whole and ends[1] - ends[0] <= 10
-            return "|".join(map(str, range(ends[0], ends[1] + 1))) if listed else f"{ends[0]}..{ends[1]}"
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Where:
     """Where the cells that are looked at stand, for messages about one."""
@@ -229,7 +213,7 @@ class _Where:
     def on_scale(self, numbers: Floats, cells: list[Any], scale: str) -> None:
         """Refuse the first number that is not between the ends."""
         ends = parse_scale(scale)
-        inside = np.ones(len(numbers), bool) if ends is None else (numbers >= ends.low) & (numbers <= ends.high)
+        inside = np.ones(len(numbers), bool) if ends is None else ~((numbers < ends.low) | (numbers > ends.high))
         if not inside.all():
             first = int(np.argmin(inside))
             words = f" ({self.scale})" if self.scale not in ("", scale) else ""
@@ -255,7 +239,7 @@ def _plain(cells: pd.Series) -> list[Any]:
 
 def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
-        return folded(cell) in BLANKS
+        return folded(cell) in BLANKS or folded(cell) in UNRATED
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
 
 
@@ -324,8 +308,10 @@ def _by_known_words(found: list[Any], where: _Where) -> _Read:
     order = dict(known_order({loosely(word) for word in count}))
     if where.scale and (not order or _text_of({0.0, 1.0, *order.values()}) != where.scale):
         raise where.refused(odd[0], f"must be a number on the scale {where.scale}", found[odd[0]], _hint(found[odd[0]]))
-    if not order and 2 * len(odd) < len(found):  # numbers, and something between them
-        raise where.refused(odd[0], "must be a number", found[odd[0]], _hint(found[odd[0]]))
+    if not order and len(odd) < len(found):  # numbers, and something between them
+        raise where.refused(
+            odd[0], "must be a number, or blank where there is no score", found[odd[0]], _hint(found[odd[0]])
+        )
     if not order:
         raise _unordered(count, where.column)
     spelled: dict[str, str] = {}

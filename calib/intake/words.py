@@ -7,6 +7,12 @@ from collections.abc import Collection
 
 # cells that hold no value; an id may well be called so, a score is not
 BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>"))
+# that nobody rated, or could
+UNRATED = frozenset((
+    "--", "---", "?", "n.a.", "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
+    "not annotated", "not graded", "missing", "skip", "skipped", "pending", "todo", "tbd", "no label", "no score",
+    "parse error", "parsing error", "unparsable", "unparseable",
+))  # fmt: skip
 # worse and better; words of several pairs may stand in one column
 PAIRS = (
     ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("0", "1"), ("0.0", "1.0"), ("fail", "pass"),
@@ -38,16 +44,18 @@ ORDERS = (
     ("not relevant", "somewhat relevant", "relevant"), ("not relevant", "somewhat relevant", "highly relevant"),
 )  # fmt: skip
 FIRST = frozenset((
-    "a", "[[a]]", "first", "left", "model a", "system a", "response a", "output a", "answer a", "assistant a",
+    "a", "[[a]]", "a>b", "a>>b", "[[a>b]]", "[[a>>b]]", "a > b",
+    "first", "left", "model a", "system a", "response a", "output a", "answer a", "assistant a",
     "option a", "a wins", "a better", "a is better", "model 1", "system 1", "response 1", "output 1", "answer 1",
 ))  # fmt: skip
 SECOND = frozenset((
-    "b", "[[b]]", "second", "right", "model b", "system b", "response b", "output b", "answer b", "assistant b",
+    "b", "[[b]]", "b>a", "b>>a", "[[b>a]]", "[[b>>a]]", "b > a",
+    "second", "right", "model b", "system b", "response b", "output b", "answer b", "assistant b",
     "option b", "b wins", "b better", "b is better", "model 2", "system 2", "response 2", "output 2", "answer 2",
 ))  # fmt: skip
 TIE = frozenset((
     "tie", "[[c]]", "[[tie]]", "tied", "ties", "draw", "equal", "same", "both", "neither", "both bad", "bothbad",
-    "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "even",
+    "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "[[a=b]]", "a = b", "a==b", "even",
 ))  # fmt: skip
 
 

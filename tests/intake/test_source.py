@@ -363,7 +363,7 @@ def test_notes_hold_nothing_that_steers_a_terminal(tmp_path):
         ("id,mark\na,1\nb,2,3\n", ["line 3: must have as many cells as line 1 has names (2), but has 3", "quotes"]),
         ("id,mark,who\na,1,x\nb,2\n", ["line 3: must have as many cells as line 1 has names (3), but has 2."]),
         ('id,text\na,"one\ntwo\nthree"\n\nb,x,y\n', ["line 6: must have as many cells"]),
-        ("Results\n\nid,mark,who\na,1,x\n", ["line 3: must have as many cells as line 1 has names (1)"]),
+        ("Results\n\nid,1,who\na,1,x\n", ["line 3: must have as many cells as line 1 has names (1)"]),
         ("id,mark,mark\na,1,2\n", ["line 1: column `mark` must be there once, but is column 2 and 3."]),
         ("id,mark, mark\na,1,2\n", ["column `mark` must be there once"]),
         ("id,mark,\na,1,x\n", ["line 1: must name each column, but column 3 has none."]),
