@@ -29,8 +29,10 @@ class Scales:
     of_judges: Mapping[str, str] = field(default_factory=dict)
 
 
-def scales_of(judges: Rows | None, people: Rows | None, said: Columns, notes: list[str], *, pairwise: bool) -> Scales:
-    """The scales of both sides."""
+def scales_of(
+    judges: Rows | None, people: Rows | None, said: Columns, notes: list[str], *, worded: str = "", pairwise: bool
+) -> Scales:
+    """The scales of both sides; `worded` is that of labels in words."""
     criteria = list(
         dict.fromkeys(name for side in (judges, people) if side is not None for name in side.rows["criterion"])
     )
@@ -43,10 +45,10 @@ def scales_of(judges: Rows | None, people: Rows | None, said: Columns, notes: li
     for name in criteria:
         f, y = (_numbers(side, name) for side in (judges, people))
         text = known or _of_table(judges, name) or _of_table(people, name)
-        if not text:
+        if not (text or worded):
             refuse_unclear_low(f, y, name, notes)
         guessed |= not text
-        text = text or _guess(f, y)
+        text = text or worded or _guess(f, y)
         theirs[name] = text
         ours[name] = _of_judge(f, y, text, name, judges, notes)
     texts = list(dict.fromkeys(filter(None, theirs.values())))

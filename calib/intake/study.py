@@ -45,7 +45,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = joined(judges, people, notes)
     if judges is not None and people is not None:
         refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
-    scales = scales_of(judges, people, said, notes, pairwise=pairwise)
+    scales = scales_of(judges, people, said, notes, worded=_worded(found, read), pairwise=pairwise)
     _count_forgiven(read, found, notes)
     everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
     scores = None if judges is None else _table(judges, scales.of_judges, found, judge=True)
@@ -65,6 +65,13 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         notes=tuple(dict.fromkeys(notes)),
         said=said,
     )
+
+
+def _worded(found: Sequence[Seen], read: Reading) -> str:
+    """The scale of labels in words: of it a judge's numbers say nothing."""
+    labels = [read.of(one, value) for one in found for value in one.of("label")]
+    scales = {values.scale for values in labels if values.words}
+    return scales.pop() if len(scales) == 1 else ""
 
 
 def _is_sure(found: Sequence[Seen]) -> bool:

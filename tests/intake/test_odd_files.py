@@ -265,3 +265,12 @@ def test_what_tells_repeated_ids_apart_is_named():
 def test_scores_by_id_are_refused_with_what_to_write():
     with pytest.raises(TableError, match=r"scores by id are \{'id': \['q0', ...\], 'score': \[...\]\}"):
         taken_in(dict(zip(IDS, map(int, JUDGE), strict=True)))
+
+
+def test_the_scale_of_labels_in_words_is_theirs_whatever_a_judge_gives():
+    words = ["poor", "fair", "good", "excellent"]
+    frame = pd.DataFrame({
+        "id": range(40), "judge": np.arange(40) % 5 + 1, "label": [words[i % 4] if i < 20 else None for i in range(40)],
+    })  # fmt: skip
+    assert calib.look(frame).intake.scale == "0|1|2|3"
+    assert calib.interval(frame).one().signature == calib.interval(frame, scale="|".join(words)).one().signature
