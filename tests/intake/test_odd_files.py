@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.core.check import CalibWarning
 from calib.intake.intake import taken_in
 from calib.table import TableArgumentError, TableError
 
@@ -265,3 +266,10 @@ def test_what_tells_repeated_ids_apart_is_named():
 def test_scores_by_id_are_refused_with_what_to_write():
     with pytest.raises(TableError, match=r"scores by id are \{'id': \['q0', ...\], 'score': \[...\]\}"):
         taken_in(dict(zip(IDS, map(int, JUDGE), strict=True)))
+
+
+def test_a_missing_line_of_names_is_said_by_the_verbs(tmp_path):
+    path = tmp_path / "mine.csv"
+    frame(human=PEOPLE)[3:].to_csv(path, index=False, header=False)
+    with pytest.warns(CalibWarning, match="is a line of names missing"):
+        calib.interval(path, item="q3", judge="4", label="5")
