@@ -87,7 +87,8 @@ def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str
 
 
 def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
-    for note in taken.notes:
+    doubts = [f"{one.name}: {note}" for one in taken.sources for note in one.notes if note.endswith("?")]
+    for note in (*doubts, *taken.notes):
         check.warn(note)
     for side, table in (("judge", taken.scores), ("label", taken.gold)):
         if side in needs and table is None:

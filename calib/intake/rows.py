@@ -16,6 +16,7 @@ from calib.intake.taken import Columns, Role, Stands
 from calib.intake.values import Values, blank, valued
 from calib.intake.words import known_order, loosely
 from calib.table import TableArgumentError, TableError
+from calib.table.schema import scale_words
 
 QUALITY, PREFERENCE = "quality", "preference"
 _ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
@@ -55,11 +56,18 @@ class Reading:
         try:
             if self.wins is not None:
                 return won(one, value, self.wins)
-            return valued(one.source.frame[value.column], self.scale, column=value.column, line=one.source.line)
+            # what a scale calls words in is of words; a judge beside it may give numbers of another scale
+            beside = value.side == "judge" and value.nature == "numbers" and not _is_of_numbers(self.scale)
+            scale = "" if beside else self.scale
+            return valued(one.source.frame[value.column], scale, column=value.column, line=one.source.line)
         except TableArgumentError:
             raise
         except TableError as error:
             raise TableError(f"{one.source.name}: {error}") from None
+
+
+def _is_of_numbers(scale: str) -> bool:
+    return not scale or ".." in scale or all(word == f"{value:g}" for word, value in scale_words(scale))
 
 
 def stood(found: Sequence[Seen], said: Columns) -> Stood:

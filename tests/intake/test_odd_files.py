@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.core.check import CalibWarning
 from calib.intake.intake import taken_in
 from calib.table import TableArgumentError, TableError
 
@@ -273,4 +274,15 @@ def test_the_scale_of_labels_in_words_is_theirs_whatever_a_judge_gives():
         "id": range(40), "judge": np.arange(40) % 5 + 1, "label": [words[i % 4] if i < 20 else None for i in range(40)],
     })  # fmt: skip
     assert calib.look(frame).intake.scale == "0|1|2|3"
-    assert calib.interval(frame).one().signature == calib.interval(frame, scale="|".join(words)).one().signature
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        said, guessed = calib.interval(frame, scale="|".join(words)), calib.interval(frame)
+    assert said.one().interval == guessed.one().interval
+    assert any("another scale" in str(warning.message) for warning in told)
+
+
+def test_a_missing_line_of_names_is_said_by_the_verbs(tmp_path):
+    path = tmp_path / "mine.csv"
+    frame(human=PEOPLE)[3:].to_csv(path, index=False, header=False)
+    with pytest.warns(CalibWarning, match="is a line of names missing"):
+        calib.interval(path, item="q3", judge="4", label="5")
