@@ -129,7 +129,8 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
             raise TableError(f"{name}, {place} {line}: {rule}, but has {len(row)}{_comma_hint(grid, row, names)}.")
     named = {}
     for number in range(max(len(_without_tail(row)) for _, row in kept)):
-        column, cells = names[number] if number < len(names) else "", [row[number] for _, row in body]
+        column = names[number] if number < len(names) else ""
+        cells = [row[number] if number < len(row) else "" for _, row in body]
         if not column and not all(map(_empty, cells)):
             column = f"column {number + 1}"
             if number:

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import example, HealthCheck, assume, given, settings, strategies as st
 
 from calib.core.check import ArgumentError
 from calib.intake.source import source_of
@@ -562,6 +562,7 @@ def test_the_line_of_a_row_is_where_it_begins(rows, end, tmp_path):
 
 @settings(IN_PLACE, max_examples=200)
 @given(data=st.binary(max_size=200) | st.text('ab,;"\n\t|\r 1.\0\ufeff', max_size=80).map(str.encode))
+@example(data=b"a;\r;1\r1")
 def test_any_bytes_are_read_or_refused(data, tmp_path):
     for name in ("m.csv", "m.jsonl", "m.json", "m.xlsx"):
         try:
