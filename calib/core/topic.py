@@ -25,7 +25,9 @@ class Shown:
     assumptions: str = ""  # results -> what must be true for the intervals to hold
     blocks: str = ""  # results -> further parts of their section, each a `calib.tables.block.Block`
     main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
-    light: str = ""  # result -> where its interval lies: a word and a sentence, or None where it answers no question
+    light: str = (
+        ""  # label, result -> where its interval lies: a word and a sentence; None where it answers no question
+    )
     interval_of: str = ""  # the attribute that has the interval, where it is not the result itself
     repeats: tuple[str, ...] = ()  # labels that the sentences of the result name themselves
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from calib.core.topic import shown, words_of
@@ -11,6 +11,7 @@ from calib.report.sections import Section, caution_names
 from calib.tables.results import Results, conclusions
 
 _MOST = 5  # sentences of one section, of more the gist
+_MOST_ROWS = 36  # of the picture in front
 _LONG = 6  # sections, from which on there are contents
 SHAPES = {"above": "▲", "below": "▼", "open": "○"}
 
@@ -43,8 +44,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     empty = [section for section in sections if is_empty(section)]
     kept = [section for section in sections if not is_empty(section)]
     answers = [answer for section in kept if section.results is not None for answer in _answers(section)]
-    main = next((s for s in kept if s.pictures and s.results is not None and _of_means(s.results)), None)
-    main = main or next((section for section in kept if section.pictures), None)
+    main = _main_of_sections([section for section in kept if section.pictures])
     foldable = sum(section.folds for section in kept)
     left = [
         section._replace(
@@ -55,6 +55,13 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     ]
     picture = main.pictures[0] if main is not None else None
     return Front(answers, picture, foldable >= _LONG, " ".join(map(_why_empty, empty))), left
+
+
+def _main_of_sections(drawn: Sequence[Section]) -> Section | None:
+    """Whose picture stands in front: means, those of the most things that one picture can tell apart."""
+    means = [section for section in drawn if section.results is not None and _of_means(section.results)]
+    few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
+    return max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
 
 
 def is_empty(section: Section) -> bool:
@@ -80,7 +87,7 @@ def _answers(section: Section) -> list[Answer]:
     assert section.results is not None
     results = main_of(section.results)
     lines = conclusions(results)
-    found = [_answer(line, _owner(line, results), section) for line in lines[:_MOST]]
+    found = [_answer(line, *_owner(line, results), section) for line in lines[:_MOST]]
     answers = [found[0]._replace(about=section.heading), *found[1:]]
     many = _MOST if any(answer.light for answer in found) or not section.paragraphs else 2
     if len(lines) <= many:
@@ -104,16 +111,16 @@ def main_of(results: Results[Any]) -> Results[Any]:
     return choose(results) if choose and len({type(result) for result in results}) == 1 else results
 
 
-def _owner(line: str, results: Results[Any]) -> Any:
-    """The result that says a sentence, by itself or behind names; None where it is about several."""
+def _owner(line: str, results: Results[Any]) -> tuple[Mapping[str, Any], Any]:
+    """The result that says a sentence, by itself or behind names, with its label; None where it is about several."""
     for place, result in enumerate(results):
         if line.endswith(result.conclusion) or line in conclusions(results[place : place + 1]):
-            return result
-    return None
+            return results.labels[place], result
+    return {}, None
 
 
-def _answer(line: str, result: Any, section: Section) -> Answer:
+def _answer(line: str, label: Mapping[str, Any], result: Any, section: Section) -> Answer:
     light = words_of(type(result), "light") if result is not None else None
-    where, says = (light(result) if light else None) or ("", "")
+    where, says = (light(label, result) if light else None) or ("", "")
     mind = caution_names(result, section.cautions) if result is not None else ""
     return Answer(line, "", section.anchor, where, says, mind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement import verbs as agreements
+from calib.analysis.distributions import verbs as distributions
 from calib.analysis.means import verbs as means
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
@@ -28,6 +29,7 @@ _ESTIMATORS = ("classical", "judge_only", "auto")  # people alone, the judge alo
 _HEADS = {
     "interval": "Mean human score", "difference": "Differences between systems", "rank_judges": "Judges compared",
     "reliability": "Reliability of people, and the ceiling that it sets",
+    "profile": "How the judge uses its scale, and the items that deserve a look",
 }  # fmt: skip
 
 
@@ -63,6 +65,8 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
     if not any(isinstance(part, Results) for _, part in parts):
         reasons = "; ".join(dict.fromkeys(one.why for one in look.can if not one.possible))
         raise ArgumentError("results", "must hold something that can be computed", reasons)
+    if look.scores is not None:
+        parts += _answered(look, Can(_HEADS["profile"], "profile", possible=True, why=""), asked)
     return [*parts, *_left_out(look), *_taken(look)]
 
 
@@ -118,6 +122,10 @@ def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[P
     if set(judged) != set(can.criteria):  # people stand alone, or a criterion without a judge would be missing
         tables = replace(tables, scores=None)
     yield _HEADS[can.verb], agreements.reliability(tables, **asked)
+
+
+def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:
+    yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=()))
 
 
 def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
@@ -180,4 +188,5 @@ _ANSWERS = {
     "agreement": _agreements,
     "rank_judges": _rankings,
     "reliability": _reliabilities,
+    "profile": _profiles,
 }

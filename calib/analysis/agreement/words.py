@@ -76,9 +76,9 @@ def _beside_zero(result: Agreement) -> str:
 def comparison_fact(results: Results[Comparison]) -> str:
     """Which judge is ahead, or how many differences are told apart from none."""
     if len(results) == 1:
-        where, says = told_apart_from_zero(results[0])
+        where, says = told_apart_from_zero({}, results[0])
         return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
-    ahead = sum(told_apart_from_zero(result)[0] != "open" for result in results)
+    ahead = sum(told_apart_from_zero({}, result)[0] != "open" for result in results)
     return f"{ahead} of {len(results)} differences are told apart from 0"
 
 
@@ -122,14 +122,14 @@ def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> lis
     return each_once(labels, results, lambda result: [result.verdict])
 
 
-def told_apart_from_zero(result: Comparison) -> tuple[str, str]:
+def told_apart_from_zero(_label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
     """Whether the test tells the two judges apart, and which agrees more."""
     if not result.p_value <= 1 - result.confidence_level:
         return "open", "not decided"
     return ("above", f"{result.names[0]} is ahead") if result.estimate > 0 else ("below", f"{result.names[1]} is ahead")
 
 
-def against_one_person(result: Reliability) -> tuple[str, str] | None:
+def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[str, str] | None:
     """The judge against what one person reaches; None without a judge."""
     low, high = result.ceiling.difference_interval
     if not result.ceiling.judge_by_rater:

@@ -10,37 +10,47 @@ from calib.analysis.means.contrast import DifferenceEstimate
 from calib.analysis.means.mean import MeanEstimate
 from calib.analysis.means.methods import METHODS
 from calib.core.result import short
-from calib.tables.text import told_apart, visible
+from calib.tables.text import telling, told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from calib.tables.results import Results
 
+_NAMED = 3  # differences that a title names
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
     "It is not an interval for the human mean, and more judge scores do not make it one."
 )
+# labels that say whose scores they are, where that differs
+_JUDGES = {"rater": "judge", "prompt": "prompt", "method": "read by", "temperature": "temperature"}
 # labels that say how a score was read, not what it is of
 _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted", "scale")
 
 
 def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
     """A sentence for each, which can be pasted into a report."""
-    return list(map(_mean_sentence, labels, results))
+    names = [name for name in telling(labels) if name in _JUDGES]
+    judges = [" ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label) for label in labels]
+    return list(map(_mean_sentence, labels, results, judges))
 
 
-def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate) -> str:
-    """What of, the interval, what it rests on, and what the judge was good for."""
+def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate, judge: str) -> str:
+    """What of, the interval, what it rests on, and what the judge was good for; of several judges, which."""
     what = _quantity(label, result)
-    labels, judged = f"{result.n_gold} human labels" if result.n_gold else "no human label", f"{result.n} judge scores"
+    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+    judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
     if isinstance(result, DifferenceEstimate) and not result.is_paired:
-        labels, judged = result.labels_in_words, f"judge scores of {result.n} inputs"
-    scores = f" and {judged}" if result.uses_judge else ""
+        labels, judged = (
+            result.labels_in_words,
+            f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs",
+        )
+    scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
     gain = 1 - result.width_ratio
     told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
     wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
     p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+    p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
     scale = f"; scale {label['scale']}" if "scale" in label else ""
     left = _left_out(label) if result.uses_judge else ""
     return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}{left}{scale}."
@@ -87,13 +97,23 @@ def _rank(result: MeanEstimate) -> tuple[bool, bool]:
     return result.estimator != "judge_only", result.uses_judge
 
 
-def where_it_lies(result: MeanEstimate) -> tuple[str, str] | None:
-    """Where the interval of people's mean lies from the value it was asked to be compared with; None without one."""
+def _is_adjusted(label: Mapping[str, Any]) -> bool:
+    """Whether the p-value was adjusted for those beside it."""
+    return not math.isnan(label.get("p_adjusted", math.nan))
+
+
+def where_it_lies(label: Mapping[str, Any], result: MeanEstimate) -> tuple[str, str] | None:
+    """Where the interval of people's mean lies from the value it was asked to be compared with; None without one.
+
+    Of several differences nothing is decided that the p-value does not decide after it was adjusted for their number.
+    """
     asked = not math.isnan(result.null) or "difference" in result.estimand
     if not asked or result.estimator == "judge_only":
         return None
     value = 0.0 if math.isnan(result.null) else result.null
     low, high = result.interval
+    if _is_adjusted(label) and label["p_adjusted"] > 1 - result.confidence_level:
+        return "open", "not decided"
     if low > value:
         return "above", f"above {short(value)}"
     if high < value:
@@ -104,19 +124,27 @@ def where_it_lies(result: MeanEstimate) -> tuple[str, str] | None:
 def mean_fact(results: Results[MeanEstimate]) -> str:
     """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
     main = main_means(results)
-    names = told_apart(main.labels)
+    names = _named(main.labels)
     known = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
     if not known or len({result.estimand for result in main}) > 1:
         return ""
     low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
     if "difference" in main[0].estimand and len(known) > 1:
-        apart = sum((where_it_lies(result) or ("open", ""))[0] != "open" for result in main)
-        return f"{apart} of {len(known)} differences exclude 0"
+        apart = [i for i in known if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
+        adjusted = ", p adjusted for their number" * any(map(_is_adjusted, main.labels))
+        told = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
+        return f"{len(apart) or 'none'} of {len(known)} differences told apart from 0{adjusted}{told}"
     if low == high:
-        one, where = main[low], where_it_lies(main[low])
+        one, where = main[low], where_it_lies(main.labels[low], main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
     ends = " to ".join(f"{_bare_interval(main[i])} ({visible(names[i], 30)})" for i in (low, high))
     return f"{main[low].estimand} from {ends}"
+
+
+def _named(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells each from the others; a judge is called one, or it would read as a system."""
+    bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in labels]
+    return told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
 
 
 def _bare_interval(result: MeanEstimate) -> str:
