@@ -133,7 +133,8 @@ def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
     found, trouble = [], {}
     options = dict(can.options) | _only(asked, "confidence_level")
     tables = _of(look, can)
-    for name in _ESTIMATORS if tables.scores is not None and tables.gold is not None else ():
+    both = tables.scores is not None and tables.gold is not None
+    for name in _estimators(tables.scores, tables.gold) if both else ():
         try:
             found.append(_with_intervals(means.interval(tables, estimator=name, **options)))
         except ValueError as error:
@@ -143,6 +144,12 @@ def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
     head, by = "Win rate" if look.intake.pairwise else _HEADS["interval"], can.options.get("by")
     said = [("", f"No interval ({name}): {words}") for words, name in trouble.items()]
     return [(f"{head}{f', by {by}' * bool(by)}", sum(found[1:], found[0])), *said]
+
+
+def _estimators(scores: pd.DataFrame, gold: pd.DataFrame) -> list[str]:
+    """A judge on a scale of its own has no mean that could stand beside that of people."""
+    apart = set(scores["scale"].astype(str)) != set(gold["scale"].astype(str))
+    return [name for name in _ESTIMATORS if not (apart and name == "judge_only")]
 
 
 def _with_intervals(results: Results[Any]) -> Results[Any]:

@@ -81,7 +81,7 @@ def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
 
 def title_of(labels: Labels, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
-    told = {*names, "prompt", "method", "temperature", "coefficient", "level"}
+    told = {*names, "prompt", "method", "temperature", "coefficient", "level", "scale"}
     return ", ".join(
         f"{against if name == 'against' else ''}{plain_text(value)}"
         for name, value in labels[0].items()

@@ -424,3 +424,13 @@ def test_a_sheet_is_named_in_what_is_printed(written, capsys):
     assert found.commands[:2] == ("calib report 'book.xlsx#March 1'", "calib interval 'book.xlsx#March 1'")
     assert found.lines[0] == 'calib.report(calib.look("book.xlsx#March 1"), "book-report.html")'
     assert "human labels" in run(found.commands[1], capsys)
+
+
+def test_a_judge_on_a_scale_of_its_own_is_not_drawn_beside_people():
+    words = ["poor", "fair", "good"]
+    ours = pd.DataFrame(
+        {"id": range(60), "judge": [k % 10 + 1 for k in range(60)], "label": [*words * 10, *[None] * 30]}
+    )
+    theirs = ours.assign(judge=[words[k % 3] for k in range(60)])
+    told = [calib.report(calib.look(frame)).text for frame in (ours, theirs)]
+    assert ["| judge alone |" in text for text in told] == [False, True]
