@@ -13,7 +13,7 @@ import calib
 from calib.console.commands import demo
 
 PICTURE = Path(__file__).with_name("page.png")
-WIDTH, HEIGHT, SHOWN = 1000, 1125, 720  # of the window, and the width of the picture, in pixels
+WIDTH, HEIGHT, SHOWN = 1000, 1200, 720  # of the window, and the width of the picture, in pixels
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars")
 
 

@@ -48,6 +48,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     foldable = sum(section.folds for section in kept)
     left = [
         section._replace(
+            paragraphs=_sentences(section) or section.paragraphs,
             pictures=section.pictures[1:] if section is main else section.pictures,
             open=foldable <= 2 or section is main,
         )
@@ -89,13 +90,25 @@ def _answers(section: Section) -> list[Answer]:
     lines = conclusions(results)
     found = [_answer(line, *_owner(line, results), section) for line in lines[:_MOST]]
     answers = [found[0]._replace(about=section.heading), *found[1:]]
-    many = _MOST if any(answer.light for answer in found) or not section.paragraphs else 2
-    if len(lines) <= many:
+    if len(lines) <= _at_once(found):
         return answers
     if fact := _fact(results):
         named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
         return [Answer(fact, section.heading, section.anchor, mind=f"in some rows: {named}" if named else "")]
     return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")]
+
+
+def _at_once(answers: Sequence[Answer]) -> int:
+    """How many sentences of one question stand in front: all that decide something, else its gist is enough."""
+    return _MOST if any(answer.light for answer in answers) else 2
+
+
+def _sentences(section: Section) -> list[str]:
+    """Those of a question of which only the gist stands in front."""
+    if section.results is None or section.paragraphs or not (answers := _answers(section)):
+        return []
+    lines = conclusions(main_of(section.results))
+    return lines[:_MOST_ROWS] if len(answers) == 1 < len(lines) else []
 
 
 def _fact(results: Results[Any]) -> str:
