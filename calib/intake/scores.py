@@ -111,7 +111,7 @@ def _there(given: pd.DataFrame, taken: Mapping[str, str]) -> None:
         if name not in given:
             there = ", ".join(map(repr, given.columns))
             near = difflib.get_close_matches(name, given.columns, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"; did you mean {near[0]!r}?" if near else "; calib.look says what its columns may be"
             raise TableArgumentError(
                 argument, "must be a column of the frame", f"got {name!r}; there are {there}{hint}"
             )

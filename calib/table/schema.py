@@ -145,7 +145,8 @@ def scale_words(text: str) -> list[tuple[str, float]]:
         return [(word, float(place)) for place, word in enumerate(words)]
     parts = [word.rpartition("=") for word in words]
     if not all(_is_number(value) and bool(label) == ("=" in text) for label, _, value in parts):
-        raise TableArgumentError("scale", "must read '1|2|3', 'poor|fair|good' or 'no=0|yes=1'", f"got {text!r}")
+        rule = "must read '1|2|3', '1..3', 'poor|fair|good' or 'no=0|yes=1'"
+        raise TableArgumentError("scale", rule, f"got {text!r}")
     return [(label.strip() or value, float(value)) for label, _, value in parts]
 
 

@@ -96,7 +96,11 @@ def test_a_table_of_calibs_own_stays_what_it_is():
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("id,mark\na,4\n\nb,x\n", {}, "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark'."),
+        (
+            "id,mark\na,4\n\nb,x\n",
+            {},
+            "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark'; calib.look says",
+        ),
         ("ids,mark\na,4\n", {"item": "id"}, "there are 'ids', 'mark'; did you mean 'ids'?"),
         (
             'id,mark\n"a\nb",4\nc,5\nd,4\ne,x\n',

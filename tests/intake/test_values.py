@@ -135,7 +135,7 @@ def test_an_order_that_is_turned_round_is_warned_of(scale):
 @pytest.mark.parametrize("scale", ["poor=0|fair", "poor|2", "good", "a=|b=1", "=1|b=2", "lo=x|hi=2", "poor|fair|3=3"])
 def test_a_scale_that_cannot_be_read(scale):
     said = refused(["poor"], scale)
-    assert f"`scale` must read '1|2|3', 'poor|fair|good' or 'no=0|yes=1', but got {scale!r}" in said
+    assert f"`scale` must read '1|2|3', '1..3', 'poor|fair|good' or 'no=0|yes=1', but got {scale!r}" in said
 
 
 # --- words that are known ---------------------------------------------------------------------------------------

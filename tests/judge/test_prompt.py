@@ -333,7 +333,7 @@ def test_a_scale_from_text():
     prompt = Prompt.from_criteria("q", "Good.", inputs=("answer",), steps=(), scale="no=0|yes=1")
     assert "worst to best: no, yes" in prompt.template
     assert Scale.parse("poor|fair|good") == Scale.of(poor=0, fair=1, good=2)
-    rule = r"`scale` must read '1\|2\|3', 'poor\|fair\|good' or 'no=0\|yes=1', but got 'no\|2'"
+    rule = r"`scale` must read '1\|2\|3', '1..3', 'poor\|fair\|good' or 'no=0\|yes=1', but got 'no\|2'"
     with pytest.raises(ValueError, match=rule):
         Scale.parse("no|2")
     with pytest.raises(TypeError, match=r"`scale` must be a calib\.Scale"):

@@ -226,17 +226,17 @@ def test_defaults_of_scores_from():
     assert not {"group", "system"} & set(scores)
 
 
+THERE = "there are 'id', 'mark', 'who', 'doc'; calib.look says what its columns may be."
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark', 'who', 'doc'."),
-        (
-            {"item": "id", "score": "rating"},
-            "`score` must be a column of the frame, but got 'rating'; there are 'id', 'mark', 'who', 'doc'.",
-        ),
+        ({}, f"`item` must be a column of the frame, but got 'item'; {THERE}"),
+        ({"item": "id", "score": "rating"}, f"`score` must be a column of the frame, but got 'rating'; {THERE}"),
         (
             {"item": "id", "score": "mark", "group": "document"},
-            "`group` must be a column of the frame, but got 'document'; there are 'id', 'mark', 'who', 'doc'.",
+            f"`group` must be a column of the frame, but got 'document'; {THERE}",
         ),
         (
             {"item": "id", "score": "who"},
