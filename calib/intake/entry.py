@@ -92,9 +92,10 @@ def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
         check.warn(note)
     for side, table in (("judge", taken.scores), ("label", taken.gold)):
         if side in needs and table is None:
-            raise ArgumentError(
-                side, f"must name {_WANTED[side]}", f"none was recognised: {'; '.join(in_words(taken))}"
-            )
+            left = [one.column for one in taken.columns if one.role == "other"]
+            idle = f"; not used: {_few(left)}" if left else ""
+            given = f"none was recognised: {'; '.join(in_words(taken))}{idle}"
+            raise ArgumentError(side, f"must name {_WANTED[side]}", given)
     return Given(taken.scores, taken.gold, taken.people, taken)
 
 

@@ -15,7 +15,7 @@ from calib.intake.codes import guessed_scale
 from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
 from calib.intake.values import blank, nature
-from calib.intake.words import folded
+from calib.intake.words import TIE, folded, loosely
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
@@ -110,6 +110,8 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         role = ROLE_OF.get(key(column))
         if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
             continue
+        if role in ("rater", "annotator") and _names_the_better(frame, column):
+            continue
         if _fits(role, kind, frame[column]) and not (role == "annotator" and _is_graded_by(column, natures, found)):
             found = found.with_role(role, column, "its name")
     if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
@@ -120,6 +122,16 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         _value(frame[c], c, kind, side, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)
     ]
     return replace(found, graded=tuple(values))
+
+
+def _names_the_better(frame: pd.DataFrame, column: str) -> bool:
+    """Whether cells are the names of the two that other columns say were compared: who won, not who rated."""
+    sides = [name for name in frame if ROLE_OF.get(key(str(name))) in ("first", "second")]
+    if len(sides) != 2 or column in sides:
+        return False
+    names = {folded(str(cell)) for name in sides for cell in frame[name].dropna().unique()}
+    held = {folded(str(cell)) for cell in frame.loc[~blank(frame[column]), column].unique()}
+    return bool(held & names) and all(cell in names or loosely(cell) in TIE for cell in held)
 
 
 def _nature(cells: pd.Series) -> str:
@@ -241,7 +253,11 @@ def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
     cells, free = found.source.frame[column], column not in {*found.roles.values(), *found.ids[:1]}
     if column in (*_listed(said, "judge"), *_listed(said, "label")):
         return True
-    if not free or kind == "blank" or _is_called_otherwise(column):
+    if not free or kind == "blank":
+        return False
+    if _names_the_better(found.source.frame, column):
+        return True
+    if _is_called_otherwise(column):
         return False
     return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
 

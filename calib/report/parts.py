@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from calib.analysis.means import verbs as means
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.intake.can import MOST_IN_PAIRS, Can
-from calib.intake.look import Look
+from calib.intake.entry import is_file
+from calib.intake.look import Look, look
 from calib.intake.taken import Intake
 from calib.tables.door import Who
 from calib.tables.results import Results
@@ -34,7 +36,10 @@ _HEADS = {
 
 
 def expanded(results: Any) -> Any:
-    """What a report is of: a look at files becomes all that it says can be computed."""
+    """What a report is of: a look at files, or a file, becomes all that can be computed from it."""
+    named = isinstance(results, str) and not any(map(str.isspace, results)) and is_file(results)
+    if named or isinstance(results, Path):
+        results = look(results)
     return parts_of(results) if isinstance(results, Look) else results
 
 
