@@ -61,7 +61,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         gold=None if everyone is None else _pooled(everyone),
         items=_items(found, judges, people),
         pairwise=pairwise,
-        words=() if pairwise else next((values.words for values in read.done.values() if values.words), ()),
+        words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
         said=said,
     )
@@ -72,6 +72,15 @@ def _worded(found: Sequence[Seen], read: Reading) -> str:
     labels = [read.of(one, value) for one in found for value in one.of("label")]
     scales = {values.scale for values in labels if values.words}
     return scales.pop() if len(scales) == 1 else ""
+
+
+def _words_of(read: Reading) -> tuple[str, ...]:
+    """The words of the scale, one for each value; numbers among them stand for themselves."""
+    for values in read.done.values():
+        words = tuple(word for word in values.words if not word.replace(".", "", 1).isdecimal())
+        if words and len(words) == len(values.scale.split("|")):
+            return words
+    return ()
 
 
 def _is_sure(found: Sequence[Seen]) -> bool:

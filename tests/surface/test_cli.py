@@ -627,7 +627,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
     assert all(f">{words}<" in text for words in ("people alone", "judge alone", "people and judge"))
     assert "pearson|level:group" in text
-    assert text.count("<figure>") == 4
+    assert text.count("<figure>") == 6
 
 
 def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
