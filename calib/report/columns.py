@@ -79,7 +79,7 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
-    idle = [name for name in labels if name in frame and name not in names]
+    idle = [name for name in labels if name in frame and name not in (*names, "p_adjusted")]
     words = ", ".join(f"{heads().get(name, name)} {_cell(value)}" for name, value in shared.items())
     more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
     said = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}

@@ -128,7 +128,7 @@ def _owner(line: str, results: Results[Any]) -> tuple[Mapping[str, Any], Any]:
     """The result that says a sentence, by itself or behind names, with its label; None where it is about several."""
     for place, result in enumerate(results):
         if line.endswith(result.conclusion) or line in conclusions(results[place : place + 1]):
-            return results.labels[place], result
+            return results.labels[place] | {"n_beside": len(results)}, result
     return {}, None
 
 

@@ -12,7 +12,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 import calib
-from calib import Results
+from calib import Results, stats
+from calib.analysis.agreement.words import told_apart_from_zero
 from calib.stats import (
     CalibWarning,
     Interval,
@@ -729,3 +730,20 @@ def test_one_sided_intervals_are_said_as_bounds():
     assert " with 95 % confidence, from 10" in conclusions(low)[0]
     assert f", at most {high.one().interval.high:.4g} " in conclusions(high)[0]
     assert "inf" not in str(mean_of(options={"alternative": "greater"}).one())
+
+
+def test_of_several_differences_none_is_lit_that_its_adjusted_p_does_not_decide():
+    y, f = np.array([3.0, 4, 5, 4, 3, 4, 5, 4, 5, 4, 3, 5]), np.array([3.1, 4, 4.8, 4.2, 3, 4, 5, 4, 4.6, 4, 3.3, 5])
+    apart = stats.ppi_difference(y, y - np.tile([0.5, 1.5], 6), f, f - 1)
+    for p, light in ((0.01, "▲ above 0"), (0.2, "○ not decided")):
+        label = {"criterion": "tone", "system": "a - b", "p_adjusted": p}
+        text = report(Results((label,), (apart,)))
+        assert light in text
+        assert "| p adjusted |" in text
+
+
+def test_comparisons_beside_each_other_are_lit_by_bonferronis_rule():
+    pair = compared().results[0]
+    sure, near = (replace(pair, p_value=p, estimate=0.2) for p in (0.001, 0.04))
+    assert [told_apart_from_zero({"n_beside": n}, near)[0] for n in (1, 2)] == ["above", "open"]
+    assert told_apart_from_zero({"n_beside": 20}, sure)[0] == "above"

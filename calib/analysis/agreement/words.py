@@ -78,7 +78,7 @@ def comparison_fact(results: Results[Comparison]) -> str:
     if len(results) == 1:
         where, says = told_apart_from_zero({}, results[0])
         return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
-    ahead = sum(told_apart_from_zero({}, result)[0] != "open" for result in results)
+    ahead = sum(told_apart_from_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
     return f"{ahead} of {len(results)} differences are told apart from 0"
 
 
@@ -122,9 +122,9 @@ def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> lis
     return each_once(labels, results, lambda result: [result.verdict])
 
 
-def told_apart_from_zero(_label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
-    """Whether the test tells the two judges apart, and which agrees more."""
-    if not result.p_value <= 1 - result.confidence_level:
+def told_apart_from_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
+    """Whether the test tells the two judges apart, and which agrees more; of several, by Bonferroni's rule."""
+    if not result.p_value * label.get("n_beside", 1) <= 1 - result.confidence_level:
         return "open", "not decided"
     return ("above", f"{result.names[0]} is ahead") if result.estimate > 0 else ("below", f"{result.names[1]} is ahead")
 

@@ -131,7 +131,7 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
     if "difference" in main[0].estimand and len(known) > 1:
         apart = [i for i in known if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
-        adjusted = ", p adjusted for their number" * any(map(_is_adjusted, main.labels))
+        adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
         told = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
         return f"{len(apart) or 'none'} of {len(known)} differences told apart from 0{adjusted}{told}"
     if low == high:
