@@ -494,4 +494,4 @@ def test_litellm_takes_no_secret_in_the_endpoint(litellm, ears, way):
             heard, error = everything(refused), refused
         assert server.stats()["requests"] == 0
     assert [leaks(one) for one in heard if leaks(one)] == []
-    assert "base_url" in str(error)
+    assert "base URL" in str(error)
