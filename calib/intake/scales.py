@@ -17,6 +17,7 @@ from calib.table.schema import scale_words
 _WINS = "0|0.5|1"
 _SLIPS = 0.1  # more of a judge's scores than these off the scale of people are on a scale of their own
 _LARGER = 2.0  # times as high as the highest label
+_RARE = 0.03  # share of labels that may be slips
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ def scales_of(
         if not (text or worded):
             refuse_unclear_low(f, y, name, notes)
         guessed |= not text
+        if not (text or worded):
+            notes += _far_off(y, name)
         text = text or worded or _guess(f, y)
         theirs[name] = text
         ours[name] = _of_judge(f, y, text, name, judges, notes)
@@ -85,6 +88,16 @@ def _guess(f: pd.Series, y: pd.Series) -> str:
         return alone
     apart = set(y) <= {0.0, 1.0} or set(f) <= {0.0, 1.0} or not both or f.abs().max() >= _LARGER * y.abs().max()
     return alone if apart else both
+
+
+def _far_off(y: pd.Series, criterion: str) -> list[str]:
+    """A word on a few labels that are more than twice as high as all others: a slip would stretch the scale."""
+    most = y[y <= y.quantile(1 - _RARE)] if len(y) else y
+    if most.empty or y.max() <= _LARGER * most.max() or most.max() <= 0:
+        return []
+    far = y[y > most.max()]
+    told = f"{len(far)} of {len(y)} labels of {criterion} ({far.max():g} at most) lie far above all others"
+    return [f"{told}; without them the scale would be {guessed_scale(most) or 'shorter'}: --scale, scale= says it."]
 
 
 def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Rows | None, notes: list[str]) -> str:

@@ -286,3 +286,13 @@ def test_a_missing_line_of_names_is_said_by_the_verbs(tmp_path):
     frame(human=PEOPLE)[3:].to_csv(path, index=False, header=False)
     with pytest.warns(CalibWarning, match="is a line of names missing"):
         calib.interval(path, item="q3", judge="4", label="5")
+
+
+def test_a_slip_that_would_stretch_the_scale_is_said():
+    labels = [k % 5 + 1 for k in range(70)]
+    slipped = pd.DataFrame(
+        {"id": range(200), "judge": [k % 5 + 1 for k in range(200)], "human": [*labels, *[None] * 130]}
+    )
+    assert not any("far above" in note for note in taken_in(slipped).notes)
+    slipped.loc[5, "human"] = 11
+    assert any("1 of 70 labels" in note and "1|2|3|4|5" in note for note in taken_in(slipped).notes)
