@@ -15,7 +15,7 @@ from calib.core.text import PrintableError
 METHODS = ("human", "sample", "logprob", "chain", "given")
 STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
-    "constrained", "failed",
+    "constrained", "failed", "cannot_say",
 )  # fmt: skip
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calib.core.text import printable
-from calib.tables.text import Labels, telling, visible
+from calib.tables.text import Tags, telling, visible
 
 _LISTED, _LONGEST = 12, 60  # values that a message names, and characters of each
 _EMPTY = ("", "nan", "None")
@@ -18,7 +18,7 @@ class LabelError(KeyError):
         return printable(str(self.args[0]))
 
 
-def label_with(labels: Labels, value: Any) -> str:
+def label_with(labels: Tags, value: Any) -> str:
     """The name of the label that has this value.
 
     Examples
@@ -38,7 +38,7 @@ def label_with(labels: Labels, value: Any) -> str:
     return next(iter(places))
 
 
-def way_to_one(labels: Labels) -> str:
+def way_to_one(labels: Tags) -> str:
     """What is written behind the name of these results for the first of them.
 
     Examples
@@ -60,7 +60,7 @@ def way_to_one(labels: Labels) -> str:
     return f"[{', '.join(map(repr, named.values()))}]"
 
 
-def keys_of(labels: Labels) -> list[str]:
+def keys_of(labels: Tags) -> list[str]:
     """The texts that stand in brackets: values in which the labels differ, if each is of one label only."""
     homes: dict[str, set[str]] = {}
     for name in telling(labels):
@@ -70,11 +70,11 @@ def keys_of(labels: Labels) -> list[str]:
     return [value for value, names in homes.items() if len(names) == 1]
 
 
-def _names(labels: Labels) -> list[str]:
+def _names(labels: Tags) -> list[str]:
     return list(dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")))
 
 
-def _there(labels: Labels) -> str:
+def _there(labels: Tags) -> str:
     """The values of each label, the first few."""
     parts = []
     for name in _names(labels):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from calib.core.topic import shown
 
-Labels: TypeAlias = Sequence[Mapping[str, Any]]
+Tags: TypeAlias = Sequence[Mapping[str, Any]]
 Said: TypeAlias = Callable[[Any], Sequence[str]]
 _DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _PREFIXES = {"against": "vs ", "temperature": "T = "}
@@ -47,7 +47,7 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", visible(text).strip())
 
 
-def telling(labels: Labels) -> list[str]:
+def telling(labels: Tags) -> list[str]:
     """The names that tell labels apart; one that says nothing beyond those before it is left out.
 
     Examples
@@ -79,7 +79,7 @@ def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
     return plain_text(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in pairs))
 
 
-def title_of(labels: Labels, names: Sequence[str], against: str = "") -> str:
+def title_of(labels: Tags, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
     told = {*names, "prompt", "method", "temperature", "coefficient", "level", "scale"}
     return ", ".join(
@@ -112,13 +112,13 @@ def level_words(results: Sequence[Any]) -> str:
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
-def told_apart(labels: Labels) -> list[str]:
+def told_apart(labels: Tags) -> list[str]:
     """What tells each label from the others."""
     names = telling(labels)
     return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in labels]
 
 
-def by_text(labels: Labels, results: Sequence[Any], said: Said) -> list[tuple[str, str]]:
+def by_text(labels: Tags, results: Sequence[Any], said: Said) -> list[tuple[str, str]]:
     """What results say, each text once, and in words which of them say it."""
     found: dict[str, list[str]] = {}
     known = [shown(type(result)).repeats for result in results]
@@ -129,6 +129,6 @@ def by_text(labels: Labels, results: Sequence[Any], said: Said) -> list[tuple[st
     return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
 
 
-def each_once(labels: Labels, results: Sequence[Any], said: Said) -> list[str]:
+def each_once(labels: Tags, results: Sequence[Any], said: Said) -> list[str]:
     """The same as sentences, each behind the names of those that say it."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]

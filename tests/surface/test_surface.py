@@ -146,6 +146,7 @@ ORDER = {
     "calib.intake": 5,
     "calib.judge": 6,
     "calib.datasets": 7,
+    "calib.labelling": 7,
     "verbs": 6,
     "words": 6,
     "plots": 7,
