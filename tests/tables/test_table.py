@@ -48,7 +48,8 @@ def shown_in(error: str) -> str:
 
 OPTIONS = "human, sample, logprob, chain, given"
 STATUSES = (
-    "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, bad_logprobs, constrained, failed, cannot_say"
+    "ok, off_scale, unseen, ambiguous, unread, refused, truncated, no_logprobs, bad_logprobs, constrained, failed, "
+    "cannot_say"
 )
 RULES = {
     "items": [
