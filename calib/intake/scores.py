@@ -10,9 +10,9 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import as_typed
-from calib.intake.source import source_of
+from calib.intake.cells.values import Values, valued
+from calib.intake.files.source import source_of
 from calib.intake.taken import Source
-from calib.intake.values import Values, valued
 from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, check_scores, has_replies
 
 _TABLE = ("item", "criterion", "rater", "score")  # what tells a table of calib's

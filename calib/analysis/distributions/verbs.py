@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.result import short
 from calib.intake.entry import given
-from calib.intake.source import source_of
+from calib.intake.files.source import source_of
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.tables.door import Checked, Kind, checked, in_the_names_of, ratings_in, scores_in

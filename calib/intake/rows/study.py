@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.codes import n_summaries
-from calib.intake.ids import Rows, chosen_ids, n_padded
-from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
-from calib.intake.names import is_model
-from calib.intake.pairs import as_win_rates, is_pairwise, rivals
-from calib.intake.roles import Seen, is_table
-from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
-from calib.intake.scales import scales_of
+from calib.intake.cells.codes import n_summaries
+from calib.intake.columns.names import is_model
+from calib.intake.columns.roles import Seen, is_table
+from calib.intake.rows.ids import Rows, chosen_ids, n_padded
+from calib.intake.rows.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
+from calib.intake.rows.pairs import as_win_rates, is_pairwise, rivals
+from calib.intake.rows.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
+from calib.intake.rows.scales import scales_of
 from calib.intake.taken import Columns, Intake
 from calib.table import SCHEMAS, TableError, check_items, check_scores
 from calib.tables.door import scores_in

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.codes import guessed_scale
-from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
+from calib.intake.cells.codes import guessed_scale
+from calib.intake.cells.values import blank, nature
+from calib.intake.cells.words import TIE, folded, loosely
+from calib.intake.columns.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
-from calib.intake.values import blank, nature
-from calib.intake.words import TIE, folded, loosely
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]

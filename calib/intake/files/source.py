@@ -14,8 +14,8 @@ import pandas as pd
 
 from calib.core.extras import needed
 from calib.core.text import printable
-from calib.intake.grid import cut, decoded, tidied
-from calib.intake.sheet import first_sheet
+from calib.intake.files.grid import cut, decoded, tidied
+from calib.intake.files.sheet import first_sheet
 from calib.intake.taken import Source
 from calib.table import TableArgumentError, TableError
 from calib.table.files import frame_of, from_json, json_object, of_form
