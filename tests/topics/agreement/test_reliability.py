@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.agreement import alpha
@@ -31,12 +32,6 @@ METRICS = ("nominal", "ordinal", "interval", "ratio")
 
 def bootstrapped(*args, **options):
     return krippendorff_alpha(*args, interval="bootstrap", **options)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def close(found, wanted, tolerance=1e-12):
