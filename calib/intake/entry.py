@@ -146,7 +146,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(opened(second)):
+    if human is None and is_calibs(second := opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
