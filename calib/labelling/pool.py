@@ -18,11 +18,10 @@ from calib.intake.pairs import compared_ids
 from calib.intake.roles import Seen, is_table, refuse_unknown, seen
 from calib.intake.source import source_of
 from calib.intake.taken import Columns, Source
-from calib.intake.values import blank
 from calib.table import TableArgumentError, TableError
+from calib.tables.pairs import chosen_in
 
 _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order in which they are shown
-_TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +64,10 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     source = source if isinstance(source, Source) else source_of(source, "drawn")
     frame = source.frame
     if "chosen" in frame:
-        frame = frame[_flags(source)]
+        try:
+            frame = frame[chosen_in(frame)]
+        except TableError as error:
+            raise TableError(f"{source.name}: {error}") from None
         if frame.empty:
             raise TableArgumentError(
                 "drawn", "must have chosen items", f"{source.name} has none where `chosen` is true"
@@ -80,7 +82,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
 
 
 def _are_ids(thing: Any) -> bool:
-    if hasattr(thing, "columns") or hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, pd.Series):
+    if hasattr(thing, "columns") or (hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, pd.Series)):
         return False
     return isinstance(thing, Iterable) and not any(isinstance(one, Mapping) for one in thing)
 
@@ -100,16 +102,6 @@ def _by_id(ids: pd.Series) -> dict[str, str]:
     if ids.isna().any():
         raise ArgumentError("drawn", "must have an id for each item", f"has none in row {int(ids.isna().idxmax())}")
     return {one: one for one in ids}
-
-
-def _flags(source: Source) -> pd.Series:
-    words = source.frame["chosen"].astype(str).str.strip().str.lower()
-    odd = ~words.isin((*_TRUE, *_FALSE))
-    if odd.any():
-        row = int(odd.to_numpy().argmax())
-        where = f"{source.name}: column `chosen`, {source.line(row)}"
-        raise TableError(f"{where}: must be true or false, but got {source.frame['chosen'].iloc[row]!r}.")
-    return words.isin(_TRUE)
 
 
 def _of_table(frame: pd.DataFrame, name: str) -> Drawn:
@@ -140,7 +132,7 @@ def pool_of(
     source = source if isinstance(source, Source) else source_of(source, "items")
     refuse_unknown([source], columns)
     found = seen(source, "", columns)
-    shown = _columns_shown(source, inputs, pair, drawn)
+    shown = _columns_shown(source, inputs, pair)
     ids = _best_ids(found, columns, drawn, paired=pair is not None)
     rows = source.frame[shown].assign(id=ids.to_numpy(dtype=object))
     texts: dict[str, tuple[str, ...]] = {}
@@ -161,11 +153,11 @@ def pool_of(
 def _head(name: str, place: int, shown: Sequence[str], pair: Sequence[str] | None) -> str:
     """What a text is called: its column, unless that may say whose it is."""
     if pair and place >= len(shown) - 2:
-        return ("A", "B")[place - len(shown) + 2]
+        return ("first", "second")[place - len(shown) + 2]
     return "output" if is_model(name) else name
 
 
-def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
+def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None) -> list[str]:
     """The columns of texts: those that were named, else those called so."""
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
@@ -179,7 +171,7 @@ def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[
     named = [name for name in called if roles[name] in kept] if inputs is None else list(dict.fromkeys(inputs))
     shown = [*(name for name in named if name not in (pair or ())), *(pair or ())]
     if not shown:
-        raise _no_texts(source, drawn)
+        raise _no_texts(source)
     return shown
 
 
@@ -189,7 +181,7 @@ def _may_be_texts(source: Source, name: str) -> bool:
     return not (pd.api.types.is_numeric_dtype(cells.dtype) or (is_table(source.frame) and name == "prompt"))
 
 
-def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
+def _no_texts(source: Source) -> ArgumentError:
     has = f"{source.name} has {_named(source.frame)}"
     if is_table(source.frame):
         rule = "must hold the texts that people read; a table of scores has none: give the items, and this as {0}"

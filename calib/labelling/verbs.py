@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.stop import stoppable
 from calib.intake.entry import opened
 from calib.intake.intake import checked_words
 from calib.intake.source import source_of
@@ -70,7 +71,8 @@ def label_page(
     annotators : sequence of str, optional
         Several who label: one file for each, ``label-ann.html`` beside ``label.html``.
     overlap : int, optional
-        How many items all annotators have in common; the rest is split evenly, also within strata. Default: all of them.
+        How many items all annotators have in common; the rest is split evenly, item by item, in each stratum too.
+        Default: all of them.
     guideline : str or Path, optional
         What annotators shall keep to: a text, or a .md or .txt file.
     inputs : sequence of str, optional
@@ -145,6 +147,7 @@ def label_page(
         overlap=len(chosen) if overlap is None else overlap,
         criteria=tuple(one.name for one in asked),
         n_labels=sum(len(sheet.asked) for sheet in sheets) * len(asked),
+        n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
     )
 
 
@@ -219,14 +222,27 @@ def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
 
 def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     """The files: each whole or not at all."""
-    for_tools = to in ("label-studio", "argilla")
-    parts = [(None, path)] if for_tools else _of_each(task, path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write = _writer(to, words)
-    for sheet, target in parts:
-        with whole_or_not(target) as part:
-            write(task, sheet, part)
-    return tuple(target for _, target in parts)
+    if to == "label-studio":
+        from calib.labelling.label_studio import write_label_studio
+
+        return (write_label_studio(task, path), path.with_suffix(".xml"))
+    if to == "argilla":
+        from calib.labelling.argilla import write_argilla
+
+        return (write_argilla(task, path),)
+    for sheet, target in (files := _of_each(task, path)):
+        if to == "xlsx":
+            from calib.labelling.workbook import write_workbook
+
+            write_workbook(task, sheet, target)
+        else:
+            from calib.labelling.page import page_of
+
+            text = page_of(task, sheet, words)
+            with stoppable(), whole_or_not(target) as part:
+                part.write_text(text, encoding="utf-8", newline="")
+    return tuple(target for _, target in files)
 
 
 def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
@@ -235,22 +251,3 @@ def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
         return [(task.sheets[0], path)]
     names = file_names([sheet.annotator for sheet in task.sheets])
     return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]
-
-
-def _writer(to: str, words: Mapping[str, str] | None) -> Callable[[Task, Any, Path], Any]:
-    """What writes one file; a form is loaded where it is used."""
-    if to == "html":
-        from calib.labelling.page import page_of
-
-        return lambda task, sheet, part: part.write_text(page_of(task, sheet, words), encoding="utf-8", newline="")
-    if to == "xlsx":
-        from calib.labelling.workbook import write_workbook
-
-        return write_workbook
-    if to == "label-studio":
-        from calib.labelling.label_studio import write_label_studio
-
-        return lambda task, _, part: write_label_studio(task, part)
-    from calib.labelling.argilla import write_argilla
-
-    return lambda task, _, part: write_argilla(task, part)

@@ -29,11 +29,13 @@ class LabelPages:
     criteria : tuple of str
     n_labels : int
         Answers that all annotators together give.
+    n_words : int
+        Words that all annotators together read, as far as blanks part them.
 
     Examples
     --------
     >>> pages = LabelPages(paths=(Path("label.html"),), page="3e90d600b322", n_items=40, annotators=(), overlap=40,
-    ...                    criteria=("fluency",), n_labels=40)
+    ...                    criteria=("fluency",), n_labels=40, n_words=4200)
     >>> print(pages)
     label.html: 40 items to label (fluency)
     """
@@ -45,6 +47,7 @@ class LabelPages:
     overlap: int
     criteria: tuple[str, ...]
     n_labels: int
+    n_words: int
 
     def __str__(self) -> str:
         """Where the pages are, and how much there is to label."""

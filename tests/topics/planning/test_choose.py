@@ -122,7 +122,7 @@ def test_allocation_is_the_best_of_all(spread):
         best = min(
             variance(taken) for taken in itertools.product(*(range(2, size + 1) for size in sizes)) if sum(taken) == n
         )
-        found = _neyman(sizes, spread, n)
+        found = _neyman(sizes, spread, n, np.full(3, 2))
         assert found.sum() == n
         assert_allclose(variance(found), best, rtol=1e-12)
 
