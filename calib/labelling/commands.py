@@ -63,7 +63,7 @@ def label(
     )
     typer.echo(shown_text(pages))
     paragraphs(_time(pages))
-    paragraphs(f"next, with the files that come back: {_next(chosen)}")
+    paragraphs(f"Then, with the files that come back: {_next(chosen)}")
 
 
 def _criteria(given: list[str]) -> dict[str, str] | list[str] | None:
@@ -112,4 +112,4 @@ def read_labels(
     typer.echo(shown_text(told))
     write(told.ratings, out)
     if drawn is not None and out is not None:
-        paragraphs(f"next: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")
+        paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")
