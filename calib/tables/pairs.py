@@ -80,7 +80,8 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
         mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *columns] if value == "x" else []
-        names = [n for n in dict.fromkeys(("group", "system", "scale", *mine_only)) if n in frame]
+        theirs_only = ["n_cannot_say"] if value == "y" else []
+        names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
         sides.append(plain.rename(columns={"score": value}))
     both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)

@@ -193,11 +193,20 @@ def _mean_of(
         if without:
             names = ", ".join(map(repr, without[:5]))
             said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+    if unsaid := _unsaid(part):
+        said.append(f"cannot_say: people looked at {unsaid} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
         result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **asked)
     return with_warnings(result, said)
+
+
+def _unsaid(part: pd.DataFrame) -> int:
+    """How many items people could not judge."""
+    if "n_cannot_say" not in part:
+        return 0
+    return int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
