@@ -273,7 +273,9 @@ def _times(file: File) -> tuple[pd.Series, int]:
         try:
             moment = datetime.fromisoformat(cell.strip()) if cell.strip() else None
         except ValueError:
-            rule = "must be a time such as 2026-03-01T09:30:00Z (a spreadsheet rewrites them: export from the page again)"
+            rule = (
+                "must be a time such as 2026-03-01T09:30:00Z (a spreadsheet rewrites them: export from the page again)"
+            )
             _refused(file, "time", row, rule)
         if moment is not None and moment.tzinfo is None:
             zoneless, moment = zoneless + 1, moment.replace(tzinfo=UTC)

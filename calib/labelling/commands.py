@@ -62,8 +62,10 @@ def label(
         **options,
     )
     typer.echo(shown_text(pages))
-    paragraphs(_time(pages))
-    paragraphs(f"Then, with the files that come back: {_next(chosen)}")
+    paragraphs(
+        f"Shown of each: {', '.join(pages.parts)}. {_time(pages)}",
+        f"Then, with the files that come back: {_next(chosen)}",
+    )
 
 
 def _criteria(given: list[str]) -> dict[str, str] | list[str] | None:
@@ -89,10 +91,11 @@ def _time(pages: LabelPages) -> str:
     """How long it takes to read: what is known before anybody has labelled."""
     minutes = pages.n_words / _WORDS_A_MINUTE
     if minutes < 1:
-        return f"{pages.n_labels} labels; how long they take is told by `calib read-labels`."
+        return f"{pages.n_labels} labels."
+    count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
     return (
-        f"{pages.n_labels} labels. To read {pages.n_words:,} words takes about {minutes:,.0f} minutes in all "
-        f"({_WORDS_A_MINUTE} a minute), and to decide comes on top: `calib read-labels` tells how long it took."
+        f"{pages.n_labels} labels; to read {pages.n_words:,} words takes about {count} in all "
+        f"({_WORDS_A_MINUTE} words a minute), and to decide comes on top."
     )
 
 

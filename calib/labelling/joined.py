@@ -54,7 +54,9 @@ def _one_page(files: Sequence[File], page: str | Path | None) -> str:
     if page is not None and (named := _page_named(page)) is not None and named != mine:
         raise ArgumentError("page", "must be the page that was labelled", f"is {named}, and {first} is of {mine}")
     if page is not None and named is None and mine not in Path(page).read_text("utf-8", errors="replace"):
-        raise ArgumentError("page", f"must be the page that {first} comes from ({mine})", f"{str(page)!r} has none such")
+        raise ArgumentError(
+            "page", f"must be the page that {first} comes from ({mine})", f"{str(page)!r} has none such"
+        )
     return str(mine)
 
 
@@ -74,7 +76,9 @@ def _one_scale(every: pd.DataFrame, files: Sequence[File]) -> None:
             other = rows[rows["scale"] != rows["scale"].iloc[0]].iloc[0]
             file = files[other["file"]]
             given = f"{rows['scale'].iloc[0]!r} before and {other['scale']!r} here"
-            raise TableError(f"{file.name}, {file.line(other['row'])}: {criterion!r} must have one scale, but has {given}.")
+            raise TableError(
+                f"{file.name}, {file.line(other['row'])}: {criterion!r} must have one scale, but has {given}."
+            )
 
 
 # --- given more than once ---------------------------------------------------------------------------------------------
@@ -90,7 +94,9 @@ def _given_again(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
             continue
         latest = rows[rows["when"] == rows["when"].iloc[-1]] if rows["when"].notna().all() else rows
         if latest["score"].nunique(dropna=False) > 1:
-            where = " and ".join(f"{files[row.file].name}, {files[row.file].line(row.row)}" for row in latest.itertuples())
+            where = " and ".join(
+                f"{files[row.file].name}, {files[row.file].line(row.row)}" for row in latest.itertuples()
+            )
             told = f"{rater!r} answered item {item!r} ({criterion}) twice, differently ({where})"
             raise TableError(f"{told}, and no time says which answer is the later one: take one of them out.")
         changed.setdefault(rater, []).append(f"item {item!r}, {criterion}: {_steps(rows)}")

@@ -87,13 +87,17 @@ def flagged(annotators: pd.DataFrame) -> list[str]:
         who, value = f"{row['annotator']!r} on {row['criterion']}", short(row["run_value"])
         if "drift" in row["flags"]:
             ends = f"95 % CI {row['drift']:+.2g} [{row['conf_low']:+.2g}, {row['conf_high']:+.2g}]"
-            first = f"{who}: labels drift within a sitting ({ends} from its first to its last, p {short(row['p_drift'])})"
+            first = (
+                f"{who}: labels drift within a sitting ({ends} from its first to its last, p {short(row['p_drift'])})"
+            )
             notes.append(f"{first}: have some of the first labelled again.")
         if "run" in row["flags"]:
             run = f"{row['run']:.0f} labels of {value} in a row, which the same labels in random order"
             notes.append(f"{who}: {run} hardly ever have (p {short(row['p_run'])}): look at these again.")
         if "all the same" in row["flags"]:
-            notes.append(f"{who}: all {row['n_labels']} labels are {value}, which says nothing about agreement or drift.")
+            notes.append(
+                f"{who}: all {row['n_labels']} labels are {value}, which says nothing about agreement or drift."
+            )
     return notes
 
 

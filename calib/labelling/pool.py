@@ -21,6 +21,7 @@ from calib.intake.taken import Columns, Source
 from calib.table import TableArgumentError, TableError
 from calib.tables.pairs import chosen_in
 
+_FEW, _SHORT = 12, 40  # different words, and characters of one, that are no texts
 _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order in which they are shown
 
 
@@ -28,7 +29,8 @@ _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order
 class Drawn:
     """What was drawn, and on what the judge scored it.
 
-    `chosen` has the ids as they stand there, by the ids as they are matched; None is all items.
+    `chosen` has the ids as they stand there, by the ids as they are matched; None is all items. `texts` are columns
+    that it has itself.
     """
 
     chosen: dict[str, str] | None = None
@@ -37,7 +39,8 @@ class Drawn:
     criteria: tuple[str, ...] = ()
     scales: Mapping[str, str] = field(default_factory=dict)
     prompts: tuple[str, ...] = ()
-    name: str = ""
+    texts: tuple[str, ...] = ()
+    is_own: bool = False  # a table that does not say what was chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,13 +75,14 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
             raise TableArgumentError(
                 "drawn", "must have chosen items", f"{source.name} has none where `chosen` is true"
             )
+    how = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
     if is_table(frame):
-        return _of_table(frame, source.name)
+        return replace(_of_table(frame), **how)
     found = seen(replace(source, frame=frame), "", columns)
     ids = next((one for one in found.ids if columns.get("item", one) == one), "")
     if not ids:
         raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_named(frame)}")
-    return Drawn(_by_id(_ids_of(found, ids)), name=source.name)
+    return Drawn(_by_id(_ids_of(found, ids)), **how)
 
 
 def _are_ids(thing: Any) -> bool:
@@ -95,7 +99,7 @@ def _of_ids(thing: Any) -> Drawn:
         raise ArgumentError("drawn", "must hold ids", "got True and False: give the table that has the column `chosen`")
     if not ids.map(lambda one: isinstance(one, str | int | float) or hasattr(one, "item")).all():
         raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(thing)[:3]!r}")
-    return Drawn(_by_id(id_texts(ids)), name="`drawn`")
+    return Drawn(_by_id(id_texts(ids)))
 
 
 def _by_id(ids: pd.Series) -> dict[str, str]:
@@ -104,7 +108,7 @@ def _by_id(ids: pd.Series) -> dict[str, str]:
     return {one: one for one in ids}
 
 
-def _of_table(frame: pd.DataFrame, name: str) -> Drawn:
+def _of_table(frame: pd.DataFrame) -> Drawn:
     """A table of calib's: ids as they stand, criterion and scale of the judge, strata."""
     spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
     ids = id_texts(pd.Series(spelled, dtype=object))
@@ -117,7 +121,6 @@ def _of_table(frame: pd.DataFrame, name: str) -> Drawn:
         tuple(dict.fromkeys(texts["criterion"].astype(str))),
         {str(criterion): str(scale) for criterion, scale in dict(scales).items()},
         tuple(dict.fromkeys(texts["prompt"].astype(str))) if "prompt" in frame else (),
-        name,
     )
 
 
@@ -131,8 +134,12 @@ def pool_of(
     source = opened(items, "items")
     source = source if isinstance(source, Source) else source_of(source, "items")
     refuse_unknown([source], columns)
+    if drawn.is_own and "chosen" in source.frame:
+        rule = "must be the table that has the column `chosen`"
+        given = f"{source.name} has it, which came as {{0}}: the two may be swapped"
+        raise TableArgumentError("drawn", rule, given, mentions=("items",))
     found = seen(source, "", columns)
-    shown = _columns_shown(source, inputs, pair)
+    shown = _columns_shown(source, inputs, pair, drawn)
     ids = _best_ids(found, columns, drawn, paired=pair is not None)
     rows = source.frame[shown].assign(id=ids.to_numpy(dtype=object))
     texts: dict[str, tuple[str, ...]] = {}
@@ -157,46 +164,59 @@ def _head(name: str, place: int, shown: Sequence[str], pair: Sequence[str] | Non
     return "output" if is_model(name) else name
 
 
-def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None) -> list[str]:
+def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
     """The columns of texts: those that were named, else those called so."""
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
-                raise TableArgumentError(argument, "must be columns of the items", f"got {name!r}: {_holds(source)}")
+                given = f"got {name!r}: {source.name} has {_named(source.frame)}"
+                raise TableArgumentError(argument, "must be columns of the items", given)
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
-    roles = {name: ROLE_OF.get(key(name)) for name in source.frame if name not in (pair or ())}
-    called = [name for role in _SHOWN for name in roles if roles[name] == role and _may_be_texts(source, name)]
-    kept = [role for role in _SHOWN if role == "source" or not pair]
-    named = [name for name in called if roles[name] in kept] if inputs is None else list(dict.fromkeys(inputs))
-    shown = [*(name for name in named if name not in (pair or ())), *(pair or ())]
+    two = list(pair or ())
+    called = [name for name in _called(source) if not two or ROLE_OF[key(name)] == "source"]
+    shown = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not shown:
-        raise _no_texts(source)
+        raise _no_texts(source, drawn)
     return shown
 
 
-def _may_be_texts(source: Source, name: str) -> bool:
-    """Whether cells are texts; the prompt of a table of scores is an id."""
-    cells = source.frame[name]
-    return not (pd.api.types.is_numeric_dtype(cells.dtype) or (is_table(source.frame) and name == "prompt"))
+def _called(source: Source) -> list[str]:
+    """The columns that are called as texts are, source before output, and may be texts.
+
+    The prompt of a table of scores is an id; a source of few short words, such as the name of a data set or of a
+    system, is nothing to read.
+    """
+    frame = source.frame
+    roles = {name: ROLE_OF.get(key(name)) for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)}
+    named = [name for role in _SHOWN for name in roles if roles[name] == role]
+    return [
+        name
+        for name in named
+        if not (is_table(frame) and name == "prompt") and not (roles[name] == "source" and _is_short(frame[name]))
+    ]
 
 
-def _no_texts(source: Source) -> ArgumentError:
-    has = f"{source.name} has {_named(source.frame)}"
+def _is_short(cells: pd.Series) -> bool:
+    words = cells.dropna().astype(str)
+    return 3 * words.nunique() <= len(words) and words.nunique() <= _FEW and bool((words.str.len() <= _SHORT).all())
+
+
+def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
+    if drawn.texts:
+        few = ", ".join(map(repr, drawn.texts))
+        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
+        return TableArgumentError("items", "must hold the texts that people read", given)
     if is_table(source.frame):
-        rule = "must hold the texts that people read; a table of scores has none: give the items, and this as {0}"
-        return TableArgumentError("items", rule, has, mentions=("drawn",))
-    return TableArgumentError(
-        "inputs", "must name the columns of texts that people read", f"none was recognised: {has}"
-    )
+        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
+        given = f"{source.name} is a table of scores"
+        return TableArgumentError("items", rule, given, mentions=("drawn",))
+    given = f"none is called so: {source.name} has {_named(source.frame)}"
+    return TableArgumentError("inputs", "must name the columns of texts that people read", given)
 
 
 def _named(frame: pd.DataFrame) -> str:
     return ", ".join(repr(str(name)) for name in frame)
-
-
-def _holds(source: Source) -> str:
-    return f"{source.name} has {_named(source.frame)}"
 
 
 def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
@@ -249,7 +269,9 @@ def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
         there = " and ".join(map(repr, list(pool.texts)[:2]))
         given = f"{len(strangers)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
         raise TableArgumentError("drawn", "must hold ids of the items", given)
-    for item in chosen:
+    for item, spelled in chosen.items():
+        if spelled.encode("utf-8", "ignore").decode() != spelled:
+            raise TableError(f"{pool.name}, {pool.lines[item]}: the id {item!r} holds half a character.")
         if all(not text.strip() for text in pool.texts[item]):
             raise TableError(
                 f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."

@@ -40,7 +40,9 @@ def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
         notes.append(f"{len(waiting)} of {len(chosen)} chosen items have no answer yet.")
     unsaid = set(answers.loc[answers["score"].isna(), "item"]) - set(answers.loc[answers["score"].notna(), "item"])
     if unsaid & chosen:
-        notes.append(f"{len(unsaid & chosen)} of {len(chosen)} chosen items could not be judged, and count as unlabelled.")
+        notes.append(
+            f"{len(unsaid & chosen)} of {len(chosen)} chosen items could not be judged, and count as unlabelled."
+        )
     return notes
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.intake.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale
 from calib.labelling.pool import Drawn
@@ -89,6 +90,8 @@ def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) 
     if scale is None and not (paired or judged):
         given = "came without, and of the judge none is known" if drawn.criteria else "came without"
         raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
+    if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
+        raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
     said = WINS if scale is None and paired else judged if scale is None else scale
     text, levels = _levels(said, judged)
     if paired and text != WINS:

@@ -88,7 +88,11 @@ def read_labels(
     answers, known, notes = joined_answers(_named_apart(read), page)
     for note in notes:
         check.warn(note)
-    pool = None if drawn is None else scores_in(given(drawn, None, {}, names=("scores",), needs=("judge",)).scores, "drawn")
+    pool = (
+        None
+        if drawn is None
+        else scores_in(given(drawn, None, {}, names=("scores",), needs=("judge",)).scores, "drawn")
+    )
     notes += [] if pool is None else against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
     gold = mean_of_people(scores_in(ratings, "files"))
@@ -142,7 +146,9 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
     """How far annotators agree on each criterion that two of them labelled; why not, of the others."""
     scores = scores_in(ratings, "files").frame
     if drawn is not None and "group" in drawn.frame:
-        known = drawn.frame.drop_duplicates("item").set_index(drawn.frame["item"].astype(object).drop_duplicates())["group"]
+        known = drawn.frame.drop_duplicates("item").set_index(drawn.frame["item"].astype(object).drop_duplicates())[
+            "group"
+        ]
         groups = scores["item"].astype(object).map(known.astype(object))
         scores = scores.assign(group=groups) if groups.notna().all() else scores
     found: Results[Any] = Results((), ())
@@ -152,7 +158,9 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
             continue
         common = int((rows.groupby("item", observed=True)["rater"].nunique() > 1).sum())
         if common < _ENOUGH:
-            why.append(f"{criterion}: reliability needs {_ENOUGH} items that two annotators labelled, but there are {common}.")
+            why.append(
+                f"{criterion}: reliability needs {_ENOUGH} items that two annotators labelled, but there are {common}."
+            )
             continue
         try:
             found += reliability(rows)

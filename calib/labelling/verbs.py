@@ -146,6 +146,7 @@ def label_page(
         annotators=tuple(filter(None, names)),
         overlap=len(chosen) if overlap is None else overlap,
         criteria=tuple(one.name for one in asked),
+        parts=pool.parts,
         n_labels=sum(len(sheet.asked) for sheet in sheets) * len(asked),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
     )
@@ -222,7 +223,6 @@ def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
 
 def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     """The files: each whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 
@@ -231,17 +231,18 @@ def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -
         from calib.labelling.argilla import write_argilla
 
         return (write_argilla(task, path),)
-    for sheet, target in (files := _of_each(task, path)):
-        if to == "xlsx":
-            from calib.labelling.workbook import write_workbook
+    files = _of_each(task, path)
+    if to == "xlsx":
+        from calib.labelling.workbook import write_workbook
 
-            write_workbook(task, sheet, target)
-        else:
-            from calib.labelling.page import page_of
+        return tuple(write_workbook(task, sheet, target) for sheet, target in files)
+    from calib.labelling.page import page_of
 
-            text = page_of(task, sheet, words)
-            with stoppable(), whole_or_not(target) as part:
-                part.write_text(text, encoding="utf-8", newline="")
+    texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for text, (_, target) in zip(texts, files, strict=True):
+        with stoppable(), whole_or_not(target) as part:
+            part.write_text(text, encoding="utf-8", newline="")
     return tuple(target for _, target in files)
 
 

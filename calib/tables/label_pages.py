@@ -27,6 +27,8 @@ class LabelPages:
     overlap : int
         Items that all annotators have in common.
     criteria : tuple of str
+    parts : tuple of str
+        The texts that are shown of each item.
     n_labels : int
         Answers that all annotators together give.
     n_words : int
@@ -35,7 +37,7 @@ class LabelPages:
     Examples
     --------
     >>> pages = LabelPages(paths=(Path("label.html"),), page="3e90d600b322", n_items=40, annotators=(), overlap=40,
-    ...                    criteria=("fluency",), n_labels=40, n_words=4200)
+    ...                    criteria=("fluency",), parts=("source", "output"), n_labels=40, n_words=4200)
     >>> print(pages)
     label.html: 40 items to label (fluency)
     """
@@ -46,13 +48,14 @@ class LabelPages:
     annotators: tuple[str, ...]
     overlap: int
     criteria: tuple[str, ...]
+    parts: tuple[str, ...]
     n_labels: int
     n_words: int
 
     def __str__(self) -> str:
         """Where the pages are, and how much there is to label."""
         who = len(self.annotators)
-        shared = f", {self.overlap} of them by all {who} annotators" if who > 1 else ""
+        shared = f", {self.overlap} of them by {'both' if who == 2 else f'all {who}'} annotators" if who > 1 else ""
         files = ", ".join(map(str, self.paths))
         return printable(f"{files}: {self.n_items} items to label ({', '.join(self.criteria)}){shared}")
 
