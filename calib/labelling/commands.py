@@ -68,13 +68,11 @@ def label(
     )
 
 
-def _criteria(given: list[str]) -> dict[str, str] | list[str] | None:
+def _criteria(given: list[str]) -> dict[str, str | None] | list[str] | None:
     """Names, or names with what they mean."""
-    if not any("=" in one for one in given):
-        return given or None
     pairs = [one.partition("=") for one in given]
-    names = [name.strip() for name, _, _ in pairs]
-    return {name: told.strip() for name, (_, _, told) in zip(names, pairs, strict=True)}
+    told = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
+    return told if len(told) == len(given) > 0 else [name for name, _, _ in pairs] or None
 
 
 def _words(path: Path) -> dict[str, str]:

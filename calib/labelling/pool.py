@@ -141,13 +141,13 @@ def pool_of(
     found = seen(source, "", columns)
     shown = _columns_shown(source, inputs, pair, drawn)
     ids = _best_ids(found, columns, drawn, paired=pair is not None)
-    rows = source.frame[shown].assign(id=ids.to_numpy(dtype=object))
+    cells = zip(*(source.frame[name].tolist() for name in shown), strict=True)
     texts: dict[str, tuple[str, ...]] = {}
     lines: dict[str, str] = {}
-    for place, (*cells, item) in enumerate(rows.itertuples(index=False, name=None)):
-        if item is None:
+    for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):
+        if not isinstance(item, str):  # a row without an id
             continue
-        told = tuple(map(_text, cells))
+        told = tuple(map(_text, row))
         if texts.setdefault(item, told) != told:
             where = f"{source.name}: {source.line(place)}"
             hint = "; where rows are of several systems, name their column: system" * ("system" not in found.roles)
@@ -254,6 +254,7 @@ def _text(cell: Any) -> str:
     """A cell as people read it; messages and lists as JSON."""
     if isinstance(cell, str):
         return cell
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
     if isinstance(cell, list | dict | tuple):
         return json.dumps(cell, ensure_ascii=False, indent=1, default=str)
     if cell is None or bool(pd.isna(cell)):

@@ -31,7 +31,7 @@ def label_page(
     items: Any,
     drawn: Any = None,
     *,
-    criteria: str | Sequence[str] | Mapping[str, str] | None = None,
+    criteria: str | Sequence[str] | Mapping[str, str | None] | None = None,
     scale: Any = None,
     rater: str | None = None,
     annotators: Sequence[str] | None = None,
