@@ -68,14 +68,14 @@ class Labels:
         One row per answer: a table of ratings with seconds, time, comment, position, swapped and page. "Cannot say" is
         a row without a score whose status is "cannot_say".
     gold : DataFrame
-        Scores, pooled to one rater for each criterion: the mean of those who labelled an item. An item that nobody could
-        judge has none.
+        Scores, pooled to one rater for each criterion: the mean of those who labelled an item. An item that
+        nobody could judge has none.
     page : str
         What the files are known by.
     annotators : DataFrame
-        One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more than
-        half an hour begins another), time of the first and last answer, seconds (medians: of all, of the first and last
-        third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with p-values
+        One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more
+        than half an hour begins another), time of the first and last answer, seconds (medians: of all, of the
+        first and last third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with p-values
         that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels that
         are all the same.
     disagreements : DataFrame
@@ -156,11 +156,30 @@ class Labels:
 
 def _annotators_told(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table of annotators."""
-    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "sittings", "mean", "drift", "p", "run", "p", "flags"]
+    heads = [
+        "annotator",
+        "criterion",
+        "labels",
+        "cannot say",
+        "seconds",
+        "sittings",
+        "mean",
+        "drift",
+        "p",
+        "run",
+        "p",
+        "flags",
+    ]
     rows = []
     for row in annotators.to_dict("records"):
         run = "" if math.isnan(row["run"]) else f"{row['run']:.0f} of {short(row['run_value'])}"
-        counts = [row["n_labels"], row["n_cannot_say"], _number(row["seconds"]), row["n_sittings"], _number(row["mean"])]
+        counts = [
+            row["n_labels"],
+            row["n_cannot_say"],
+            _number(row["seconds"]),
+            row["n_sittings"],
+            _number(row["mean"]),
+        ]
         drift = "" if math.isnan(row["drift"]) else f"{row['drift']:+.2f}"
         told = [*counts, drift, _number(row["p_drift"]), run, _number(row["p_run"]), row["flags"]]
         rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, told)])
@@ -187,7 +206,10 @@ def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
     left = (0, 1, len(heads) - 1)
     cells = (
-        [cell.ljust(width) if k in left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        [
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         for row in [heads, *rows]
     )
     return ["  ".join(row).rstrip() for row in cells]
