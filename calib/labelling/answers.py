@@ -60,7 +60,7 @@ def answers_in(path: Path) -> File:
     missing = [column for column in ANSWERS if column not in cells.names]
     if missing:
         raise TableError(f"{name}: {_no_export(cells.names, missing)}")
-    texts = {column: [row[place] for row in cells.rows] for place, column in enumerate(cells.names)}
+    texts = {column: [_whole(row[place]) for row in cells.rows] for place, column in enumerate(cells.names)}
     frame = pd.DataFrame({column: texts[column] for column in ANSWERS}, dtype=object)
     return _checked(File(name, frame, cells.places.__getitem__, tuple(cells.notes)))
 
@@ -157,6 +157,11 @@ def _of_csv(text: str, name: str, notes: Sequence[str]) -> _Cells:
 def _of_frame(frame: pd.DataFrame) -> _Cells:
     rows = [[_text(value) for value in row] for row in frame.astype(object).itertuples(index=False)]
     return _Cells([str(name) for name in frame], rows, [f"answer {number}" for number in range(1, len(rows) + 1)])
+
+
+def _whole(text: str) -> str:
+    """A text without half characters, which only JSON can hold: few programs take them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _text(value: Any) -> str:

@@ -74,10 +74,10 @@ class Labels:
         What the files are known by.
     annotators : DataFrame
         One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more
-        than half an hour begins another), time of the first and last answer, seconds (medians: of all, of the
-        first and last third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with p-values
-        that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels that
-        are all the same.
+        than half an hour begins another), time of the first and last answer, seconds (medians: of all, of the first
+        and last third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with
+        p-values that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels
+        that are all the same.
     disagreements : DataFrame
         Items that two annotators or more score differently, the farthest apart first: item, criterion, spread,
         comments, and a column for each annotator.
