@@ -58,7 +58,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Labels:
-    """Labels of people as they came back, which every verb takes for people's labels.
+    r"""Labels of people as they came back, which every verb takes for people's labels.
 
     `print` shows how the labelling went.
 
@@ -92,6 +92,21 @@ class Labels:
         How far the labels are, where `drawn` was given.
     notes : tuple of str
         What looks wrong, each a sentence.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calib
+    >>> head = "item,criterion,rater,scale,method,score,status,seconds,time,comment,position,swapped,page"
+    >>> rows = [f"{item},tone,ann,1|2|3|4|5,human,{mark},ok,9,,,,,3e90d600b322" for item, mark in zip("abcd", "5342")]
+    >>> with tempfile.NamedTemporaryFile("w+", suffix=".csv") as file:
+    ...     _ = file.write("\n".join([head, *rows]))
+    ...     file.flush()
+    ...     labels = calib.read_labels(file.name)
+    >>> labels.gold[["item", "rater", "score"]].to_dict("list")
+    {'item': ['a', 'b', 'c', 'd'], 'rater': ['ann', 'ann', 'ann', 'ann'], 'score': [5.0, 3.0, 4.0, 2.0]}
+    >>> labels.seconds_per_label
+    9.0
     """
 
     ratings: pd.DataFrame

@@ -17,8 +17,8 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio, recoded
 from calib.core.result import Interval, Result, bracket, short
 
-_MOST_PAIRS = 200_000  # untied pairs up to which the law of Kendall's S is counted out; about 650 labels
-_MOST_LABELS = 600  # up to which the law of the longest run is
+_COUNTED_PAIRS = 200_000  # untied pairs up to which the law of Kendall's S is counted out; about 650 labels
+_COUNTED_LABELS = 600  # up to which the law of the longest run is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,7 @@ def _trend(y: Floats, place: Codes, of: Codes) -> tuple[float, float]:
     s = sum(float(np.sign(part[i + 1 :] - part[i]).sum()) for part in ordered for i in range(len(part)))
     pairs = sum(len(part) * (len(part) - 1) // 2 for part in ordered)
     tau = s / math.sqrt(untied * pairs)
-    if untied > _MOST_PAIRS:
+    if untied > _COUNTED_PAIRS:
         z = max(abs(s) - 1, 0) / math.sqrt(sum(_variance_of_s(part) for part in counts))
         return tau, float(2 * special.ndtr(-z))
     fewer = round((untied - abs(s)) / 2)
@@ -301,7 +301,7 @@ def chance_of_run(counts: Sequence[int], length: int) -> float:
         return 1.0
     if max(counts) < length:
         return 0.0
-    if sum(counts) > _MOST_LABELS:
+    if sum(counts) > _COUNTED_LABELS:
         return -math.expm1(-sum(_runs_expected(count, sum(counts), length) for count in counts))
     orders = math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
     without = _orders_without(counts, length)

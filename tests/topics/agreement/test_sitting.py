@@ -149,8 +149,8 @@ def test_above_the_limits_the_laws_nearly_agree(monkeypatch):
     y = np.random.default_rng(4).integers(1, 6, 400)
     y[200:208] = 3
     exact = sitting(y)
-    monkeypatch.setattr(module, "_MOST_PAIRS", 10)
-    monkeypatch.setattr(module, "_MOST_LABELS", 10)
+    monkeypatch.setattr(module, "_COUNTED_PAIRS", 10)
+    monkeypatch.setattr(module, "_COUNTED_LABELS", 10)
     near = sitting(y)
     assert near.p_drift == pytest.approx(exact.p_drift, abs=0.002)
     assert near.p_run == pytest.approx(exact.p_run, rel=0.05)
