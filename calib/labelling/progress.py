@@ -59,7 +59,7 @@ def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width
     said: list[str] = []
     chosen, labelled = chosen_of(drawn.frame), set(answers.loc[answers["score"].notna(), "item"])
     try:
-        pairs = [pair for pair in gold_pairs(drawn, gold, DESIGN if set(DESIGN) <= set(drawn.frame) else ())]
+        pairs = list(gold_pairs(drawn, gold))
     except TableError as error:
         return Progress(chosen=len(chosen or ()), left=len((chosen or set()) - labelled), said=(str(error),))
     first = answers[answers["score"].notna()].groupby(["criterion", "item"])["when"].min()
@@ -121,7 +121,7 @@ def _not_simple(frame: pd.DataFrame, rows: pd.DataFrame) -> str:
     if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
         return "nothing says how the items were drawn (`choose_items` writes it)"
     known = frame[frame["design"].notna()]
-    if set(known["design"].astype(str)) != {"simple"} or known["stratum"].nunique() > 1:
+    if set(known["design"].astype(str)) != {"simple"} or len(known["stratum"].unique()) > 1:
         return "the items were not drawn simply"
     chosen = chosen_of(frame) or set()
     return "" if set(rows["item"].astype(str)) <= chosen else "some labelled items were not drawn"
