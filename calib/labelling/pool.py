@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     """What `choose_items` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
         return Drawn()
+    drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
     if not isinstance(drawn, str | Path | Mapping) and _are_ids(drawn):
         return _of_ids(drawn)
     source = opened(drawn, "drawn")

@@ -20,7 +20,9 @@ FIVE = "1|2|3|4|5"
 
 def texts(n=40, systems=("gpt-4o", "llama-3")):
     """Items whose ids tell the system."""
-    rows = [(f"{systems[k % 2]}/{k:03d}", systems[k % 2], f"Source {k // 2}.", f"Summary number {k}.") for k in range(n)]
+    rows = [
+        (f"{systems[k % 2]}/{k:03d}", systems[k % 2], f"Source {k // 2}.", f"Summary number {k}.") for k in range(n)
+    ]
     return pd.DataFrame(rows, columns=["item", "system", "source", "output"])
 
 
@@ -40,7 +42,9 @@ def asked(path):
     """What a page holds."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.S)
     data = json.loads(found[1])
-    data["items"] = [(unveiled(key), swapped, [data["texts"][at] for at in places]) for key, swapped, places in data["items"]]
+    data["items"] = [
+        (unveiled(key), swapped, [data["texts"][at] for at in places]) for key, swapped, places in data["items"]
+    ]
     return data
 
 
@@ -110,7 +114,11 @@ def test_people_are_asked_what_a_judge_of_calibs_was_asked(page):
 SCALES = [
     ("1|2|3|4|5", FIVE, [""] * 5),
     ("very poor=1|poor=2|3=3|good=4|very good=5", FIVE, ["very poor", "poor", "", "good", "very good"]),
-    ("very poor|poor|fair|good|very good", FIVE, ["very poor", "poor", "fair", "good", "very good"]),  # the judge's values
+    (
+        "very poor|poor|fair|good|very good",
+        FIVE,
+        ["very poor", "poor", "fair", "good", "very good"],
+    ),  # the judge's values
     ("5|4|3|2|1", FIVE, [""] * 5),
     ([1, 2, 3, 4, 5], FIVE, [""] * 5),
     (range(1, 6), FIVE, [""] * 5),
@@ -155,17 +163,22 @@ def test_a_scale_that_is_none(refused, scale, text):
 
 
 def test_another_scale_than_the_judges_is_said(page):
-    with pytest.warns(CalibWarning, match=r"other_scale: people are asked for coherence on 0\|1, and the judge's .* 1\|2"):
+    with pytest.warns(
+        CalibWarning, match=r"other_scale: people are asked for coherence on 0\|1, and the judge's .* 1\|2"
+    ):
         page(scale="no=0|yes=1")
 
 
 def test_another_criterion_than_the_judges_is_said(page):
-    with pytest.warns(CalibWarning, match="other_criterion: the judge scored 'coherence', and people are asked for 'tone'"):
+    with pytest.warns(
+        CalibWarning, match="other_criterion: the judge scored 'coherence', and people are asked for 'tone'"
+    ):
         page(criteria="tone", scale=FIVE)
 
 
 @pytest.mark.parametrize(
-    "criteria", ["", "  ", [], {}, ["tone", "tone "], [""], [3], {"tone": 3}, {3: "x"}, "a\nb", "a\u202eb", pd.DataFrame()]
+    "criteria",
+    ["", "  ", [], {}, ["tone", "tone "], [""], [3], {"tone": 3}, {3: "x"}, "a\nb", "a\u202eb", pd.DataFrame()],
 )
 def test_criteria_that_are_none(refused, criteria):
     assert refused(criteria=criteria, scale=FIVE).startswith("`criteria` must be")
@@ -179,7 +192,9 @@ def test_several_criteria_each_on_its_scale(page):
 
 
 def test_what_is_not_known_must_be_said(refused):
-    assert refused(drawn=sorted(CHOSEN)).startswith("`criteria` must say what is asked of each item, such as 'coherence'")
+    assert refused(drawn=sorted(CHOSEN)).startswith(
+        "`criteria` must say what is asked of each item, such as 'coherence'"
+    )
     said = refused(drawn=sorted(CHOSEN), criteria="tone")
     assert said.startswith("`scale` must be given for 'tone', such as '1|2|3|4|5'")
     said = refused(drawn=DRAWN.assign(scale=""))
@@ -249,7 +264,9 @@ def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
     found = asked(page(path, drawn).paths[0])
     assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert found["parts"] == ["question", "context", "answer"]
-    by_id = {f"{row.question_id}/{row.model}": [row.question, row.context, row.answer] for row in own_results().itertuples()}
+    by_id = {
+        f"{row.question_id}/{row.model}": [row.question, row.context, row.answer] for row in own_results().itertuples()
+    }
     assert all(texts == by_id[item] for item, _, texts in found["items"])
     assert "gpt4" not in page(path, drawn).paths[0].read_text("utf-8")
 
@@ -257,7 +274,9 @@ def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_file_without_ids_goes_by_its_rows(page, tmp_path):
     path = tmp_path / "results.csv"
-    own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(path, index=False)
+    own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(
+        path, index=False
+    )
     drawn = calib.choose_items(path, 8, rng=3, judge="gpt4_score")
     found = asked(page(path, drawn).paths[0])
     rows = pd.read_csv(path)
@@ -314,7 +333,9 @@ def test_items_that_are_wrong_are_named(refused, tmp_path):
     assert "`drawn` must hold ids, but got True and False" in refused(drawn=DRAWN["chosen"])
     assert refused(drawn=[]) == "`drawn` must hold ids, but is empty."
     empty = ITEMS.assign(source="", output=["  ", *ITEMS["output"][1:]])
-    assert "row 0: 'gpt-4o/000' has no text to show (output)" in refused(empty, ["gpt-4o/000"], criteria="t", scale="0|1")
+    assert "row 0: 'gpt-4o/000' has no text to show (output)" in refused(
+        empty, ["gpt-4o/000"], criteria="t", scale="0|1"
+    )
     twice = pd.concat([ITEMS, ITEMS.head(1).assign(output="Another.")])
     assert "row 40: 'gpt-4o/000' has other texts than in row 0" in refused(twice)
     path = tmp_path / "items.csv"
@@ -454,13 +475,19 @@ def test_all_annotators_get_all_items_unless_said(page):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"annotators": ["a", "b"], "overlap": 21}, "`overlap` must be at most the number of items to label (20), but got 21"),
+        (
+            {"annotators": ["a", "b"], "overlap": 21},
+            "`overlap` must be at most the number of items to label (20), but got 21",
+        ),
         ({"annotators": ["a", "b"], "overlap": -1}, "`overlap` must be a whole number of 0 or more"),
         ({"annotators": ["a", "b"], "overlap": 1.5}, "`overlap` must be a whole number"),
         ({"annotators": ["a", "b"], "overlap": True}, "`overlap` must be"),
         ({"annotators": ["a"], "overlap": 3}, "`overlap` needs `annotators`, two or more, but there is 'a' alone"),
         ({"overlap": 3}, "`overlap` needs `annotators`, two or more"),
-        ({"annotators": ["a", "b"], "rater": "c"}, "`rater` must be left out where `annotators` are given, but got 'c'"),
+        (
+            {"annotators": ["a", "b"], "rater": "c"},
+            "`rater` must be left out where `annotators` are given, but got 'c'",
+        ),
         ({"annotators": []}, "`annotators` must be different names, one at least"),
         ({"annotators": ["a", " a "]}, "`annotators` must be different names, one at least, but got 'a' twice"),
         ({"annotators": ["a", ""]}, "`annotators` must be a name of characters that can be printed, but got ''"),
@@ -469,7 +496,10 @@ def test_all_annotators_get_all_items_unless_said(page):
         ({"annotators": ["a", 3]}, "`annotators` must be texts"),
         ({"annotators": "ann"}, "`annotators` must be texts or None, but got 'ann'"),
         ({"rater": " "}, "`rater` must be a name of characters that can be printed, but got ' '"),
-        ({"annotators": [f"n{k}" for k in range(30)], "overlap": 0}, "`annotators` must be at most the number of items"),
+        (
+            {"annotators": [f"n{k}" for k in range(30)], "overlap": 0},
+            "`annotators` must be at most the number of items",
+        ),
         ({"to": "pdf"}, "`to` must be one of 'html', 'xlsx', 'label-studio', 'argilla', but got 'pdf'"),
         ({"seed": "x"}, "`seed` must be a whole number"),
         ({"guideline": Path("guide.pdf")}, "`guideline` must be a text, or a file that ends in .md, .markdown, .txt"),
@@ -524,7 +554,9 @@ def test_pairs_are_shown_in_both_orders(page):
     data = asked(pages.paths[0])
     assert (data["paired"], data["parts"]) == (True, ["question", "first", "second"])
     assert data["criteria"][0]["scale"] == "0|0.5|1"
-    assert all(told == [f"Q{item[1:]}?", f"First {item[1:]}.", f"Second {item[1:]}."] for item, _, told in data["items"])
+    assert all(
+        told == [f"Q{item[1:]}?", f"First {item[1:]}.", f"Second {item[1:]}."] for item, _, told in data["items"]
+    )
     text = pages.paths[0].read_text("utf-8")
     assert "gpt4" not in text
     assert "llama" not in text
@@ -600,7 +632,12 @@ def test_what_is_labelled_is_left_out(page, tmp_path):
     more = calib.choose_items(DRAWN, 10, more=True, rng=2)
     new = set(more.loc[more["chosen"], "item"].astype(str)) - CHOSEN
     calib.table.write(done, tmp_path / "labels.csv", for_spreadsheets=True)
-    for labelled in (done, tmp_path / "labels.csv", [tmp_path / "labels.csv"], calib.read_labels(tmp_path / "labels.csv")):
+    for labelled in (
+        done,
+        tmp_path / "labels.csv",
+        [tmp_path / "labels.csv"],
+        calib.read_labels(tmp_path / "labels.csv"),
+    ):
         pages = page(drawn=more, labelled=labelled)
         assert set(ids(pages.paths[0])) == new
         assert pages.n_items == 10
@@ -640,7 +677,8 @@ def test_folders_are_made_and_what_is_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "name"), [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv"), ("argilla", "x.html")]
+    ("to", "name"),
+    [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv"), ("argilla", "x.html")],
 )
 def test_an_ending_that_does_not_fit_is_refused(tmp_path, to, name):
     with pytest.raises(ValueError, match=f"`path` must end in .* for '{to}', but got"):

@@ -113,7 +113,10 @@ def test_options(run, folder):
     assert "6 of them by both annotators" in out
     ann, bo = (told(f"new/label-{name}.html") for name in ("ann", "bo"))
     assert len(set(ann[0]) & set(bo[0])) == 6
-    assert [(one["name"], one["meaning"]) for one in ann[1]["criteria"]] == [("quality", "Is it = right?"), ("tone", "")]
+    assert [(one["name"], one["meaning"]) for one in ann[1]["criteria"]] == [
+        ("quality", "Is it = right?"),
+        ("tone", ""),
+    ]
     text = Path("new/label-ann.html").read_text("utf-8")
     assert "Be fair, always." in text
     assert "My labels" in text
@@ -163,17 +166,29 @@ def test_for_other_tools(run, folder, to, ending):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("label results.csv chosen.csv --out x.html", "CHOSEN must be the table that has the column `chosen`, but chosen.csv"),
+        (
+            "label results.csv chosen.csv --out x.html",
+            "CHOSEN must be the table that has the column `chosen`, but chosen.csv",
+        ),
         ("label chosen.csv --out x.html", "ITEMS must hold the texts that people read: give the file of the texts"),
         ("label results.csv --out x.html", "--criterion must say what is asked of each item"),
         ("label results.csv --criterion x --out x.html", "--scale must be given for 'x'"),
         ("label chosen.csv results.csv --out x.pdf", "must end in .html"),
         ("label chosen.csv results.csv --to xlsx --out x.html", "--out must end in .xlsx for 'xlsx'"),
-        ("label chosen.csv results.csv --criterion a --criterion a --out x.html", "--criterion must be different names"),
-        ("label chosen.csv results.csv --criterion a=x --criterion a=y --out x.html", "--criterion must be different names"),
+        (
+            "label chosen.csv results.csv --criterion a --criterion a --out x.html",
+            "--criterion must be different names",
+        ),
+        (
+            "label chosen.csv results.csv --criterion a=x --criterion a=y --out x.html",
+            "--criterion must be different names",
+        ),
         ("label chosen.csv results.csv --overlap 2 --out x.html", "--overlap needs --annotator, two or more"),
         ("label chosen.csv results.csv --scale 1|x --out x.html", "--scale must read"),
-        ("label chosen.csv results.csv --inputs nix --out x.html", "--inputs must be columns of the items, but got 'nix'"),
+        (
+            "label chosen.csv results.csv --inputs nix --out x.html",
+            "--inputs must be columns of the items, but got 'nix'",
+        ),
         ("label chosen.csv results.csv --item nix --out x.html", "--item must be a column, but got 'nix'"),
         ("label chosen.csv results.csv --labelled nix.csv --out x.html", "nix.csv"),
         ("label chosen.csv nix.csv --out x.html", "there is no file 'nix.csv'"),

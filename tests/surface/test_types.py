@@ -60,7 +60,7 @@ NEEDS = {
 }
 # without these the verb has nothing to do
 GIVEN = {"labels_needed": {"half_width": 0.3}, "plan": {"prices": {"label": 1.0, "judge": 0.1}, "budget": 50}}
-GIVEN |= {"label_page": {"path": "label.html"}}
+GIVEN |= {"label_page": {"path": "label.html", "scale": "1|2|3|4|5"}}
 # a name is as good as a column's; what is wrong with a scale is told beside the rest
 FREE = ("rater", "criterion", "scale")
 # of one rule with another argument, which the message names, or by the name that it has now
