@@ -16,6 +16,23 @@ from calib.tables.results import words
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
+def chosen_in(frame: pd.DataFrame) -> pd.Series:
+    """Which items `choose_items` drew; a file has words for it.
+
+    Examples
+    --------
+    >>> chosen_in(pd.DataFrame({"chosen": ["True", "FALSE", 1]})).tolist()
+    [True, False, True]
+    """
+    words = frame["chosen"].astype(str).str.strip().str.lower()
+    chosen = words.isin(["true", "1", "1.0"])
+    odd = ~(chosen | words.isin(["false", "0", "0.0"]))
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
+        raise TableError(f"column `chosen`, row {row}: must be true or false, but got {frame['chosen'].iloc[row]!r}.")
+    return chosen
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Scores of one rater beside another's, aligned by item; NaN where the other has none."""
