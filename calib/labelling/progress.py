@@ -16,7 +16,7 @@ from calib.table import TableError
 from calib.tables.door import Checked, in_the_names_of
 from calib.tables.gold import NAMES, ends_of, gold_pairs
 from calib.tables.labels import Progress
-from calib.tables.pairs import DESIGN, Pair
+from calib.tables.pairs import DESIGN, Pair, chosen_in
 from calib.tables.results import Results
 
 _START = 10  # labels before the first look of a confidence sequence
@@ -48,10 +48,7 @@ def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
 
 def chosen_of(frame: pd.DataFrame) -> set[str] | None:
     """The items that were chosen; None where nobody chose any."""
-    if "chosen" not in frame:
-        return None
-    chosen = frame["chosen"].astype(str).str.casefold().isin(["true", "1", "1.0"])  # a CSV has texts
-    return set(frame.loc[chosen, "item"].astype(str))
+    return set(frame.loc[chosen_in(frame), "item"].astype(str)) if "chosen" in frame else None
 
 
 def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width: float | None) -> Progress:
