@@ -12,8 +12,8 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.stop import stoppable
 from calib.intake.entry import opened
+from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words
-from calib.intake.source import source_of
 from calib.intake.taken import Source
 from calib.labelling.assign import annotators_of, file_names, sheets_of
 from calib.labelling.pool import drawn_of, pool_of, to_ask

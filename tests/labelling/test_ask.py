@@ -40,7 +40,9 @@ CHOSEN = set(DRAWN.loc[DRAWN["chosen"], "item"].astype(str))
 
 def asked(path):
     """What a page holds."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.S)
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.DOTALL
+    )
     data = json.loads(found[1])
     data["items"] = [
         (unveiled(key), swapped, [data["texts"][at] for at in places]) for key, swapped, places in data["items"]
@@ -212,9 +214,17 @@ def forms_of_chosen(tmp_path):
     upper = DRAWN.assign(chosen=DRAWN["chosen"].map({True: "TRUE", False: "FALSE"}))
     names = chosen["item"].astype(str)
     return {
-        **{"frame": DRAWN, "csv": tmp_path / "chosen.csv", "jsonl": str(tmp_path / "chosen.jsonl"), "upper": upper},
-        **{"filtered": chosen.drop(columns="chosen"), "excel": tmp_path / "filtered.xlsx", "list": list(names)},
-        **{"series": names, "array": names.to_numpy(), "set": set(names), "categorical": chosen["item"]},
+        "frame": DRAWN,
+        "csv": tmp_path / "chosen.csv",
+        "jsonl": str(tmp_path / "chosen.jsonl"),
+        "upper": upper,
+        "filtered": chosen.drop(columns="chosen"),
+        "excel": tmp_path / "filtered.xlsx",
+        "list": list(names),
+        "series": names,
+        "array": names.to_numpy(),
+        "set": set(names),
+        "categorical": chosen["item"],
         "dicts": [{"item": name} for name in names],
     }
 
@@ -475,19 +485,13 @@ def test_all_annotators_get_all_items_unless_said(page):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (
-            {"annotators": ["a", "b"], "overlap": 21},
-            "`overlap` must be at most the number of items to label (20), but got 21",
-        ),
+        ({"annotators": ["a", "b"], "overlap": 21}, "`overlap` must be at most the number of items to label (20), but"),
         ({"annotators": ["a", "b"], "overlap": -1}, "`overlap` must be a whole number of 0 or more"),
         ({"annotators": ["a", "b"], "overlap": 1.5}, "`overlap` must be a whole number"),
         ({"annotators": ["a", "b"], "overlap": True}, "`overlap` must be"),
-        ({"annotators": ["a"], "overlap": 3}, "`overlap` needs `annotators`, two or more, but there is 'a' alone"),
+        ({"annotators": ["a"], "overlap": 3}, "needs `annotators`, two or more, but there is 'a' alone"),
         ({"overlap": 3}, "`overlap` needs `annotators`, two or more"),
-        (
-            {"annotators": ["a", "b"], "rater": "c"},
-            "`rater` must be left out where `annotators` are given, but got 'c'",
-        ),
+        ({"annotators": ["a", "b"], "rater": "c"}, "`rater` must be left out where `annotators` are given"),
         ({"annotators": []}, "`annotators` must be different names, one at least"),
         ({"annotators": ["a", " a "]}, "`annotators` must be different names, one at least, but got 'a' twice"),
         ({"annotators": ["a", ""]}, "`annotators` must be a name of characters that can be printed, but got ''"),

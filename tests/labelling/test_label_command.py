@@ -46,7 +46,9 @@ def folder(tmp_path, monkeypatch):
 
 def told(path):
     """What a page holds: its ids, and all else."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.S)
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.DOTALL
+    )
     data = json.loads(found[1])
     return [unveiled(key) for key, *_ in data["items"]], data
 
@@ -85,8 +87,7 @@ def test_choose_label_read_interval(run, folder, words):
     for path in ("labels.csv", "joined.csv"):
         found = calib.interval("chosen.csv", path).one()
         assert (found.estimate, *found.interval) == (wanted.estimate, *wanted.interval)
-    code, again, _ = run("interval", "chosen.csv", "joined.csv")
-    assert code == 0
+    assert run("interval", "chosen.csv", "joined.csv")[0] == 0
 
 
 def test_the_line_of_the_issue_with_tables_of_calibs(run, folder):

@@ -237,7 +237,8 @@ def test_rounds_go_on_until_nothing_is_left():
     assert_allclose(choice.inclusion, 1)
     text = message(choose_items, f, 1, rng=3, after=choice)
     assert text == (
-        "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to choose."
+        "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to "
+        "choose."
     )
 
 
