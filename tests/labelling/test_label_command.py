@@ -1,16 +1,14 @@
 """`calib label` and `calib read-labels`: from a file of one's own to an interval, in the shell."""
 
-import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_data import page_data, page_ids
 
 import calib
 from calib import cli
-from calib.labelling.task import unveiled
 
 FIVE = "1|2|3|4|5"
 
@@ -46,11 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 def told(path):
     """What a page holds: its ids, and all else."""
-    found = re.search(
-        r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.DOTALL
-    )
-    data = json.loads(found[1])
-    return [unveiled(key) for key, *_ in data["items"]], data
+    return page_ids(path), page_data(path)
 
 
 def chosen_in(path):
