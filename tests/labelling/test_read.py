@@ -310,6 +310,17 @@ def test_what_excel_made_of_an_export_is_read(tmp_path):
     assert found["swapped"].tolist() == [False] * 4
 
 
+def test_an_export_saved_as_a_sheet_is_read(tmp_path):
+    frame = answers("ann", ["007", "b"], [1, math.nan], comment=["=1+1", "x"])
+    frame.to_excel(tmp_path / "labels.xlsx", index=False)
+    found = calib.read_labels(tmp_path / "labels.xlsx")
+    write(frame, tmp_path / "labels.csv", for_spreadsheets=True)
+    assert_frame_equal(found.ratings, calib.read_labels(tmp_path / "labels.csv").ratings)
+    frame.assign(score=9).to_excel(tmp_path / "labels.xlsx", index=False)
+    with pytest.raises(TableError, match=r"labels.xlsx, row 2, column `score`: must be a value of its `scale`"):
+        calib.read_labels(tmp_path / "labels.xlsx")
+
+
 def test_a_western_code_page_is_read_and_told(tmp_path):
     with pytest.warns(CalibWarning, match="Windows-1252"):
         labels = calib.read_labels(excel(answers("Zoë", ["a"], [1]), tmp_path / "labels.csv", encoding="cp1252"))
