@@ -191,6 +191,9 @@ def opened(thing: Any, argument: str = "") -> Any:
     """A path as what is there, labels as their table; the rest as it is."""
     if isinstance(thing, Labels):
         return Source(thing.ratings, "the labels")
+    if isinstance(thing, list) and thing and all(isinstance(one, str | Path) for one in thing):
+        rule = "must be one file (`calib.read_labels` joins those of several annotators)"
+        raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         return thing
     path = Path(thing)

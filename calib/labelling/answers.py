@@ -14,6 +14,7 @@ import pandas as pd
 
 from calib.core.text import printable
 from calib.intake.grid import cut, decoded
+from calib.intake.sheet import first_sheet
 from calib.intake.values import decimal_commas
 from calib.labelling.task import ANSWERS, CANNOT_SAY
 from calib.table import ScaleRange, TableError, parse_scale
@@ -25,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _YES = ("true", "1", "1.0", "wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "prawda", "истина")
 _NO = ("", "false", "0", "0.0", "falsch", "faux", "falso", "onwaar", "fałsz", "ложь")
 _OURS = {"item", "criterion", "rater", "score"}
-_ARGILLA, _LABEL_STUDIO = {"responses"}, {"annotations", "annotation_id", "lead_time", "completed_by"}
+_ARGILLA, _LABEL_STUDIO = {"responses", "fields"}, {"annotations", "annotation_id", "lead_time", "data"}
 _OWN = 'labels of your own need no such file: calib.interval("scores.csv", "labels.csv")'
 
 
@@ -73,9 +74,7 @@ def _cells_of(path: Path, name: str) -> _Cells:
     if ending not in ENDINGS:
         raise TableError(f"{name}: answers are read from files that end in {', '.join(ENDINGS)}.")
     if ending == ".xlsx":
-        from calib.labelling.workbook import workbook_answers
-
-        return _of_frame(workbook_answers(path))
+        return _of_sheet(path)
     text, notes = decoded(path.read_bytes(), name)
     keys = _first_keys(text, name, ending)
     if keys >= _OURS or not keys & (_ARGILLA | _LABEL_STUDIO):
@@ -94,7 +93,7 @@ def _first_keys(text: str, name: str, ending: str) -> set[str]:
     """The names of the first row."""
     if ending in (".json", ".jsonl", ".ndjson"):
         rows = _objects(text, name)
-        return set(rows[0][1]) if rows else set()
+        return {part for key in (rows[0][1] if rows else ()) for part in str(key).split(".")}  # flat: tone.responses
     return {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
 
 
@@ -152,6 +151,19 @@ def _of_csv(text: str, name: str, notes: Sequence[str]) -> _Cells:
     if again := [column for column in names if column and names.count(column) > 1]:
         raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
     return _Cells(names, rows, [f"line {line}" for line, _ in kept[1:]], notes)
+
+
+def _of_sheet(path: Path) -> _Cells:
+    """An export that was saved as a sheet, or a sheet that was made to be filled in."""
+    grid, _ = first_sheet(path)
+    names = [_text(cell).strip() for cell in grid.rows[0]]
+    if set(names) >= _OURS:
+        rows = [(line, [_text(cell) for cell in row]) for line, row in zip(grid.lines, grid.rows, strict=True)]
+        kept = [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
+        return _Cells(names, [row for _, row in kept], [f"row {line}" for line, _ in kept])
+    from calib.labelling.workbook import workbook_answers
+
+    return _of_frame(workbook_answers(path))
 
 
 def _of_frame(frame: pd.DataFrame) -> _Cells:

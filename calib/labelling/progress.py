@@ -120,5 +120,5 @@ def _not_simple(frame: pd.DataFrame, rows: pd.DataFrame) -> str:
     known = frame[frame["design"].notna()]
     if set(known["design"].astype(str)) != {"simple"} or len(known["stratum"].unique()) > 1:
         return "the items were not drawn simply"
-    chosen = chosen_of(frame) or set()
+    chosen = chosen_of(known) or set()
     return "" if set(rows["item"].astype(str)) <= chosen else "some labelled items were not drawn"

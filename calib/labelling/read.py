@@ -12,6 +12,7 @@ import pandas as pd
 from calib.analysis.agreement.verbs import reliability
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.text import printable
 from calib.intake.entry import given
 from calib.intake.taken import Data
 from calib.labelling.answers import ENDINGS, answers_in
@@ -127,7 +128,7 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise FileNotFoundError(f"`files`: there is no file {str(path)!r}.")
+            raise FileNotFoundError(printable(f"there is no file {str(path)!r}."))
     if not found:
         raise ArgumentError("files", "must name a file at least", "got none")
     return list(dict.fromkeys(path.resolve() for path in found))

@@ -3,7 +3,9 @@
 import json
 import math
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -310,6 +312,17 @@ def test_what_excel_made_of_an_export_is_read(tmp_path):
     assert found["swapped"].tolist() == [False] * 4
 
 
+def test_an_export_saved_as_a_sheet_is_read(tmp_path):
+    frame = answers("ann", ["007", "b"], [1, math.nan], comment=["a,b", "x"])
+    frame.to_excel(tmp_path / "labels.xlsx", index=False)
+    found = calib.read_labels(tmp_path / "labels.xlsx")
+    write(frame, tmp_path / "labels.csv", for_spreadsheets=True)
+    assert_frame_equal(found.ratings, calib.read_labels(tmp_path / "labels.csv").ratings)
+    frame.assign(score=9).to_excel(tmp_path / "labels.xlsx", index=False)
+    with pytest.raises(TableError, match=r"labels.xlsx, row 2, column `score`: must be a value of its `scale`"):
+        calib.read_labels(tmp_path / "labels.xlsx")
+
+
 def test_a_western_code_page_is_read_and_told(tmp_path):
     with pytest.warns(CalibWarning, match="Windows-1252"):
         labels = calib.read_labels(excel(answers("Zoë", ["a"], [1]), tmp_path / "labels.csv", encoding="cp1252"))
@@ -409,6 +422,33 @@ def test_places_are_refused_in_words(tmp_path):
     (tmp_path / "labels.pdf").write_text("x")
     with pytest.raises(TableError, match=r"labels.pdf: answers are read from files that end in \.csv"):
         calib.read_labels(tmp_path / "labels.pdf")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tool"),
+    [
+        ("e.json", '[{"id": 1, "data": {}, "annotations": []}]', "label_studio"),
+        ("e.json", '[{"id": 1, "annotation_id": 2, "lead_time": 3.1, "tone": "4"}]', "label_studio"),
+        ("e.csv", "annotation_id,annotator,lead_time,tone\n1,2,3.1,4\n", "label_studio"),
+        ("e.tsv", "annotation_id\tannotator\tlead_time\n1\t2\t3.1\n", "label_studio"),
+        ("e.json", '[{"id": "a", "fields": {}, "responses": {"tone": []}}]', "argilla"),
+        ("e.json", '[{"id": "a", "tone.responses": [4], "tone.responses.users": ["u"]}]', "argilla"),
+        ("e.json", '{"records": [{"id": "a", "fields": {}, "responses": {}}]}', "argilla"),
+        ("e.xlsx", "", "workbook"),
+    ],
+)
+def test_files_of_other_tools_are_known_by_what_they_hold(monkeypatch, tmp_path, name, text, tool):
+    path = tmp_path / name
+    path.write_text(text)
+    if name == "e.xlsx":
+        pd.DataFrame({"source": ["x"], "tone": [3]}).to_excel(path)
+    read = lambda given: (
+        answers("ann", ["a", "b"], [3, math.nan]).assign(seconds=[math.nan, 2.5]) if given == path else 1
+    )  # noqa: E731
+    monkeypatch.setitem(sys.modules, f"calib.labelling.{tool}", SimpleNamespace(**{f"{tool}_answers": read}))
+    labels = calib.read_labels(path)
+    assert labels.ratings["score"].fillna(0).tolist() == [3, 0]
+    assert labels.ratings["seconds"].fillna(0).tolist() == [0, 2.5]
 
 
 # --- against the drawing --------------------------------------------------------------------------------------------
