@@ -29,6 +29,7 @@ from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 
 _KEY, _NUMBER, _COMMENT = "calib key", "number", "comment"  # codes of columns, beside text1 ... and c1 ...
+_HEADS = "calib heads"  # in the place of a key
 _MOST = 32_767  # UTF-16 units that a cell holds
 _TALLEST = 409.0  # points that a row may have
 _HEAD = 2  # rows above the first item
@@ -63,7 +64,7 @@ def _labels(out: Any, task: Task, sheet: Sheet) -> None:
     out.title = _LABELS
     parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
     codes = [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
-    heads = ["", "", *task.parts, *(one.name for one in task.criteria), "comment"]
+    heads = [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"]
     rows = [codes, heads]
     for position, asked in enumerate(sheet.asked, start=1):
         note = carried(task, sheet, position, asked)
@@ -114,7 +115,7 @@ def _laid_out(out: Any, rows: Sequence[Sequence[str | None]], n_texts: int) -> N
     for place, width in enumerate(widths, start=1):
         out.column_dimensions[letter(place)].width = width
     for number, row in enumerate(rows[_HEAD:], start=_HEAD + 1):
-        lines = [_lines(text or "", width) for text, width in zip(row, widths, strict=True)]
+        lines = [_lines(text or "", width) for text, width in list(zip(row, widths, strict=True))[1:]]
         out.row_dimensions[number].height = min(_TALLEST, 15.5 * max(lines) + 3)
     out.column_dimensions["A"].hidden = out.row_dimensions[1].hidden = True
     out.freeze_panes = f"C{_HEAD + 1}"
@@ -268,9 +269,9 @@ def _rows_filled(
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
     for number, row in enumerate(rows, start=1):
         cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
-        said = {code: cells[code] for code in coded(criteria) if not _empty(cells[code])}
-        if row is codes or (_empty(cells[_KEY]) and (not said or _empty(cells[_NUMBER]))):
-            continue  # heads; rows that hold nothing
+        said = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
+        if cells.get(_KEY) in (_KEY, _HEADS) or (_empty(cells.get(_KEY)) and not said):
+            continue
         note = _note_of(cells, notes, f"{where}, row {number}")
         if said:
             comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
@@ -283,12 +284,12 @@ def _empty(cell: Any) -> bool:
 
 def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Note:
     """The item of a row, if its key, its number and its texts still belong together."""
-    note = notes.get(str(cells[_KEY]).strip())
+    note = notes.get(str(cells.get(_KEY)).strip())
     if note is None:
-        raise TableError(f"{where}: must have the key of an item in the hidden first column, but got {cells[_KEY]!r}.")
+        raise TableError(f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}.")
     texts = _digest([cells[code] for code in sorted(cells, key=_place) if code.startswith("text")])
     moved = texts != note.digest and texts in {other.digest for other in notes.values()}
-    if moved or str(cells[_NUMBER]).removesuffix(".0") != str(note.carried.position):
+    if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
         rule = "its number, its texts and its hidden key must belong together"
         raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
     return note
