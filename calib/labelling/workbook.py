@@ -260,9 +260,7 @@ def _asked(sheets: dict[str, list[tuple[Any, ...]]]) -> Iterator[tuple[str, list
             yield name, rows
 
 
-def _rows_filled(
-    rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str
-) -> Iterator[Filled]:
+def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
     codes = next(row for row in rows if _KEY in row and _NUMBER in row)
     criteria = next(iter(notes.values())).carried.criteria if notes else ()
     if missing := [one.name for code, one in coded(criteria).items() if code not in codes]:
