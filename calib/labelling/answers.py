@@ -94,7 +94,7 @@ def _first_keys(text: str, name: str, ending: str) -> set[str]:
     """The names of the first row."""
     if ending in (".json", ".jsonl", ".ndjson"):
         rows = _objects(text, name)
-        return set(rows[0][1]) if rows else set()
+        return {key if not key.endswith(".responses") else "responses" for key in (rows[0][1] if rows else ())}
     return {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
 
 

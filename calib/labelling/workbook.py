@@ -22,7 +22,7 @@ import pandas as pd
 from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.labelling.carried import (
-    CANNOT, Carried, Filled, answers_of, carried, carried_back, choices_of, coded, figure, legible, scale_told, task_told,
+    CANNOT, Carried, Filled, answers_of, carried, carried_back, choices_of, coded, figure, legible, scale_told, shortened, task_told,
 )  # fmt: skip
 from calib.labelling.task import Asked, Criterion, Sheet, Task
 from calib.table import TableError, parse_scale
@@ -136,8 +136,8 @@ def _drop_downs(out: Any, task: Task, first: int, last: int) -> None:
         column = letter(first + place)
         cells = f"{column}{_HEAD + 1}:{column}{max(last, _HEAD + 1)}"
         rule = validation(**_rule(criterion, letter(place + _LISTS), f"{column}{_HEAD + 1}"), allow_blank=True)
-        rule.errorTitle, rule.error = "Not on the scale", legible(scale_told(criterion))[:250]
-        rule.promptTitle, rule.prompt = legible(criterion.name)[:32], legible(criterion.meaning)[:250] or None
+        rule.errorTitle, rule.error = "Not on the scale", shortened(scale_told(criterion), 250)
+        rule.promptTitle, rule.prompt = shortened(criterion.name, 32), shortened(criterion.meaning, 250) or None
         rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
         rule.add(cells)
         out.add_data_validation(rule)
@@ -160,7 +160,7 @@ def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
     out.column_dimensions["A"].width, out.column_dimensions["B"].width = 100, 30
     lines = [task.title, _HOW, *task_told(task).split("\n\n"), *([] if sheet.annotator else [_ASKS_WHO])]
     for number, line in enumerate(lines, start=1):
-        cell = _text_cell(out, number, 1, line[:_MOST])
+        cell = _text_cell(out, number, 1, shortened(line, _MOST // 2))
         cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
         out.row_dimensions[number].height = min(_TALLEST, 15.5 * _lines(line, 100) + 6)
     out["A1"].font = styles.Font(bold=True, size=13)
