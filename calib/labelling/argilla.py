@@ -1,7 +1,8 @@
 """The same items for Argilla 2: records and settings to import, and responses read back.
 
-The forms are those of Argilla's package 2.8: `Settings.from_json` reads the settings, `dataset.records.from_json` the records;
-what comes back was written by `dataset.to_disk`, `dataset.records.to_json`, or as JSON of `dataset.records.to_list`.
+The forms are those of Argilla's package 2.8: `Settings.from_json` reads the settings, `dataset.records.from_json` the
+records; what comes back was written by `dataset.to_disk`, `dataset.records.to_json`, or as JSON of
+`dataset.records.to_list`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ import pandas as pd
 from calib.core.check import warn
 from calib.core.stop import stoppable
 from calib.labelling.carried import (
-    Filled, answers_of, carried, carried_back, choices_of, coded, legible, scale_told, shortened, task_told,
-)  # fmt: skip
+    Filled,
+    answers_of,
+    carried,
+    carried_back,
+    choices_of,
+    coded,
+    legible,
+    scale_told,
+    shortened,
+    task_told,
+)
 from calib.labelling.task import Criterion, Sheet, Task, veiled
 from calib.table import TableError
 from calib.table.files import from_json, of_form, whole_or_not
@@ -102,8 +112,8 @@ def argilla_answers(path: str | Path) -> pd.DataFrame:
     """Read what Argilla wrote: a folder of `dataset.to_disk`, or its records as JSON.
 
     Drafts and what was discarded are no answers. Only `dataset.records.to_list(flatten=True)` tells of each response
-    whether it was submitted. Elsewhere the record's own status tells it, as long as one person labels in a dataset and the
-    settings are beside; what neither tells counts if it answers all questions, with a warning.
+    whether it was submitted. Elsewhere the record's own status tells it, as long as one person labels in a dataset and
+    the settings are beside; what neither tells counts if it answers all questions, with a warning.
     """
     path = Path(path)
     path = path / "records.json" if path.is_dir() else path
@@ -112,7 +122,8 @@ def argilla_answers(path: str | Path) -> pd.DataFrame:
     if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
         raise TableError(f"{path.name}: must be a list of records, as Argilla exports it.")
     least = _least_submitted(path)
-    filled, unsure = [], 0
+    filled: list[Filled] = []
+    unsure = 0
     for number, record in enumerate(records, start=1):
         where = f"{path.name}, record {number}"
         by_user = _by_user(record, where)
@@ -121,8 +132,8 @@ def argilla_answers(path: str | Path) -> pd.DataFrame:
         filled += _filled(record, by_user, sure, where)
     if unsure:
         warn(
-            f"unknown_status: {path.name} does not say of {unsure} responses whether they were submitted; those that answer "
-            "all questions count. `dataset.records.to_list(flatten=True)`, written as JSON, says it"
+            f"unknown_status: {path.name} does not say of {unsure} responses whether they were submitted; those that "
+            "answer all questions count. `dataset.records.to_list(flatten=True)`, written as JSON, says it"
         )
     return answers_of(filled)
 

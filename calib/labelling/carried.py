@@ -181,8 +181,9 @@ def score_of(given: Any, criterion: Criterion) -> float | None:
         if text in forms:
             return forms[text]
     score = float(text.replace(",", ".") if "_" not in text else "")
-    scale = parse_scale(criterion.scale)
-    if scale is None or not (score in scale.values if scale.values else scale.low <= score <= scale.high):
+    ends = parse_scale(criterion.scale)
+    known = [one.value for one in criterion.levels]
+    if ends is None or not (score in known if known else ends.low <= score <= ends.high):
         raise ValueError
     return score
 

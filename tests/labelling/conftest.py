@@ -19,7 +19,9 @@ ODD = (
 )
 ITEMS = [(f"gpt-4o/{k} =+<b>", (f"Source {k}.", text)) for k, text in enumerate(ODD)]
 CRITERIA = (
-    Criterion("fluency $x <b>", 'Is it & "good"?\nIt costs $5.', "1|2|3", tuple(map(Level, (1, 2, 3), ("poor", "", "good")))),
+    Criterion(
+        "fluency $x <b>", 'Is it & "good"?\nIt costs $5.', "1|2|3", tuple(map(Level, (1, 2, 3), ("poor", "", "good")))
+    ),
     Criterion("=share", "", "0..100", ()),
     Criterion("output", "", "0|0.1", (Level(0, "no"), Level(0.1, "=yes, no"))),
 )

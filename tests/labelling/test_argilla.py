@@ -1,7 +1,7 @@
 """Argilla: files that its package reads, files as its package writes them.
 
 The forms below were taken from the package argilla 2.8.0: `Settings.from_json`, `Record.from_dict` and `to_dict`, and
-`GenericIO.to_list(flatten=True)`, which `dataset.to_disk`, `dataset.records.to_json` and `dataset.records.to_list` call.
+`GenericIO.to_list`, which `dataset.to_disk`, `dataset.records.to_json` and `dataset.records.to_list` call.
 """
 
 import json

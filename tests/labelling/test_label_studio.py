@@ -1,7 +1,7 @@
 """Label Studio: files that it imports, exports as it wrote them.
 
-The forms of the exports below were taken from Label Studio 1.23.2, run on a local machine: a project was made of our interface,
-our tasks imported, annotations made by two accounts, exported. The texts are ours.
+The forms of the exports below were taken from Label Studio 1.23.2: a project was made with such an interface, such
+tasks imported, annotations made by two accounts, exported. The texts are ours.
 """
 
 import csv
@@ -175,7 +175,11 @@ def test_skipped_empty_drafted_and_predicted_are_no_labels(pairs, tmp_path):
 
 def test_of_several_annotations_by_one_account_the_last_counts(pairs, tmp_path):
     (first, *_) = json.loads(write_label_studio(pairs, tmp_path / "task.json").read_text())
-    given = [annotation([result("c1", 1)], 1, 9), annotation([result("c1", 0)], 1, 3), annotation([result("c1", 0.5)], 2)]
+    given = [
+        annotation([result("c1", 1)], 1, 9),
+        annotation([result("c1", 0)], 1, 3),
+        annotation([result("c1", 0.5)], 2),
+    ]
     got = label_studio_answers(written([{"id": 1, "annotations": given, **first}], "JSON", tmp_path))
     assert dict(zip(got["rater"], got["score"], strict=True)) == {"1": 1.0, "2": 0.5}
 
