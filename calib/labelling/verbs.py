@@ -25,7 +25,7 @@ from calib.table.files import whole_or_not
 from calib.tables.label_pages import LabelPages
 from calib.tables.labels import Labels
 
-_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json", ".jsonl")}
+_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json",)}
 _GUIDES = (".md", ".markdown", ".txt")
 
 
@@ -234,11 +234,12 @@ def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -
         from calib.labelling.label_studio import write_label_studio
 
         return (write_label_studio(task, path), path.with_suffix(".xml"))
-    if to == "argilla":
-        from calib.labelling.argilla import write_argilla
-
-        return (write_argilla(task, path),)
     files = _of_each(task, path)
+    if to == "argilla":
+        from calib.labelling.argilla import settings_beside, write_argilla
+
+        written = [write_argilla(task, sheet, target) for sheet, target in files]
+        return tuple(one for target in written for one in (target, settings_beside(target)))
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 
