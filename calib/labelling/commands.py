@@ -17,7 +17,7 @@ from calib.console.show import paragraphs, shown_text, write
 if TYPE_CHECKING:
     from calib.tables.label_pages import LabelPages
 
-_ENDINGS = (".html", ".htm", ".xlsx", ".json", ".jsonl")
+_ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
 
 
