@@ -87,20 +87,22 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
 
 
 def _are_ids(thing: Any) -> bool:
-    if hasattr(thing, "columns") or (hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, pd.Series)):
-        return False
-    return isinstance(thing, Iterable) and not any(isinstance(one, Mapping) for one in thing)
+    plain = isinstance(thing, Iterable) and not hasattr(thing, "columns")
+    return plain and not any(isinstance(one, Mapping) for one in thing)
 
 
 def _of_ids(thing: Any) -> Drawn:
     ids = pd.Series(list(thing), dtype=object)
     if ids.empty:
         raise ArgumentError("drawn", "must hold ids", "is empty")
-    if ids.map(lambda one: isinstance(one, bool) or type(one).__name__ == "bool_").any():
+    if ids.map(lambda one: type(one).__name__ in ("bool", "bool_")).any():
         raise ArgumentError("drawn", "must hold ids", "got True and False: give the table that has the column `chosen`")
     if not ids.map(lambda one: isinstance(one, str | int | float) or hasattr(one, "item")).all():
         raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(thing)[:3]!r}")
-    return Drawn(_by_id(id_texts(ids)))
+    texts = id_texts(ids)
+    if texts.duplicated().any():
+        raise ArgumentError("drawn", "must hold each id once", f"has {texts[texts.duplicated()].iloc[0]!r} again")
+    return Drawn(_by_id(texts))
 
 
 def _by_id(ids: pd.Series) -> dict[str, str]:

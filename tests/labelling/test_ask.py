@@ -328,7 +328,10 @@ def test_items_that_are_wrong_are_named(refused, tmp_path):
     odd = DRAWN.assign(chosen="perhaps")
     assert "column `chosen`, row 0: must be true or false, but got 'perhaps'" in refused(drawn=odd)
     assert "`drawn` must hold ids, but got True and False" in refused(drawn=DRAWN["chosen"])
+    assert "`drawn` must hold ids, but got True and False" in refused(drawn=np.array([True, False]))
     assert refused(drawn=[]) == "`drawn` must hold ids, but is empty."
+    assert refused(drawn=["a", " a", "b"]) == "`drawn` must hold each id once, but has 'a' again."
+    assert "must be a table, a path, or ids" in refused(drawn=[None, "a"])
     empty = ITEMS.assign(source="", output=["  ", *ITEMS["output"][1:]])
     assert "row 0: 'gpt-4o/000' has no text to show (output)" in refused(
         empty, ["gpt-4o/000"], criteria="t", scale="0|1"
@@ -368,7 +371,14 @@ def test_swapped_or_without_texts_leads_on(refused):
 
 def test_ids_of_any_kind(page):
     frame = pd.DataFrame({"id": [7, 8, 9], "output": ["a", "b", "c"]})
-    for drawn in ([7, 9], np.array([7, 9]), ["7", "9"], pd.DataFrame({"id": [7.0, 9.0], "x": [1, 2]})):
+    for drawn in (
+        [7, 9],
+        iter([7, 9]),
+        range(7, 10, 2),
+        np.array([7, 9]),
+        ["7", "9"],
+        pd.DataFrame({"id": [7.0, 9.0], "x": [1, 2]}),
+    ):
         assert sorted(page_ids(page(frame, drawn, criteria="t", scale="0|1").paths[0])) == ["7", "9"]
     padded = pd.DataFrame({"id": ["007", "é ", "=1+1"], "output": ["a", "b", "c"]})
     found = page_ids(page(padded, ["007", "e\u0301", "=1+1"], criteria="t", scale="0|1").paths[0])
