@@ -224,7 +224,7 @@ def _label_files(given: Any) -> list[Path]:
         raise ArgumentError("labelled", rule, f"got {given!r}")
     for path in map(Path, paths):
         if not path.expanduser().exists():
-            raise FileNotFoundError(f"`labelled`: there is no file {str(path)!r}.")
+            raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
     return [Path(path) for path in paths]
 
 
