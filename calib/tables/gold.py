@@ -14,6 +14,7 @@ from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import Checked, slices
 from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
 
 Kept = TypeVar("Kept", bound=Result)
@@ -25,7 +26,8 @@ _TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "
 
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
-    """Each judge beside the one rater of `gold` on the same criterion; `columns` of the scores ride along."""
+    """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
+    gold = mean_of_people(gold)
     for criterion, rows in gold.frame.groupby("criterion", observed=True):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:

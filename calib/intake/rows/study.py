@@ -19,7 +19,8 @@ from calib.intake.rows.rows import QUALITY, Reading, Stood, common_words, people
 from calib.intake.rows.scales import scales_of
 from calib.intake.taken import Columns, Intake
 from calib.table import SCHEMAS, TableError, check_items, check_scores
-from calib.tables.door import scores_in
+from calib.tables.door import Checked, scores_in
+from calib.tables.pooled import mean_of_people
 
 _SPARSE = 0.9
 
@@ -48,7 +49,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         guessed_scale=scales.guessed,
         scores=scores,
         people=everyone,
-        gold=None if everyone is None else _pooled(everyone),
+        gold=None if everyone is None else mean_of_people(Checked(everyone, "scores", "gold")).frame,
         items=_items(found, judges, people),
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
@@ -253,21 +254,6 @@ def _beside(side: Rows, rows: pd.DataFrame, found: Sequence[Seen]) -> pd.DataFra
     known = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
     names = {name: f"my_{name}" if name in known else name for name in one.source.frame if name not in used}
     return one.source.frame[list(names)].rename(columns=names).iloc[rows["at"].astype(int)].reset_index(drop=True)
-
-
-def _pooled(people: pd.DataFrame) -> pd.DataFrame:
-    """The mean of the annotators of each item and criterion, as one rater."""
-    raters = people.groupby("criterion", observed=True)["rater"].nunique()
-    if (raters <= 1).all():
-        return people
-    plain = people.astype(dict.fromkeys(("item", "criterion", "rater", "scale"), object))
-    design = [name for name in ("group", "system") if name in people]
-    each = plain.astype(dict.fromkeys(design, object)).groupby(["item", "criterion"], sort=False)
-    pooled = each[["scale", *design]].first().assign(score=each["score"].mean(), n=each["score"].count()).reset_index()
-    many = pooled["criterion"].map(lambda name: f"mean of {raters[name]} annotators")
-    single = people.groupby("criterion", observed=True)["rater"].first()
-    rater = many.where(pooled["criterion"].map(raters).astype(int) > 1, pooled["criterion"].map(single).astype(object))
-    return check_scores(pooled.assign(rater=rater))
 
 
 def _items(found: Sequence[Seen], judges: Rows | None, people: Rows | None) -> pd.DataFrame | None:
