@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, NoReturn
 import pandas as pd
 
 from calib.core.text import printable
-from calib.intake.grid import cut, decoded
-from calib.intake.values import decimal_commas
+from calib.intake.cells.values import decimal_commas
+from calib.intake.files.grid import cut, decoded
+from calib.intake.files.sheet import first_sheet
 from calib.labelling.task import ANSWERS, CANNOT_SAY
-from calib.table import TableError, parse_scale
+from calib.table import ScaleRange, TableError, parse_scale
 from calib.table.files import from_json, json_object
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx")
@@ -25,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _YES = ("true", "1", "1.0", "wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "prawda", "истина")
 _NO = ("", "false", "0", "0.0", "falsch", "faux", "falso", "onwaar", "fałsz", "ложь")
 _OURS = {"item", "criterion", "rater", "score"}
-_ARGILLA, _LABEL_STUDIO = {"responses"}, {"annotations", "annotation_id", "lead_time", "completed_by"}
+_ARGILLA, _LABEL_STUDIO = {"responses", "fields"}, {"annotations", "annotation_id", "lead_time", "data"}
 _OWN = 'labels of your own need no such file: calib.interval("scores.csv", "labels.csv")'
 
 
@@ -60,7 +61,7 @@ def answers_in(path: Path) -> File:
     missing = [column for column in ANSWERS if column not in cells.names]
     if missing:
         raise TableError(f"{name}: {_no_export(cells.names, missing)}")
-    texts = {column: [row[place] for row in cells.rows] for place, column in enumerate(cells.names)}
+    texts = {column: [_whole(row[place]) for row in cells.rows] for place, column in enumerate(cells.names)}
     frame = pd.DataFrame({column: texts[column] for column in ANSWERS}, dtype=object)
     return _checked(File(name, frame, cells.places.__getitem__, tuple(cells.notes)))
 
@@ -73,12 +74,10 @@ def _cells_of(path: Path, name: str) -> _Cells:
     if ending not in ENDINGS:
         raise TableError(f"{name}: answers are read from files that end in {', '.join(ENDINGS)}.")
     if ending == ".xlsx":
-        from calib.labelling.workbook import workbook_answers
-
-        return _of_frame(workbook_answers(path))
+        return _of_sheet(path)
     text, notes = decoded(path.read_bytes(), name)
     keys = _first_keys(text, name, ending)
-    if _OURS & keys or not keys & (_ARGILLA | _LABEL_STUDIO):
+    if keys >= _OURS or not keys & (_ARGILLA | _LABEL_STUDIO):
         read = _of_json if ending in (".json", ".jsonl", ".ndjson") else _of_csv
         return read(text, name, notes)
     if keys & _ARGILLA:
@@ -94,7 +93,7 @@ def _first_keys(text: str, name: str, ending: str) -> set[str]:
     """The names of the first row."""
     if ending in (".json", ".jsonl", ".ndjson"):
         rows = _objects(text, name)
-        return {key if not key.endswith(".responses") else "responses" for key in (rows[0][1] if rows else ())}
+        return {part for key in (rows[0][1] if rows else ()) for part in str(key).split(".")}  # flat: tone.responses
     return {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
 
 
@@ -154,9 +153,27 @@ def _of_csv(text: str, name: str, notes: Sequence[str]) -> _Cells:
     return _Cells(names, rows, [f"line {line}" for line, _ in kept[1:]], notes)
 
 
+def _of_sheet(path: Path) -> _Cells:
+    """An export that was saved as a sheet, or a sheet that was made to be filled in."""
+    grid, _ = first_sheet(path)
+    names = [_text(cell).strip() for cell in grid.rows[0]]
+    if set(names) >= _OURS:
+        rows = [(line, [_text(cell) for cell in row]) for line, row in zip(grid.lines, grid.rows, strict=True)]
+        kept = [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
+        return _Cells(names, [row for _, row in kept], [f"row {line}" for line, _ in kept])
+    from calib.labelling.workbook import workbook_answers
+
+    return _of_frame(workbook_answers(path))
+
+
 def _of_frame(frame: pd.DataFrame) -> _Cells:
     rows = [[_text(value) for value in row] for row in frame.astype(object).itertuples(index=False)]
     return _Cells([str(name) for name in frame], rows, [f"answer {number}" for number in range(1, len(rows) + 1)])
+
+
+def _whole(text: str) -> str:
+    """A text without half characters, which only JSON can hold: few programs take them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _text(value: Any) -> str:
@@ -172,7 +189,7 @@ def _no_export(names: Sequence[str], missing: Sequence[str]) -> str:
     """What a file lacks that should have come from a page."""
     lacks = f"column{'s' * (len(missing) > 1)} {', '.join(f'`{name}`' for name in missing)}"
     there = ", ".join(repr(name) for name in names[:12]) + ", ..." * (len(names) > 12)
-    if _OURS <= set(names):
+    if set(names) >= _OURS:
         judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(names)
         kind = "a judge's scores" if judged else "a table of scores, or an export whose header was edited"
         return f"is no export of a label page but {kind}: {lacks} missing; there are {there}."
@@ -250,20 +267,22 @@ def _numbers(file: File, column: str) -> pd.Series:
 
 def _on_scale(file: File, score: pd.Series) -> list[bool]:
     """Whether each score is a value of the scale in its row; one without a scale may be any."""
-    scales = {}
+    scales: dict[str, ScaleRange | None] = {}
     for row, text in enumerate(file.frame["scale"]):
         if text not in scales:
             try:
                 scales[text] = parse_scale(text.strip())
             except TableError as error:
                 raise TableError(f"{file.name}, {file.line(row)}, column `scale`: {error}") from None
-    good = []
-    for text, value in zip(file.frame["scale"], score, strict=True):
-        scale = scales[text]
-        inside = scale is None or math.isnan(value) or scale.low <= value <= scale.high
-        known = scale is None or not scale.values or math.isnan(value) or value in scale.values
-        good.append(inside and known)
-    return good
+    return [_holds(scales[text], value) for text, value in zip(file.frame["scale"], score, strict=True)]
+
+
+def _holds(scale: ScaleRange | None, value: float) -> bool:
+    """Whether a label is on its scale: a person gives one of its values, and no mean of them."""
+    if scale is None or math.isnan(value):
+        return True
+    known = scale.values  # noqa: PD011 - of a scale, not of a Series
+    return value in known if known else scale.low <= value <= scale.high
 
 
 def _times(file: File) -> tuple[pd.Series, int]:

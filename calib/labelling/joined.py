@@ -72,7 +72,7 @@ def _page_named(page: str | Path) -> str | None:
 
 def _one_scale(every: pd.DataFrame, files: Sequence[File]) -> None:
     for criterion, rows in every.groupby("criterion", sort=False):
-        if rows["scale"].nunique() > 1:
+        if len(rows["scale"].unique()) > 1:
             other = rows[rows["scale"] != rows["scale"].iloc[0]].iloc[0]
             file = files[other["file"]]
             given = f"{rows['scale'].iloc[0]!r} before and {other['scale']!r} here"
@@ -90,18 +90,18 @@ def _given_again(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
     changed: dict[str, list[str]] = {}
     for (item, criterion, rater), rows in again.groupby(_KEY, sort=False):
         said = rows[["score", "status"]].astype(object).where(rows[["score", "status"]].notna(), None)
-        if len(said.drop_duplicates()) < 2:
+        if len(said.drop_duplicates()) == 1:
             continue
         latest = rows[rows["when"] == rows["when"].iloc[-1]] if rows["when"].notna().all() else rows
-        if latest["score"].nunique(dropna=False) > 1:
+        if len(latest["score"].unique()) > 1:
             where = " and ".join(
                 f"{files[row.file].name}, {files[row.file].line(row.row)}" for row in latest.itertuples()
             )
             told = f"{rater!r} answered item {item!r} ({criterion}) twice, differently ({where})"
             raise TableError(f"{told}, and no time says which answer is the later one: take one of them out.")
         changed.setdefault(rater, []).append(f"item {item!r}, {criterion}: {_steps(rows)}")
-    for rater, told in changed.items():
-        yield f"{rater!r} answered {counted(len(told), 'question')} anew, and the later answer counts ({told[0]})."
+    for rater, steps in changed.items():
+        yield f"{rater!r} answered {counted(len(steps), 'question')} anew, and the later answer counts ({steps[0]})."
 
 
 def _steps(rows: pd.DataFrame) -> str:
@@ -125,9 +125,9 @@ def _of_two_people(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
             overlap = (apart["when_b"].min() <= first["when"].max()) and (apart["when"].min() <= second["when"].max())
             if len(apart) and overlap:
                 yield (
-                    f"{files[one].name} and {files[other].name} are both of {rater!r}, were labelled at times that overlap, "
-                    f"and differ in {len(apart)} of {len(both)} answers: are they of two people? Then give one of them "
-                    "another name in the column `rater`."
+                    f"{files[one].name} and {files[other].name} are both of {rater!r}, were labelled at times that "
+                    f"overlap, and differ in {len(apart)} of {len(both)} answers: are they of two "
+                    "people? Then give one of them another name in the column `rater`."
                 )
 
 

@@ -59,7 +59,7 @@ def _row(rater: str, criterion: str, part: pd.DataFrame, sitting: pd.Series) -> 
         return row | dict.fromkeys(_NUMBERS, math.nan)
     told = stats.sitting(ordered["score"], seconds=ordered["seconds"], sittings=sitting[ordered.index].to_numpy())
     # of labels that are all the same no order is more or less likely
-    p_run = told.p_run if math.isfinite(told.p_drift) or part["score"].nunique() > 1 else math.nan
+    p_run = told.p_run if math.isfinite(told.p_drift) or told.run < told.n else math.nan
     numbers = (
         told.seconds, told.seconds_first, told.seconds_last, told.mean, told.drift, *told.interval, told.tau,
         told.p_drift, told.run, told.run_value, p_run,
@@ -141,7 +141,7 @@ def _width(scale: str) -> float:
 def in_common(answers: pd.DataFrame) -> int:
     """Items that two or more annotators labelled."""
     labels = answers[answers["score"].notna()]
-    return int((labels.groupby("item")["rater"].nunique() > 1).sum())
+    return int(labels.groupby("item")["rater"].nunique().gt(1).sum())
 
 
 def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:

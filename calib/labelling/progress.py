@@ -16,7 +16,7 @@ from calib.table import TableError
 from calib.tables.door import Checked, in_the_names_of
 from calib.tables.gold import NAMES, ends_of, gold_pairs
 from calib.tables.labels import Progress
-from calib.tables.pairs import DESIGN, Pair
+from calib.tables.pairs import DESIGN, Pair, chosen_in
 from calib.tables.results import Results
 
 _START = 10  # labels before the first look of a confidence sequence
@@ -48,10 +48,7 @@ def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
 
 def chosen_of(frame: pd.DataFrame) -> set[str] | None:
     """The items that were chosen; None where nobody chose any."""
-    if "chosen" not in frame:
-        return None
-    chosen = frame["chosen"].astype(str).str.casefold().isin(["true", "1", "1.0"])  # a CSV has texts
-    return set(frame.loc[chosen, "item"].astype(str))
+    return set(frame.loc[chosen_in(frame), "item"].astype(str)) if "chosen" in frame else None
 
 
 def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width: float | None) -> Progress:
@@ -59,7 +56,7 @@ def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width
     said: list[str] = []
     chosen, labelled = chosen_of(drawn.frame), set(answers.loc[answers["score"].notna(), "item"])
     try:
-        pairs = [pair for pair in gold_pairs(drawn, gold, DESIGN if set(DESIGN) <= set(drawn.frame) else ())]
+        pairs = list(gold_pairs(drawn, gold))
     except TableError as error:
         return Progress(chosen=len(chosen or ()), left=len((chosen or set()) - labelled), said=(str(error),))
     first = answers[answers["score"].notna()].groupby(["criterion", "item"])["when"].min()
@@ -121,7 +118,7 @@ def _not_simple(frame: pd.DataFrame, rows: pd.DataFrame) -> str:
     if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
         return "nothing says how the items were drawn (`choose_items` writes it)"
     known = frame[frame["design"].notna()]
-    if set(known["design"].astype(str)) != {"simple"} or known["stratum"].nunique() > 1:
+    if set(known["design"].astype(str)) != {"simple"} or len(known["stratum"].unique()) > 1:
         return "the items were not drawn simply"
-    chosen = chosen_of(frame) or set()
+    chosen = chosen_of(known) or set()
     return "" if set(rows["item"].astype(str)) <= chosen else "some labelled items were not drawn"

@@ -12,6 +12,7 @@ import pandas as pd
 from calib.analysis.agreement.verbs import reliability
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.text import printable
 from calib.intake.entry import given
 from calib.intake.taken import Data
 from calib.labelling.answers import ENDINGS, answers_in
@@ -34,7 +35,7 @@ def read_labels(
     page: str | Path | None = None,
     half_width: float | None = None,
 ) -> Labels:
-    """Labels of people, from the files that a label page exported or that another tool wrote.
+    r"""Labels of people, from the files that a label page exported or that another tool wrote.
 
     The files are joined: what an annotator answered again counts as it was answered last, by its time. Every verb
     takes the result for people's labels, and `interval` the path of a single file, too.
@@ -67,12 +68,12 @@ def read_labels(
     --------
     >>> import tempfile
     >>> head = "item,criterion,rater,scale,method,score,status,seconds,time,comment,position,swapped,page"
-    >>> rows = [f"{item},tone,{who},1|2|3|4|5,human,{score},ok,9,2026-03-01T09:{minute}:00Z,,{minute},false,3e90d600b322"
-    ...         for who, scores in (("ann", "5342"), ("bob", "5312")) for minute, (item, score)
-    ...         in enumerate(zip("abcd", scores), start=10)]
+    >>> rows = [f"{item},tone,{who},1|2|3|4|5,human,{score},ok,9,2026-03-01T09:0{place}:00Z,,{place},false,3e90d600b322"
+    ...         for who, scores in (("ann", "5342"), ("bob", "5312"))
+    ...         for place, (item, score) in enumerate(zip("abcd", scores), start=1)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "labels.csv")
-    ...     _ = path.write_text("\\n".join([head, *rows]))
+    ...     _ = path.write_text("\n".join([head, *rows]))
     ...     labels = read_labels(path)
     >>> labels
     <8 labels of 4 items by 2 annotators, 4 items in common, page 3e90d600b322>
@@ -127,7 +128,7 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise FileNotFoundError(f"`files`: there is no file {str(path)!r}.")
+            raise FileNotFoundError(printable(f"there is no file {str(path)!r}."))
     if not found:
         raise ArgumentError("files", "must name a file at least", "got none")
     return list(dict.fromkeys(path.resolve() for path in found))
@@ -156,7 +157,7 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
     for criterion, rows in scores[scores["score"].notna()].groupby("criterion", observed=True, sort=False):
         if rows["rater"].nunique() < 2:
             continue
-        common = int((rows.groupby("item", observed=True)["rater"].nunique() > 1).sum())
+        common = int(rows.groupby("item", observed=True)["rater"].nunique().gt(1).sum())
         if common < _ENOUGH:
             why.append(
                 f"{criterion}: reliability needs {_ENOUGH} items that two annotators labelled, but there are {common}."

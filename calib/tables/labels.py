@@ -58,7 +58,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Labels:
-    """Labels of people as they came back, which every verb takes for people's labels.
+    r"""Labels of people as they came back, which every verb takes for people's labels.
 
     `print` shows how the labelling went.
 
@@ -68,16 +68,16 @@ class Labels:
         One row per answer: a table of ratings with seconds, time, comment, position, swapped and page. "Cannot say" is
         a row without a score whose status is "cannot_say".
     gold : DataFrame
-        Scores, pooled to one rater for each criterion: the mean of those who labelled an item. An item that nobody could
-        judge has none.
+        Scores, pooled to one rater for each criterion: the mean of those who labelled an item. An item that
+        nobody could judge has none.
     page : str
         What the files are known by.
     annotators : DataFrame
-        One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more than
-        half an hour begins another), time of the first and last answer, seconds (medians: of all, of the first and last
-        third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with p-values
-        that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels that
-        are all the same.
+        One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more
+        than half an hour begins another), time of the first and last answer, seconds (medians: of all, of the first
+        and last third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with
+        p-values that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels
+        that are all the same.
     disagreements : DataFrame
         Items that two annotators or more score differently, the farthest apart first: item, criterion, spread,
         comments, and a column for each annotator.
@@ -92,6 +92,21 @@ class Labels:
         How far the labels are, where `drawn` was given.
     notes : tuple of str
         What looks wrong, each a sentence.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calib
+    >>> head = "item,criterion,rater,scale,method,score,status,seconds,time,comment,position,swapped,page"
+    >>> rows = [f"{item},tone,ann,1|2|3|4|5,human,{mark},ok,9,,,,,3e90d600b322" for item, mark in zip("abcd", "5342")]
+    >>> with tempfile.NamedTemporaryFile("w+", suffix=".csv") as file:
+    ...     _ = file.write("\n".join([head, *rows]))
+    ...     file.flush()
+    ...     labels = calib.read_labels(file.name)
+    >>> labels.gold[["item", "rater", "score"]].to_dict("list")
+    {'item': ['a', 'b', 'c', 'd'], 'rater': ['ann', 'ann', 'ann', 'ann'], 'score': [5.0, 3.0, 4.0, 2.0]}
+    >>> labels.seconds_per_label
+    9.0
     """
 
     ratings: pd.DataFrame
@@ -156,11 +171,30 @@ class Labels:
 
 def _annotators_told(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table of annotators."""
-    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "sittings", "mean", "drift", "p", "run", "p", "flags"]
+    heads = [
+        "annotator",
+        "criterion",
+        "labels",
+        "cannot say",
+        "seconds",
+        "sittings",
+        "mean",
+        "drift",
+        "p",
+        "run",
+        "p",
+        "flags",
+    ]
     rows = []
     for row in annotators.to_dict("records"):
         run = "" if math.isnan(row["run"]) else f"{row['run']:.0f} of {short(row['run_value'])}"
-        counts = [row["n_labels"], row["n_cannot_say"], _number(row["seconds"]), row["n_sittings"], _number(row["mean"])]
+        counts = [
+            row["n_labels"],
+            row["n_cannot_say"],
+            _number(row["seconds"]),
+            row["n_sittings"],
+            _number(row["mean"]),
+        ]
         drift = "" if math.isnan(row["drift"]) else f"{row['drift']:+.2f}"
         told = [*counts, drift, _number(row["p_drift"]), run, _number(row["p_run"]), row["flags"]]
         rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, told)])
@@ -187,7 +221,10 @@ def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
     left = (0, 1, len(heads) - 1)
     cells = (
-        [cell.ljust(width) if k in left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        [
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         for row in [heads, *rows]
     )
     return ["  ".join(row).rstrip() for row in cells]

@@ -17,8 +17,8 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio, recoded
 from calib.core.result import Interval, Result, bracket, short
 
-_MOST_PAIRS = 200_000  # untied pairs up to which the law of Kendall's S is counted out; about 650 labels
-_MOST_LABELS = 600  # up to which the law of the longest run is
+_COUNTED_PAIRS = 200_000  # untied pairs up to which the law of Kendall's S is counted out; about 650 labels
+_COUNTED_LABELS = 600  # up to which the law of the longest run is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ class Sitting(Result):
     tau : float
         Kendall's tau-b of label and place, within sittings; NaN where there is nothing to order.
     p_drift : float
-        Two-sided, exact: how often labels in random order have a tau as far from 0; NaN where there is nothing to order.
+        Two-sided, exact: how often labels in random order have a tau as far from 0; NaN where there is nothing to
+        order.
     run, run_value : int, float
         Length of the longest run of one label, and that label.
     p_run : float
@@ -74,18 +75,17 @@ class Sitting(Result):
 
     def __str__(self) -> str:
         said = bracket(self.interval, self.confidence_level)
-        parts = [f"{self.n} labels, mean {short(self.mean)}", f"drift {self.drift:+.4g}, {said} (p {short(self.p_drift)})"]
+        parts = [
+            f"{self.n} labels, mean {short(self.mean)}",
+            f"drift {self.drift:+.4g}, {said} (p {short(self.p_drift)})",
+        ]
         parts += [f"longest run {self.run} of {short(self.run_value)} (p {short(self.p_run)})"]
         parts += [f"{short(self.seconds)} s a label"] * math.isfinite(self.seconds)
         return "; ".join(parts)
 
 
 def sitting(
-    y: ArrayLike,
-    *,
-    seconds: ArrayLike | None = None,
-    sittings: Labels | None = None,
-    confidence_level: float = 0.95,
+    y: ArrayLike, *, seconds: ArrayLike | None = None, sittings: Labels | None = None, confidence_level: float = 0.95
 ) -> Sitting:
     r"""Whether one annotator's labels of one criterion drift or run in a line, and how fast they came.
 
@@ -133,7 +133,12 @@ def sitting(
 
     Notes
     -----
-    MEASURED
+    Without drift 4.4 to 5.9 % of the drifts and 2.1 to 4.6 % of the runs have p < .05 (4,000 simulated sittings each of
+    40, 60 and 100 labels: five values evenly used, crowded at the top, yes or no); of runs fewer, as their length has
+    few values. A drift is hard to see in one sitting. Where the mean falls by half a standard deviation from the first
+    label to the last, p is below .05 in 10 to 13 % of sittings of 40 labels, 13 to 19 % of 60 and 20 to 27 % of 100;
+    where it falls by one, in 29 to 41, 40 to 56 and 57 to 77 %; by one and a half, in 52 to 73, 70 to 87 and 92 to
+    98 %. That none is found is no proof that there is none: the interval says how large it may be.
 
     References
     ----------
@@ -145,9 +150,10 @@ def sitting(
     Examples
     --------
     >>> print(sitting([5, 4, 5, 4, 4, 3, 4, 3, 3, 2]))
-    10 labels, mean 3.7; drift -2.291, 95 % CI [-3.335, -1.247] (p 0.002222); longest run 2 of 4 (p 0.9067)
-    >>> sitting([3, 4, 2, 5, 3, 3, 3, 3, 3, 3, 3, 4]).p_run < 0.05
-    True
+    10 labels, mean 3.7; drift -2.455, 95 % CI [-3.753, -1.156] (p 0.001905); longest run 2 of 4 (p 0.9148)
+    >>> line = sitting([3, 4, 2, 5, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 2])
+    >>> line.run, round(line.p_run, 4)
+    (8, 0.0098)
     """
     labels = check.array(y, "y", ndim=1)
     level = check.probability(confidence_level, "confidence_level")
@@ -223,7 +229,7 @@ def _trend(y: Floats, place: Codes, of: Codes) -> tuple[float, float]:
     s = sum(float(np.sign(part[i + 1 :] - part[i]).sum()) for part in ordered for i in range(len(part)))
     pairs = sum(len(part) * (len(part) - 1) // 2 for part in ordered)
     tau = s / math.sqrt(untied * pairs)
-    if untied > _MOST_PAIRS:
+    if untied > _COUNTED_PAIRS:
         z = max(abs(s) - 1, 0) / math.sqrt(sum(_variance_of_s(part) for part in counts))
         return tau, float(2 * special.ndtr(-z))
     fewer = round((untied - abs(s)) / 2)
@@ -295,7 +301,7 @@ def chance_of_run(counts: Sequence[int], length: int) -> float:
         return 1.0
     if max(counts) < length:
         return 0.0
-    if sum(counts) > _MOST_LABELS:
+    if sum(counts) > _COUNTED_LABELS:
         return -math.expm1(-sum(_runs_expected(count, sum(counts), length) for count in counts))
     orders = math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
     without = _orders_without(counts, length)
