@@ -179,7 +179,7 @@ def score_of(given: Any, criterion: Criterion) -> float | None:
         return None
     for forms in _forms(criterion):
         if text in forms:
-            return forms[text]
+            return float(forms[text])
     score = float(text.replace(",", ".") if "_" not in text else "")
     ends = parse_scale(criterion.scale)
     known = [one.value for one in criterion.levels]

@@ -67,9 +67,9 @@ def _interface(task: Task) -> str:
     if task.guideline:
         panel = ET.SubElement(ET.SubElement(view, "Collapse"), "Panel", value="Guideline")
         ET.SubElement(panel, "Text", name="guideline", value=_literal(task.guideline))
-    beside = ET.SubElement(view, "View", style="display: flex; flex-wrap: wrap; gap: 1em")
+    beside = ET.SubElement(view, "View", style="display:flex; flex-wrap:wrap; gap:1em")
     for place, part in enumerate(task.parts, start=1):
-        column = ET.SubElement(beside, "View", style="flex: 1 1 20em")
+        column = ET.SubElement(beside, "View", style="flex:1 1 20em")
         ET.SubElement(column, "Header", value=_literal(part), size="4")
         ET.SubElement(column, "Text", name=f"text{place}", value=f"$text{place}", valueType="text")
     for place, (code, criterion) in enumerate(coded(task.criteria).items()):

@@ -1,8 +1,8 @@
 """The same items as an Excel workbook with drop-downs, one file per annotator; and such a file read back.
 
 Sheet "labels" has a hidden first row, which says what each column is, and a hidden first column, which says what each
-row is: so answers find their items after rows were sorted, deleted or copied, and columns moved. The hidden sheet "calib"
-has what else must come back, and of each item what its texts were, to tell a row that was sorted apart from its key.
+row is: so answers find their items after rows were sorted, deleted or copied, and columns moved. The hidden sheet
+"calib" has what else must come back, and of each item what its texts were, to tell a row that came apart from its key.
 """
 
 from __future__ import annotations
