@@ -318,7 +318,7 @@ def test_an_export_saved_as_a_sheet_is_read(tmp_path):
     found = calib.read_labels(tmp_path / "labels.xlsx")
     write(frame, tmp_path / "labels.csv", for_spreadsheets=True)
     assert_frame_equal(found.ratings, calib.read_labels(tmp_path / "labels.csv").ratings)
-    frame.assign(score=9).to_excel(tmp_path / "labels.xlsx", index=False)
+    frame.assign(score=[9, math.nan]).to_excel(tmp_path / "labels.xlsx", index=False)
     with pytest.raises(TableError, match=r"labels.xlsx, row 2, column `score`: must be a value of its `scale`"):
         calib.read_labels(tmp_path / "labels.xlsx")
 
@@ -442,9 +442,10 @@ def test_files_of_other_tools_are_known_by_what_they_hold(monkeypatch, tmp_path,
     path.write_text(text)
     if name == "e.xlsx":
         pd.DataFrame({"source": ["x"], "tone": [3]}).to_excel(path)
-    read = lambda given: (
-        answers("ann", ["a", "b"], [3, math.nan]).assign(seconds=[math.nan, 2.5]) if given == path else 1
-    )  # noqa: E731
+
+    def read(given):
+        return answers("ann", ["a", "b"], [3, math.nan]).assign(seconds=[math.nan, 2.5]) if given == path else None
+
     monkeypatch.setitem(sys.modules, f"calib.labelling.{tool}", SimpleNamespace(**{f"{tool}_answers": read}))
     labels = calib.read_labels(path)
     assert labels.ratings["score"].fillna(0).tolist() == [3, 0]
