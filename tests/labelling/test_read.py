@@ -500,6 +500,26 @@ def test_short_of_ten_labels_it_is_said(saved):
     assert str(labels.progress).startswith("6 of 40 chosen items are labelled.\n")
 
 
+def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved):
+    drawn, _ = study()
+    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    path = saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1], criterion="depth"))
+    progress = calib.read_labels(path, drawn=drawn, half_width=0.2).progress
+    assert progress.said == ("people were asked for depth and the judge for tone: there is no interval.",)
+    assert (progress.left, progress.needed) == (34, None)
+
+
+def test_nothing_but_cannot_say(saved):
+    drawn, _ = study()
+    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    labels = calib.read_labels(saved(answers("ann", chosen[:3], [math.nan] * 3)), drawn=drawn, half_width=0.2)
+    assert repr(labels) == "<0 labels of 3 items by 1 annotator, page 0123456789ab>"
+    assert "3 of 40 chosen items could not be judged, and count as unlabelled." in labels.notes
+    assert math.isnan(labels.seconds_per_label)
+    assert len(labels.disagreements) == 0
+    assert "0 of 40 chosen items are labelled." in str(labels)
+
+
 def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
     drawn, _ = study()
     strata = calib.choose_items(
