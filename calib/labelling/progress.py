@@ -12,7 +12,6 @@ from calib.analysis.planning.verbs import labels_needed
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.labelling.answers import counted
-from calib.table import TableError
 from calib.tables.door import Checked, in_the_names_of
 from calib.tables.gold import NAMES, ends_of, gold_pairs
 from calib.tables.labels import Progress

@@ -577,7 +577,7 @@ def test_drift_and_runs_are_flagged_with_p_values_adjusted_over_all(saved):
     alone = [calib.stats.sitting(y) for y in (drifting, lining, fine)]
     p = calib.core.numeric.adjusted([p for one in alone for p in (one.p_drift, one.p_run)], "holm").reshape(3, 2)
     assert table[["p_drift", "p_run"]].to_numpy() == pytest.approx(p)
-    assert labels.notes[0].startswith("'ann' on tone: labels drift within a sitting")
+    assert labels.notes[0].startswith("'ann' on tone: labels drift by -")
     assert labels.notes[1].startswith("'bob' on tone: 20 labels of 4 in a row")
 
 
