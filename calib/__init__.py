@@ -61,8 +61,8 @@ _RARE = {
         "distribution_fit",
         "fit_temperature",
     ),
-    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "transport_test"),
-    *("variance_components", "write_steps", "write_variants"),
+    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "to_batch"),
+    *("transport_test", "variance_components", "write_steps", "write_variants"),
 }
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.intake.columns.roles import is_table
+from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words, taken_in
-from calib.intake.roles import is_table
-from calib.intake.source import source_of
 from calib.intake.taken import Columns, Data, Intake, Role, Source
 from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.table.checks import has_answers
@@ -154,7 +154,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(opened(second)):
+    if human is None and is_calibs(second := opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
@@ -288,7 +288,7 @@ def _filled(role: str, names: Sequence[str], source: Source) -> str:
     """How many rows are labelled."""
     if role != "label":
         return ""
-    from calib.intake.values import blank
+    from calib.intake.cells.values import blank
 
     labelled = sum(~blank(source.frame[name]) for name in names) > 0
     return "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"

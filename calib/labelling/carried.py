@@ -83,6 +83,12 @@ def legible(text: str) -> str:
     return text.translate(_PICTURES)
 
 
+def shortened(text: str, most: int) -> str:
+    """A text that a file can hold, of at most so many characters; that it was longer is seen."""
+    text = legible(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def coded(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
     """Criteria under names that every tool takes: c1, c2 ..."""
     return {f"c{place}": one for place, one in enumerate(criteria, start=1)}
@@ -173,10 +179,11 @@ def score_of(given: Any, criterion: Criterion) -> float | None:
         return None
     for forms in _forms(criterion):
         if text in forms:
-            return forms[text]
+            return float(forms[text])
     score = float(text.replace(",", ".") if "_" not in text else "")
-    scale = parse_scale(criterion.scale)
-    if scale is None or not (score in scale.values if scale.values else scale.low <= score <= scale.high):
+    ends = parse_scale(criterion.scale)
+    known = [one.value for one in criterion.levels]
+    if ends is None or not (score in known if known else ends.low <= score <= ends.high):
         raise ValueError
     return score
 
@@ -196,18 +203,23 @@ def _forms(criterion: Criterion) -> Iterator[dict[str, float]]:
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
     raters = _raters({(one.carried.meant, one.account) for one in filled})
-    rows: dict[tuple[str, str, str], tuple[dict[str, Any], str]] = {}
+    first = {one.carried.page: one for one in reversed(filled)}
+    if len(first) > 1:
+        one, other = list(first.values())[:2]
+        raise TableError(f"{one.where}: is of another page than {other.where}.")
+    rows: dict[Any, tuple[dict[str, Any], str]] = {}
     for one in filled:
-        if other := next((seen for seen in filled if seen.carried.page != one.carried.page), None):
-            raise TableError(f"{one.where}: is of another page than {other.where}: read them one by one.")
         for row in _rows(one, raters[one.carried.meant, one.account]):
-            before, where = rows.setdefault((row["item"], row["criterion"], row["rater"]), (row, one.where))
-            if (before["score"], before["status"]) != (row["score"], row["status"]):
-                raise TableError(
-                    f"{one.where}: {row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than "
-                    f"in {where}: delete one of them."
-                )
+            _kept(row, one.where, rows)
     return _typed([row for row, _ in rows.values()])
+
+
+def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any], str]]) -> None:
+    """The same answer twice is one; of two that differ a later one may count, if there are times."""
+    before, other = rows.setdefault((row["item"], row["criterion"], row["rater"], row["time"]), (row, where))
+    if (before["score"], before["status"]) != (row["score"], row["status"]):
+        told = f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {other}"
+        raise TableError(f"{where}: {told}: delete one of them.")
 
 
 def _raters(seen: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -1,7 +1,7 @@
 """The same items for Label Studio: tasks to import, the labelling interface beside them, and exports read back.
 
-The forms are those of Label Studio 1.23: its task format, its tags (Text, Choices, Number, TextArea), and its exports JSON,
-JSON_MIN, CSV and TSV.
+The forms are those of Label Studio 1.23: its task format, its tags (Text, Choices, Number, TextArea), and its exports
+JSON, JSON_MIN, CSV and TSV.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ import pandas as pd
 
 from calib.core.stop import stoppable
 from calib.labelling.carried import (
-    CANNOT, Carried, Filled, answers_of, carried, carried_back, choices_of, coded, legible, scale_told, utc,
-)  # fmt: skip
+    Carried,
+    Filled,
+    answers_of,
+    carried,
+    carried_back,
+    choices_of,
+    coded,
+    legible,
+    scale_told,
+    utc,
+)
 from calib.labelling.task import CANNOT_SAY, Criterion, Task
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not
@@ -84,12 +93,13 @@ def _ask(view: ET.Element, code: str, criterion: Criterion, keys: str) -> None:
     if not criterion.levels:
         ends = parse_scale(criterion.scale)
         limits = {} if ends is None else {"min": str(ends.low), "max": str(ends.high), "step": "any"}
-        ET.SubElement(view, "Number", name=code, toName="text1", **limits)
+        ET.SubElement(view, "Number", {"name": code, "toName": "text1", **limits})
         code += _UNSURE
-    box = ET.SubElement(view, "Choices", name=code, toName="text1", choice="single", showInline="true", **required)
+    kind = {"name": code, "toName": "text1", "choice": "single", "showInline": "true", **required}
+    box = ET.SubElement(view, "Choices", kind)
     for place, (alias, word) in enumerate(choices.items()):
         hotkey = {"hotkey": keys[place]} if place < len(keys) else {}
-        ET.SubElement(box, "Choice", value=_literal(word), alias=alias, **hotkey)
+        ET.SubElement(box, "Choice", {"value": _literal(word), "alias": alias, **hotkey})
 
 
 def label_studio_answers(path: str | Path) -> pd.DataFrame:
@@ -102,8 +112,8 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
         raise TableError(f"{path.name}: must be a list of tasks, as Label Studio exports it.")
     if tasks and not any({"annotations", "annotation_id"} & set(one) for one in tasks):
         raise TableError(
-            f"{path.name}: must be an export of Label Studio (JSON, JSON_MIN, CSV or TSV), but no task says whether it was "
-            "annotated: it may be the file that was imported."
+            f"{path.name}: must be an export of Label Studio (JSON, JSON_MIN, CSV or TSV), but no task says whether it "
+            "was annotated: it may be the file that was imported."
         )
     filled = [one for task in tasks for one in _filled(task, f"{path.name}, task {task.get('id', '?')}")]
     return answers_of(_last(filled))
@@ -160,7 +170,7 @@ def _annotated(
     item: Carried, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
 ) -> Iterator[Filled]:
     """One annotation, if it has an answer."""
-    said = {}
+    said: dict[str, Any] = {}
     for code, criterion in coded(item.criteria).items():
         found = [values[name] for name in (code, code + _UNSURE) if not _blank(values.get(name))]
         if len(found) > 1:

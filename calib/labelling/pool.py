@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from calib.core.check import ArgumentError
+from calib.intake.columns.names import ROLE_OF, is_model, key
+from calib.intake.columns.roles import Seen, is_table, refuse_unknown, seen
 from calib.intake.entry import opened
-from calib.intake.ids import id_texts
-from calib.intake.names import ROLE_OF, is_model, key
-from calib.intake.pairs import compared_ids
-from calib.intake.roles import Seen, is_table, refuse_unknown, seen
-from calib.intake.source import source_of
+from calib.intake.files.source import source_of
+from calib.intake.rows.ids import id_texts
+from calib.intake.rows.pairs import compared_ids
 from calib.intake.taken import Columns, Source
 from calib.table import TableArgumentError, TableError
 from calib.tables.pairs import chosen_in
@@ -61,6 +61,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     """What `choose_items` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
         return Drawn()
+    drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
     if not isinstance(drawn, str | Path | Mapping) and _are_ids(drawn):
         return _of_ids(drawn)
     source = opened(drawn, "drawn")
@@ -75,7 +76,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
             raise TableArgumentError(
                 "drawn", "must have chosen items", f"{source.name} has none where `chosen` is true"
             )
-    how = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
+    how: dict[str, Any] = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
     if is_table(frame):
         return replace(_of_table(frame), **how)
     found = seen(replace(source, frame=frame), "", columns)

@@ -8,7 +8,7 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.intake.rows import PREFERENCE
+from calib.intake.rows.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale
 from calib.labelling.pool import Drawn

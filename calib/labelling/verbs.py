@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,20 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.stop import stoppable
 from calib.intake.entry import opened
+from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words
-from calib.intake.source import source_of
 from calib.intake.taken import Source
 from calib.labelling.assign import annotators_of, file_names, sheets_of
 from calib.labelling.pool import drawn_of, pool_of, to_ask
 from calib.labelling.question import criteria_of
+from calib.labelling.read import read_labels
 from calib.labelling.task import Asked, Criterion, Sheet, Task, page_id
 from calib.table import TableArgumentError
 from calib.table.files import whole_or_not
 from calib.tables.label_pages import LabelPages
+from calib.tables.labels import Labels
 
-_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json", ".jsonl")}
+_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json",)}
 _GUIDES = (".md", ".markdown", ".txt")
 
 
@@ -204,14 +206,8 @@ def _left(
 
 def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
     """Item and criterion of what was answered on this page."""
-    if hasattr(labelled, "ratings"):
-        frame = labelled.ratings
-    elif isinstance(labelled, pd.DataFrame):
-        frame = labelled
-    else:
-        from calib.labelling.read import read_labels
-
-        frame = read_labels(labelled).ratings
+    given = labelled.ratings if isinstance(labelled, Labels) else labelled
+    frame = given if isinstance(given, pd.DataFrame) else read_labels(_label_files(given)).ratings
     if missing := {"item", "criterion"} - set(frame):
         raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
     pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
@@ -221,17 +217,29 @@ def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
     return frame[["item", "criterion"]].astype(str)
 
 
+def _label_files(given: Any) -> list[Path]:
+    paths = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+    if not paths or not all(isinstance(path, str | Path) for path in paths):
+        rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
+        raise ArgumentError("labelled", rule, f"got {given!r}")
+    for path in map(Path, paths):
+        if not path.expanduser().exists():
+            raise FileNotFoundError(f"`labelled`: there is no file {str(path)!r}.")
+    return [Path(path) for path in paths]
+
+
 def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     """The files: each whole or not at all."""
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 
         return (write_label_studio(task, path), path.with_suffix(".xml"))
-    if to == "argilla":
-        from calib.labelling.argilla import write_argilla
-
-        return (write_argilla(task, path),)
     files = _of_each(task, path)
+    if to == "argilla":
+        from calib.labelling.argilla import settings_beside, write_argilla
+
+        written = [write_argilla(task, sheet, target) for sheet, target in files]
+        return tuple(one for target in written for one in (target, settings_beside(target)))
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 

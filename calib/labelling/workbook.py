@@ -1,8 +1,8 @@
 """The same items as an Excel workbook with drop-downs, one file per annotator; and such a file read back.
 
-Sheet "labels" has a hidden first row, which says what each column is, and a hidden first column, which says what each row
-is: so answers find their items after rows were sorted, deleted or copied, and columns moved. The hidden sheet "calib" has
-what else must come back, and of each item what its texts were, to tell a row that was sorted apart from its key.
+Sheet "labels" has a hidden first row, which says what each column is, and a hidden first column, which says what each
+row is: so answers find their items after rows were sorted, deleted or copied, and columns moved. The hidden sheet
+"calib" has what else must come back, and of each item what its texts were, to tell a row that came apart from its key.
 """
 
 from __future__ import annotations
@@ -22,13 +22,26 @@ import pandas as pd
 from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.labelling.carried import (
-    CANNOT, Carried, Filled, answers_of, carried, carried_back, choices_of, coded, figure, legible, scale_told, task_told,
-)  # fmt: skip
-from calib.labelling.task import Asked, Criterion, Sheet, Task
+    CANNOT,
+    Carried,
+    Filled,
+    answers_of,
+    carried,
+    carried_back,
+    choices_of,
+    coded,
+    figure,
+    legible,
+    scale_told,
+    shortened,
+    task_told,
+)
+from calib.labelling.task import Asked, Criterion, Sheet, Task, veiled
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 
 _KEY, _NUMBER, _COMMENT = "calib key", "number", "comment"  # codes of columns, beside text1 ... and c1 ...
+_HEADS = "calib heads"  # in the place of a key
 _MOST = 32_767  # UTF-16 units that a cell holds
 _TALLEST = 409.0  # points that a row may have
 _HEAD = 2  # rows above the first item
@@ -59,27 +72,33 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
 
 
 def _labels(out: Any, task: Task, sheet: Sheet) -> None:
-    styles = needed("openpyxl.styles", extra="excel", use="Excel files")
     out.title = _LABELS
-    parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
-    codes = [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
-    heads = ["", "", *task.parts, *(one.name for one in task.criteria), "comment"]
-    rows = [codes, heads]
-    for position, asked in enumerate(sheet.asked, start=1):
-        note = carried(task, sheet, position, asked)
-        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
-        rows.append([note["item"], str(position), *texts, *[None] * (len(task.criteria) + 1)])
-    open_cell = styles.PatternFill("solid", fgColor="FFF8DC")
+    rows = list(_rows(task, sheet))
     for number, row in enumerate(rows, start=1):
         for column, value in enumerate(row, start=1):
-            cell = _text_cell(out, number, column, value)
-            cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
-            if number == _HEAD:
-                cell.font = styles.Font(bold=True)
-            elif value is None:
-                cell.protection, cell.fill = styles.Protection(locked=False), open_cell
-    _laid_out(out, rows, len(parts))
-    _drop_downs(out, task, len(parts) + 3, len(rows))
+            _styled(_text_cell(out, number, column, value), bold=number == _HEAD, to_fill=value is None)
+    _laid_out(out, rows, len(task.parts))
+    _drop_downs(out, task, len(task.parts) + 3, len(rows))
+
+
+def _rows(task: Task, sheet: Sheet) -> Iterator[list[str | None]]:
+    """Codes of columns, heads, and each item; None is a cell to fill in."""
+    parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
+    yield [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
+    yield [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"]
+    for position, asked in enumerate(sheet.asked, start=1):
+        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
+        yield [veiled(asked.item), str(position), *texts, *[None for _ in task.criteria], None]
+
+
+def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
+    styles = needed("openpyxl.styles", extra="excel", use="Excel files")
+    cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
+    if bold:
+        cell.font = styles.Font(bold=True)
+    if to_fill:
+        cell.protection = styles.Protection(locked=False)
+        cell.fill = styles.PatternFill("solid", fgColor="FFF8DC")
 
 
 def _held(text: str, asked: Asked, part: str) -> str:
@@ -114,7 +133,7 @@ def _laid_out(out: Any, rows: Sequence[Sequence[str | None]], n_texts: int) -> N
     for place, width in enumerate(widths, start=1):
         out.column_dimensions[letter(place)].width = width
     for number, row in enumerate(rows[_HEAD:], start=_HEAD + 1):
-        lines = [_lines(text or "", width) for text, width in zip(row, widths, strict=True)]
+        lines = [_lines(text or "", width) for text, width in list(zip(row, widths, strict=True))[1:]]
         out.row_dimensions[number].height = min(_TALLEST, 15.5 * max(lines) + 3)
     out.column_dimensions["A"].hidden = out.row_dimensions[1].hidden = True
     out.freeze_panes = f"C{_HEAD + 1}"
@@ -135,14 +154,14 @@ def _drop_downs(out: Any, task: Task, first: int, last: int) -> None:
         column = letter(first + place)
         cells = f"{column}{_HEAD + 1}:{column}{max(last, _HEAD + 1)}"
         rule = validation(**_rule(criterion, letter(place + _LISTS), f"{column}{_HEAD + 1}"), allow_blank=True)
-        rule.errorTitle, rule.error = "Not on the scale", legible(scale_told(criterion))[:250]
-        rule.promptTitle, rule.prompt = legible(criterion.name)[:32], legible(criterion.meaning)[:250] or None
+        rule.errorTitle, rule.error = "Not on the scale", shortened(scale_told(criterion), 250)
+        rule.promptTitle, rule.prompt = shortened(criterion.name, 32), shortened(criterion.meaning, 250) or None
         rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
         rule.add(cells)
         out.add_data_validation(rule)
 
 
-_LISTS = 7  # the first column of the hidden sheet with a list of choices
+_LISTS = 4  # the first column of the hidden sheet with a list of choices
 
 
 def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
@@ -155,33 +174,22 @@ def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
 
 
 def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
-    styles = needed("openpyxl.styles", extra="excel", use="Excel files")
     out.column_dimensions["A"].width, out.column_dimensions["B"].width = 100, 30
     lines = [task.title, _HOW, *task_told(task).split("\n\n"), *([] if sheet.annotator else [_ASKS_WHO])]
     for number, line in enumerate(lines, start=1):
-        cell = _text_cell(out, number, 1, line[:_MOST])
-        cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
+        _styled(_text_cell(out, number, 1, shortened(line, _MOST // 2)), bold=number == 1, to_fill=False)
         out.row_dimensions[number].height = min(_TALLEST, 15.5 * _lines(line, 100) + 6)
-    out["A1"].font = styles.Font(bold=True, size=13)
     if not sheet.annotator:
-        who = out.cell(len(lines), 2)
-        who.protection = styles.Protection(locked=False)
-        who.fill = styles.PatternFill("solid", fgColor="FFF8DC")
+        _styled(out.cell(len(lines), 2), bold=False, to_fill=True)
     out.protection.sheet = True
 
 
 def _hidden(out: Any, task: Task, sheet: Sheet) -> None:
-    """Each item's note, as JSON, beside its key; the criteria, which all have, once; and the lists of choices."""
+    """Of each item what must come back with it, and the digest of its texts; and the lists of choices."""
     out.sheet_state = "hidden"
-    for number, (position, asked) in enumerate(enumerate(sheet.asked, start=1), start=1):
-        note = carried(task, sheet, position, asked)
-        criteria = note.pop("criteria")
-        _text_cell(out, number, 1, note["item"])
-        _text_cell(out, number, 2, json.dumps(note))
-        _text_cell(out, number, 3, _digest([_held(text, asked, "") for text in asked.shown]))
-        if number == 1:
-            for place, one in enumerate(criteria, start=1):
-                _text_cell(out, place, 4, json.dumps(one))
+    for position, asked in enumerate(sheet.asked, start=1):
+        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, asked)))
+        _text_cell(out, position, 2, _digest([_held(text, asked, "") for text in asked.shown]))
     for place, criterion in enumerate(task.criteria):
         for number, choice in enumerate(choices_of(criterion).values(), start=1):
             _text_cell(out, number, place + _LISTS, choice)
@@ -231,17 +239,10 @@ def _notes(sheets: dict[str, list[tuple[Any, ...]]], path: Path) -> dict[str, _N
     if _HIDDEN not in sheets:
         made = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
         raise TableError(f"{path.name}: {made}; fill in the file itself, not a copy of its first sheet.")
-    rows = [(*row, *[None] * 4)[:4] for row in sheets[_HIDDEN]]
     where = f"{path.name}, sheet {_HIDDEN!r}"
-    notes = {}
-    try:
-        criteria = [json.loads(row[3]) for row in rows if row[3]]
-        for key, note, digest, _ in rows:
-            if key:
-                notes[str(key)] = _Note(carried_back(json.loads(note) | {"criteria": criteria}, where), str(digest))
-    except (ValueError, TypeError):
-        raise TableError(f"{where}: must be as calib wrote it, but was changed.") from None
-    return notes
+    rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
+    found = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
+    return {veiled(one.carried.item): one for one in found}
 
 
 def _who(sheets: dict[str, list[tuple[Any, ...]]]) -> str:
@@ -266,11 +267,9 @@ def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: 
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
     for number, row in enumerate(rows, start=1):
         cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
-        said = {code: cells[code] for code in coded(criteria) if not _empty(cells[code])}
-        if row is codes or (_empty(cells[_KEY]) and (not said or _empty(cells[_NUMBER]))):
-            continue  # heads; rows that hold nothing
-        note = _note_of(cells, notes, f"{where}, row {number}")
-        if said:
+        said = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
+        if said and cells.get(_KEY) not in (_KEY, _HEADS):
+            note = _note_of(cells, notes, f"{where}, row {number}")
             comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
             yield Filled(note.carried, account, said, f"{where}, row {number}", comment)
 
@@ -281,12 +280,14 @@ def _empty(cell: Any) -> bool:
 
 def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Note:
     """The item of a row, if its key, its number and its texts still belong together."""
-    note = notes.get(str(cells[_KEY]).strip())
+    note = notes.get(str(cells.get(_KEY)).strip())
     if note is None:
-        raise TableError(f"{where}: must have the key of an item in the hidden first column, but got {cells[_KEY]!r}.")
+        raise TableError(
+            f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}."
+        )
     texts = _digest([cells[code] for code in sorted(cells, key=_place) if code.startswith("text")])
     moved = texts != note.digest and texts in {other.digest for other in notes.values()}
-    if moved or str(cells[_NUMBER]).removesuffix(".0") != str(note.carried.position):
+    if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
         rule = "its number, its texts and its hidden key must belong together"
         raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
     return note

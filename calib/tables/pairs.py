@@ -17,16 +17,16 @@ DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
-    """Which items `choose_items` drew; a file has words for it.
+    """Which items `choose_items` drew; a file has words for it, or nothing where an item was not drawn.
 
     Examples
     --------
-    >>> chosen_in(pd.DataFrame({"chosen": ["True", "FALSE", 1]})).tolist()
-    [True, False, True]
+    >>> chosen_in(pd.DataFrame({"chosen": ["True", "FALSE", 1, None]})).tolist()
+    [True, False, True, False]
     """
     words = frame["chosen"].astype(str).str.strip().str.lower()
     chosen = words.isin(["true", "1", "1.0"])
-    odd = ~(chosen | words.isin(["false", "0", "0.0"]))
+    odd = ~(chosen | words.isin(["false", "0", "0.0", ""]) | frame["chosen"].isna())
     if odd.any():
         row = int(odd.to_numpy().argmax())
         raise TableError(f"column `chosen`, row {row}: must be true or false, but got {frame['chosen'].iloc[row]!r}.")

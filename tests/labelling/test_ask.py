@@ -8,19 +8,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from page_data import page_data, page_ids
 from scipy import stats
 
 import calib
 from calib.core.check import CalibWarning
 from calib.labelling.assign import file_names, sheets_of
-from calib.labelling.task import Asked, unveiled
+from calib.labelling.task import Asked
 
 FIVE = "1|2|3|4|5"
 
 
 def texts(n=40, systems=("gpt-4o", "llama-3")):
     """Items whose ids tell the system."""
-    rows = [(f"{systems[k % 2]}/{k:03d}", systems[k % 2], f"Source {k // 2}.", f"Summary number {k}.") for k in range(n)]
+    rows = [
+        (f"{systems[k % 2]}/{k:03d}", systems[k % 2], f"Source {k // 2}.", f"Summary number {k}.") for k in range(n)
+    ]
     return pd.DataFrame(rows, columns=["item", "system", "source", "output"])
 
 
@@ -34,18 +37,6 @@ def scores(items, *, criterion="coherence", scale=FIVE, seed=0):
 ITEMS = texts()
 DRAWN = calib.choose_items(scores(ITEMS), 20, rng=1)
 CHOSEN = set(DRAWN.loc[DRAWN["chosen"], "item"].astype(str))
-
-
-def asked(path):
-    """What a page holds."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.S)
-    data = json.loads(found[1])
-    data["items"] = [(unveiled(key), swapped, [data["texts"][at] for at in places]) for key, swapped, places in data["items"]]
-    return data
-
-
-def ids(path):
-    return [item for item, *_ in asked(path)["items"]]
 
 
 @pytest.fixture
@@ -77,7 +68,7 @@ def refused(tmp_path):
 def test_the_call_of_the_docs(page):
     with pytest.warns(CalibWarning, match="other_criterion"):
         pages = page(criteria={"tone": "Is it kind?"}, scale="poor|fair|good", rater="Ann", guideline="Be fair.")
-    data = asked(pages.paths[0])
+    data = page_data(pages.paths[0])
     assert [one["name"] for one in data["criteria"]] == ["tone"]
     assert data["criteria"][0]["meaning"] == "Is it kind?"
     assert [(level["value"], level["word"]) for level in map(level_of, data["criteria"][0]["levels"])] == [
@@ -85,7 +76,7 @@ def test_the_call_of_the_docs(page):
     ]  # fmt: skip
     assert (data["annotator"], data["page"]) == ("Ann", pages.page)
     assert "Be fair." in pages.paths[0].read_text("utf-8")
-    assert set(ids(pages.paths[0])) == CHOSEN
+    assert set(page_ids(pages.paths[0])) == CHOSEN
     assert (pages.n_items, pages.n_labels, pages.criteria) == (20, 20, ("tone",))
 
 
@@ -94,23 +85,27 @@ def level_of(level):
 
 
 def test_criterion_and_scale_are_those_of_the_drawing(page):
-    found = asked(page().paths[0])["criteria"]
+    found = page_data(page().paths[0])["criteria"]
     assert [(one["name"], one["meaning"], one["scale"]) for one in found] == [("coherence", "", FIVE)]
     assert [level_of(level) for level in found[0]["levels"]] == [{"value": k, "word": ""} for k in range(1, 6)]
 
 
 def test_people_are_asked_what_a_judge_of_calibs_was_asked(page):
     prompt = calib.geval_prompt("coherence")
-    told = asked(page(drawn=DRAWN.assign(prompt=prompt.id)).paths[0])["criteria"][0]["meaning"]
+    told = page_data(page(drawn=DRAWN.assign(prompt=prompt.id)).paths[0])["criteria"][0]["meaning"]
     assert told in prompt.template
     own = calib.Prompt.from_criteria("coherence", "Does it hang together?")
-    assert asked(page(drawn=DRAWN.assign(prompt=own.id)).paths[0])["criteria"][0]["meaning"] == ""
+    assert page_data(page(drawn=DRAWN.assign(prompt=own.id)).paths[0])["criteria"][0]["meaning"] == ""
 
 
 SCALES = [
     ("1|2|3|4|5", FIVE, [""] * 5),
     ("very poor=1|poor=2|3=3|good=4|very good=5", FIVE, ["very poor", "poor", "", "good", "very good"]),
-    ("very poor|poor|fair|good|very good", FIVE, ["very poor", "poor", "fair", "good", "very good"]),  # the judge's values
+    (
+        "very poor|poor|fair|good|very good",
+        FIVE,
+        ["very poor", "poor", "fair", "good", "very good"],
+    ),  # the judge's values
     ("5|4|3|2|1", FIVE, [""] * 5),
     ([1, 2, 3, 4, 5], FIVE, [""] * 5),
     (range(1, 6), FIVE, [""] * 5),
@@ -126,7 +121,7 @@ SCALES = [
 
 @pytest.mark.parametrize(("scale", "written", "words"), SCALES)
 def test_a_scale_in_any_form(page, scale, written, words):
-    found = asked(page(scale=scale).paths[0])["criteria"][0]
+    found = page_data(page(scale=scale).paths[0])["criteria"][0]
     assert found["scale"] == written
     assert [level_of(level)["word"] for level in found["levels"]] == words
 
@@ -155,17 +150,22 @@ def test_a_scale_that_is_none(refused, scale, text):
 
 
 def test_another_scale_than_the_judges_is_said(page):
-    with pytest.warns(CalibWarning, match=r"other_scale: people are asked for coherence on 0\|1, and the judge's .* 1\|2"):
+    with pytest.warns(
+        CalibWarning, match=r"other_scale: people are asked for coherence on 0\|1, and the judge's .* 1\|2"
+    ):
         page(scale="no=0|yes=1")
 
 
 def test_another_criterion_than_the_judges_is_said(page):
-    with pytest.warns(CalibWarning, match="other_criterion: the judge scored 'coherence', and people are asked for 'tone'"):
+    with pytest.warns(
+        CalibWarning, match="other_criterion: the judge scored 'coherence', and people are asked for 'tone'"
+    ):
         page(criteria="tone", scale=FIVE)
 
 
 @pytest.mark.parametrize(
-    "criteria", ["", "  ", [], {}, ["tone", "tone "], [""], [3], {"tone": 3}, {3: "x"}, "a\nb", "a\u202eb", pd.DataFrame()]
+    "criteria",
+    ["", "  ", [], {}, ["tone", "tone "], [""], [3], {"tone": 3}, {3: "x"}, "a\nb", "a\u202eb", pd.DataFrame()],
 )
 def test_criteria_that_are_none(refused, criteria):
     assert refused(criteria=criteria, scale=FIVE).startswith("`criteria` must be")
@@ -174,12 +174,14 @@ def test_criteria_that_are_none(refused, criteria):
 def test_several_criteria_each_on_its_scale(page):
     with pytest.warns(CalibWarning, match="other_criterion"):
         pages = page(criteria=["tone", "length"], scale={"tone": "bad|good", "length": "0..100"})
-    assert [one["scale"] for one in asked(pages.paths[0])["criteria"]] == ["0|1", "0..100"]
+    assert [one["scale"] for one in page_data(pages.paths[0])["criteria"]] == ["0|1", "0..100"]
     assert pages.n_labels == 40
 
 
 def test_what_is_not_known_must_be_said(refused):
-    assert refused(drawn=sorted(CHOSEN)).startswith("`criteria` must say what is asked of each item, such as 'coherence'")
+    assert refused(drawn=sorted(CHOSEN)).startswith(
+        "`criteria` must say what is asked of each item, such as 'coherence'"
+    )
     said = refused(drawn=sorted(CHOSEN), criteria="tone")
     assert said.startswith("`scale` must be given for 'tone', such as '1|2|3|4|5'")
     said = refused(drawn=DRAWN.assign(scale=""))
@@ -197,9 +199,17 @@ def forms_of_chosen(tmp_path):
     upper = DRAWN.assign(chosen=DRAWN["chosen"].map({True: "TRUE", False: "FALSE"}))
     names = chosen["item"].astype(str)
     return {
-        **{"frame": DRAWN, "csv": tmp_path / "chosen.csv", "jsonl": str(tmp_path / "chosen.jsonl"), "upper": upper},
-        **{"filtered": chosen.drop(columns="chosen"), "excel": tmp_path / "filtered.xlsx", "list": list(names)},
-        **{"series": names, "array": names.to_numpy(), "set": set(names), "categorical": chosen["item"]},
+        "frame": DRAWN,
+        "csv": tmp_path / "chosen.csv",
+        "jsonl": str(tmp_path / "chosen.jsonl"),
+        "upper": upper,
+        "filtered": chosen.drop(columns="chosen"),
+        "excel": tmp_path / "filtered.xlsx",
+        "list": list(names),
+        "series": names,
+        "array": names.to_numpy(),
+        "set": set(names),
+        "categorical": chosen["item"],
         "dicts": [{"item": name} for name in names],
     }
 
@@ -210,17 +220,17 @@ def forms_of_chosen(tmp_path):
 )
 def test_what_was_drawn_in_any_form(page, tmp_path, form):
     drawn = forms_of_chosen(tmp_path)[form]
-    assert set(ids(page(drawn=drawn, criteria="coherence", scale=FIVE).paths[0])) == CHOSEN
+    assert set(page_ids(page(drawn=drawn, criteria="coherence", scale=FIVE).paths[0])) == CHOSEN
 
 
 def test_without_a_drawing_all_items_are_asked(page):
     pages = page(drawn=None, criteria="coherence", scale=FIVE)
-    assert set(ids(pages.paths[0])) == set(ITEMS["item"])
+    assert set(page_ids(pages.paths[0])) == set(ITEMS["item"])
 
 
 def test_a_drawing_that_has_the_texts_itself_is_enough(page):
     whole = DRAWN.merge(ITEMS[["item", "source", "output"]], on="item")
-    found = asked(page(items=whole, drawn=None).paths[0])
+    found = page_data(page(items=whole, drawn=None).paths[0])
     assert {item for item, *_ in found["items"]} == CHOSEN
     assert found["criteria"][0]["name"] == "coherence"
 
@@ -246,10 +256,12 @@ def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
     path = tmp_path / "results.csv"
     own_results().to_csv(path, index=False)
     drawn = calib.choose_items(path, 12, rng=3, judge="gpt4_score")
-    found = asked(page(path, drawn).paths[0])
+    found = page_data(page(path, drawn).paths[0])
     assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert found["parts"] == ["question", "context", "answer"]
-    by_id = {f"{row.question_id}/{row.model}": [row.question, row.context, row.answer] for row in own_results().itertuples()}
+    by_id = {
+        f"{row.question_id}/{row.model}": [row.question, row.context, row.answer] for row in own_results().itertuples()
+    }
     assert all(texts == by_id[item] for item, _, texts in found["items"])
     assert "gpt4" not in page(path, drawn).paths[0].read_text("utf-8")
 
@@ -257,9 +269,11 @@ def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_file_without_ids_goes_by_its_rows(page, tmp_path):
     path = tmp_path / "results.csv"
-    own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(path, index=False)
+    own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(
+        path, index=False
+    )
     drawn = calib.choose_items(path, 8, rng=3, judge="gpt4_score")
-    found = asked(page(path, drawn).paths[0])
+    found = page_data(page(path, drawn).paths[0])
     rows = pd.read_csv(path)
     assert len(found["items"]) == 8
     assert all(told[0] == rows["question"][int(item)] for item, _, told in found["items"])
@@ -272,19 +286,19 @@ def test_columns_are_called_as_they_were_when_items_were_chosen(page, tmp_path):
     frame.to_csv(path, index=False)
     drawn = calib.choose_items(path, 12, rng=3, judge="gpt4_score", item="code")
     for said in ({"item": "code"}, {}):  # that column has most of what was drawn
-        found = asked(page(path, drawn, **said).paths[0])
+        found = page_data(page(path, drawn, **said).paths[0])
         assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
 
 
 def test_columns_that_are_shown(page, refused):
     wide = ITEMS.assign(reference="A reference.", note="A note.", split="test")
-    assert asked(page(wide).paths[0])["parts"] == ["source", "output", "reference"]
-    assert asked(page(wide, inputs=("note", "output")).paths[0])["parts"] == ["note", "output"]
+    assert page_data(page(wide).paths[0])["parts"] == ["source", "output", "reference"]
+    assert page_data(page(wide, inputs=("note", "output")).paths[0])["parts"] == ["note", "output"]
     renamed = ITEMS.rename(columns={"output": "gpt4_answer"})
-    assert asked(page(renamed, inputs=("source", "gpt4_answer")).paths[0])["parts"] == ["source", "output"]
+    assert page_data(page(renamed, inputs=("source", "gpt4_answer")).paths[0])["parts"] == ["source", "output"]
     # the name of a data set, or of a system, is no text
     named = ITEMS.assign(source=ITEMS["system"])
-    assert asked(page(named).paths[0])["parts"] == ["output"]
+    assert page_data(page(named).paths[0])["parts"] == ["output"]
     assert "`inputs` must be columns of the items, but got 'outptu': the frame has 'item'" in refused(inputs=["outptu"])
     said = refused(ITEMS.rename(columns={"source": "s1", "output": "s2"}))
     assert said == (
@@ -296,7 +310,9 @@ def test_columns_that_are_shown(page, refused):
 def test_cells_that_are_no_texts(page):
     frame = pd.DataFrame({"item": ["a", "b", "c"], "source": [[{"role": "user", "content": "Hé"}], "x", None]})
     frame["output"] = [3.0, "", "y"]
-    found = {item: told for item, _, told in asked(page(frame, None, criteria="tone", scale="0|1").paths[0])["items"]}
+    found = {
+        item: told for item, _, told in page_data(page(frame, None, criteria="tone", scale="0|1").paths[0])["items"]
+    }
     assert found["b"] == ["x", ""]
     assert found["c"] == ["", "y"]
     assert json.loads(found["a"][0]) == [{"role": "user", "content": "Hé"}]
@@ -314,7 +330,9 @@ def test_items_that_are_wrong_are_named(refused, tmp_path):
     assert "`drawn` must hold ids, but got True and False" in refused(drawn=DRAWN["chosen"])
     assert refused(drawn=[]) == "`drawn` must hold ids, but is empty."
     empty = ITEMS.assign(source="", output=["  ", *ITEMS["output"][1:]])
-    assert "row 0: 'gpt-4o/000' has no text to show (output)" in refused(empty, ["gpt-4o/000"], criteria="t", scale="0|1")
+    assert "row 0: 'gpt-4o/000' has no text to show (output)" in refused(
+        empty, ["gpt-4o/000"], criteria="t", scale="0|1"
+    )
     twice = pd.concat([ITEMS, ITEMS.head(1).assign(output="Another.")])
     assert "row 40: 'gpt-4o/000' has other texts than in row 0" in refused(twice)
     path = tmp_path / "items.csv"
@@ -329,21 +347,21 @@ def test_items_that_are_wrong_are_named(refused, tmp_path):
 
 def test_rows_that_repeat_are_one_item(page):
     twice = pd.concat([ITEMS, ITEMS])
-    assert sorted(ids(page(twice).paths[0])) == sorted(CHOSEN)
+    assert sorted(page_ids(page(twice).paths[0])) == sorted(CHOSEN)
 
 
 def test_swapped_or_without_texts_leads_on(refused):
     assert refused(DRAWN, ITEMS) == (
-        "`drawn` must be the table that has the column `chosen`, but the frame has it, which came as `items`: the two may "
-        "be swapped."
+        "`drawn` must be the table that has the column `chosen`, but the frame has it, which came as `items`: the two "
+        "may be swapped."
     )
     assert refused(scores(ITEMS), ITEMS) == (
-        "`items` must hold the texts that people read, but the frame has none and the other one has 'source', 'output': "
-        "the two may be swapped."
+        "`items` must hold the texts that people read, but the frame has none and the other one has 'source', "
+        "'output': the two may be swapped."
     )
     assert refused(DRAWN, None) == (
-        "`items` must hold the texts that people read: give the file of the texts, and this one as `drawn`, but the frame "
-        "is a table of scores."
+        "`items` must hold the texts that people read: give the file of the texts, and this one as `drawn`, but the "
+        "frame is a table of scores."
     )
     assert "give the file of the texts" in refused(scores(ITEMS), DRAWN)
 
@@ -351,9 +369,9 @@ def test_swapped_or_without_texts_leads_on(refused):
 def test_ids_of_any_kind(page):
     frame = pd.DataFrame({"id": [7, 8, 9], "output": ["a", "b", "c"]})
     for drawn in ([7, 9], np.array([7, 9]), ["7", "9"], pd.DataFrame({"id": [7.0, 9.0], "x": [1, 2]})):
-        assert sorted(ids(page(frame, drawn, criteria="t", scale="0|1").paths[0])) == ["7", "9"]
+        assert sorted(page_ids(page(frame, drawn, criteria="t", scale="0|1").paths[0])) == ["7", "9"]
     padded = pd.DataFrame({"id": ["007", "é ", "=1+1"], "output": ["a", "b", "c"]})
-    found = ids(page(padded, ["007", "e\u0301", "=1+1"], criteria="t", scale="0|1").paths[0])
+    found = page_ids(page(padded, ["007", "e\u0301", "=1+1"], criteria="t", scale="0|1").paths[0])
     assert sorted(found) == ["007", "=1+1", "é"]
 
 
@@ -361,7 +379,7 @@ def test_an_id_stays_as_it_was_drawn(page):
     # labels are matched with a table of calib's, in which blanks count
     spaced = scores(ITEMS.assign(item=" " + ITEMS["item"]))
     drawn = calib.choose_items(spaced, 5, rng=1)
-    found = ids(page(ITEMS, drawn).paths[0])
+    found = page_ids(page(ITEMS, drawn).paths[0])
     assert set(found) == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert all(item.startswith(" ") for item in found)
 
@@ -379,7 +397,7 @@ def test_nothing_is_seen_of_ids_systems_scores_and_judges(page):
 
 def test_order_is_by_seed_annotator_and_page(page):
     def order(**options):
-        return [ids(path) for path in page(**options).paths]
+        return [page_ids(path) for path in page(**options).paths]
 
     (plain,), (again,), (other,) = order(), order(), order(seed=1)
     assert plain == again
@@ -406,7 +424,7 @@ def test_orders_are_spread_evenly():
 def test_items_in_common_and_shares(page, n, overlap):
     drawn = calib.choose_items(scores(ITEMS), n, rng=2)
     pages = page(drawn=drawn, annotators=["a", "b", "c"], overlap=overlap)
-    sets = [set(ids(path)) for path in pages.paths]
+    sets = [set(page_ids(path)) for path in pages.paths]
     assert len(set.intersection(*sets)) == overlap
     assert set.union(*sets) == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     counts = Counter(item for one in sets for item in one)
@@ -414,19 +432,19 @@ def test_items_in_common_and_shares(page, n, overlap):
     assert max(map(len, sets)) - min(map(len, sets)) <= 1
     assert (pages.overlap, pages.n_items, pages.n_labels) == (overlap, n, sum(map(len, sets)))
     assert [path.name for path in pages.paths] == ["label-a.html", "label-b.html", "label-c.html"]
-    assert [asked(path)["annotator"] for path in pages.paths] == ["a", "b", "c"]
-    assert {asked(path)["page"] for path in pages.paths} == {pages.page}
+    assert [page_data(path)["annotator"] for path in pages.paths] == ["a", "b", "c"]
+    assert {page_data(path)["page"] for path in pages.paths} == {pages.page}
 
 
 def test_shares_are_even_in_each_stratum(page):
     drawn = calib.choose_items(scores(texts(120), seed=4), 61, design="strata", rng=2)
     stratum = dict(zip(drawn["item"].astype(str), drawn["stratum"], strict=True))
     pages = page(texts(120), drawn, annotators=["a", "b", "c"], overlap=12)
-    counts = [Counter(stratum[item] for item in ids(path)) for path in pages.paths]
+    counts = [Counter(stratum[item] for item in page_ids(path)) for path in pages.paths]
     for k in set(stratum.values()):
         held = [count[k] for count in counts]
         assert max(held) - min(held) <= 1
-    common = set.intersection(*(set(ids(path)) for path in pages.paths))
+    common = set.intersection(*(set(page_ids(path)) for path in pages.paths))
     all_of = Counter(stratum[item] for item in drawn.loc[drawn["chosen"], "item"].astype(str))
     for k, size in Counter(stratum[item] for item in common).items():
         assert abs(size - 12 * all_of[k] / 61) < 1
@@ -445,7 +463,7 @@ def test_each_item_is_common_as_often_as_any_other():
 
 def test_all_annotators_get_all_items_unless_said(page):
     pages = page(annotators=["a", "b"])
-    assert [len(ids(path)) for path in pages.paths] == [20, 20]
+    assert [len(page_ids(path)) for path in pages.paths] == [20, 20]
     assert pages.overlap == 20
     (one,) = page(annotators=["a"]).paths
     assert one.name == "label.html"
@@ -454,13 +472,13 @@ def test_all_annotators_get_all_items_unless_said(page):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"annotators": ["a", "b"], "overlap": 21}, "`overlap` must be at most the number of items to label (20), but got 21"),
+        ({"annotators": ["a", "b"], "overlap": 21}, "`overlap` must be at most the number of items to label (20), but"),
         ({"annotators": ["a", "b"], "overlap": -1}, "`overlap` must be a whole number of 0 or more"),
         ({"annotators": ["a", "b"], "overlap": 1.5}, "`overlap` must be a whole number"),
         ({"annotators": ["a", "b"], "overlap": True}, "`overlap` must be"),
-        ({"annotators": ["a"], "overlap": 3}, "`overlap` needs `annotators`, two or more, but there is 'a' alone"),
+        ({"annotators": ["a"], "overlap": 3}, "needs `annotators`, two or more, but there is 'a' alone"),
         ({"overlap": 3}, "`overlap` needs `annotators`, two or more"),
-        ({"annotators": ["a", "b"], "rater": "c"}, "`rater` must be left out where `annotators` are given, but got 'c'"),
+        ({"annotators": ["a", "b"], "rater": "c"}, "`rater` must be left out where `annotators` are given"),
         ({"annotators": []}, "`annotators` must be different names, one at least"),
         ({"annotators": ["a", " a "]}, "`annotators` must be different names, one at least, but got 'a' twice"),
         ({"annotators": ["a", ""]}, "`annotators` must be a name of characters that can be printed, but got ''"),
@@ -469,7 +487,10 @@ def test_all_annotators_get_all_items_unless_said(page):
         ({"annotators": ["a", 3]}, "`annotators` must be texts"),
         ({"annotators": "ann"}, "`annotators` must be texts or None, but got 'ann'"),
         ({"rater": " "}, "`rater` must be a name of characters that can be printed, but got ' '"),
-        ({"annotators": [f"n{k}" for k in range(30)], "overlap": 0}, "`annotators` must be at most the number of items"),
+        (
+            {"annotators": [f"n{k}" for k in range(30)], "overlap": 0},
+            "`annotators` must be at most the number of items",
+        ),
         ({"to": "pdf"}, "`to` must be one of 'html', 'xlsx', 'label-studio', 'argilla', but got 'pdf'"),
         ({"seed": "x"}, "`seed` must be a whole number"),
         ({"guideline": Path("guide.pdf")}, "`guideline` must be a text, or a file that ends in .md, .markdown, .txt"),
@@ -493,7 +514,7 @@ def test_names_become_names_of_files(page, tmp_path):
     assert {path.parent for path in pages.paths} == {tmp_path}
     assert len({name.casefold() for name in files}) == len(names)
     assert all(re.fullmatch(r"label-[\w.-]{1,60}\.html", name) and ".." not in name for name in files)
-    assert [asked(path)["annotator"] for path in pages.paths] == names
+    assert [page_data(path)["annotator"] for path in pages.paths] == names
     assert file_names(["a-2", "a", "A"]) == ["a-2", "a", "A-3"]
 
 
@@ -515,16 +536,18 @@ def test_pairs_are_shown_in_both_orders(page):
     options = {"criteria": "better", "pair": ("answer_gpt4", "answer_llama"), "annotators": ["a", "b"]}
     for overlap in (None, 8, 7, 0):
         pages = page(pairs(), None, overlap=overlap, **options)
-        sheets = [{item: swapped for item, swapped, _ in asked(path)["items"]} for path in pages.paths]
+        sheets = [{item: swapped for item, swapped, _ in page_data(path)["items"]} for path in pages.paths]
         for sheet in sheets:
             assert abs(2 * sum(sheet.values()) - len(sheet)) <= 1
         common = set(sheets[0]) & set(sheets[1])
         assert len(common) == (21 if overlap is None else overlap)
         assert all(sheets[0][item] != sheets[1][item] for item in common)
-    data = asked(pages.paths[0])
+    data = page_data(pages.paths[0])
     assert (data["paired"], data["parts"]) == (True, ["question", "first", "second"])
     assert data["criteria"][0]["scale"] == "0|0.5|1"
-    assert all(told == [f"Q{item[1:]}?", f"First {item[1:]}.", f"Second {item[1:]}."] for item, _, told in data["items"])
+    assert all(
+        told == [f"Q{item[1:]}?", f"First {item[1:]}.", f"Second {item[1:]}."] for item, _, told in data["items"]
+    )
     text = pages.paths[0].read_text("utf-8")
     assert "gpt4" not in text
     assert "llama" not in text
@@ -564,7 +587,7 @@ def test_the_output_whose_wins_the_judge_counts_comes_first(page, refused):
     )
     drawn = calib.choose_items(frame, 10, rng=1)
     assert set(drawn["system"].astype(str)) == {"gpt-4o"}
-    found = asked(page(frame, drawn, pair=("response_a", "response_b")).paths[0])
+    found = page_data(page(frame, drawn, pair=("response_a", "response_b")).paths[0])
     assert len(found["items"]) == 10
     assert all(told[1].startswith("gpt says") and told[2].startswith("llama says") for _, _, told in found["items"])
     assert "`pair` must name the two columns of outputs" in refused(frame, drawn, inputs=["question"])
@@ -600,14 +623,19 @@ def test_what_is_labelled_is_left_out(page, tmp_path):
     more = calib.choose_items(DRAWN, 10, more=True, rng=2)
     new = set(more.loc[more["chosen"], "item"].astype(str)) - CHOSEN
     calib.table.write(done, tmp_path / "labels.csv", for_spreadsheets=True)
-    for labelled in (done, tmp_path / "labels.csv", [tmp_path / "labels.csv"], calib.read_labels(tmp_path / "labels.csv")):
+    for labelled in (
+        done,
+        tmp_path / "labels.csv",
+        [tmp_path / "labels.csv"],
+        calib.read_labels(tmp_path / "labels.csv"),
+    ):
         pages = page(drawn=more, labelled=labelled)
-        assert set(ids(pages.paths[0])) == new
+        assert set(page_ids(pages.paths[0])) == new
         assert pages.n_items == 10
     half = done.iloc[:7]
-    assert set(ids(page(labelled=half).paths[0])) == CHOSEN - set(half["item"])
+    assert set(page_ids(page(labelled=half).paths[0])) == CHOSEN - set(half["item"])
     unsaid = half.assign(status="cannot_say", score=np.nan)
-    assert set(ids(page(labelled=unsaid).paths[0])) == CHOSEN - set(half["item"])
+    assert set(page_ids(page(labelled=unsaid).paths[0])) == CHOSEN - set(half["item"])
 
 
 def test_an_item_is_done_when_all_that_is_asked_is_answered(page):
@@ -615,7 +643,7 @@ def test_an_item_is_done_when_all_that_is_asked_is_answered(page):
     pages = page(**options)
     one, two = sorted(CHOSEN)[:2]
     done = pd.concat([answers(pages, [one, two]), answers(pages, [one], criterion="tone")])
-    assert set(ids(page(labelled=done, **options).paths[0])) == CHOSEN - {one}
+    assert set(page_ids(page(labelled=done, **options).paths[0])) == CHOSEN - {one}
 
 
 def test_labels_of_another_page_are_refused(page, refused, tmp_path):
@@ -640,7 +668,8 @@ def test_folders_are_made_and_what_is_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "name"), [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv"), ("argilla", "x.html")]
+    ("to", "name"),
+    [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv"), ("argilla", "x.html")],
 )
 def test_an_ending_that_does_not_fit_is_refused(tmp_path, to, name):
     with pytest.raises(ValueError, match=f"`path` must end in .* for '{to}', but got"):

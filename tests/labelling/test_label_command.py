@@ -1,16 +1,14 @@
 """`calib label` and `calib read-labels`: from a file of one's own to an interval, in the shell."""
 
-import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_data import page_data, page_ids
 
 import calib
 from calib import cli
-from calib.labelling.task import unveiled
 
 FIVE = "1|2|3|4|5"
 
@@ -46,9 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 def told(path):
     """What a page holds: its ids, and all else."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', Path(path).read_text("utf-8"), re.S)
-    data = json.loads(found[1])
-    return [unveiled(key) for key, *_ in data["items"]], data
+    return page_ids(path), page_data(path)
 
 
 def chosen_in(path):
@@ -85,8 +81,7 @@ def test_choose_label_read_interval(run, folder, words):
     for path in ("labels.csv", "joined.csv"):
         found = calib.interval("chosen.csv", path).one()
         assert (found.estimate, *found.interval) == (wanted.estimate, *wanted.interval)
-    code, again, _ = run("interval", "chosen.csv", "joined.csv")
-    assert code == 0
+    assert run("interval", "chosen.csv", "joined.csv")[0] == 0
 
 
 def test_the_line_of_the_issue_with_tables_of_calibs(run, folder):
@@ -113,7 +108,10 @@ def test_options(run, folder):
     assert "6 of them by both annotators" in out
     ann, bo = (told(f"new/label-{name}.html") for name in ("ann", "bo"))
     assert len(set(ann[0]) & set(bo[0])) == 6
-    assert [(one["name"], one["meaning"]) for one in ann[1]["criteria"]] == [("quality", "Is it = right?"), ("tone", "")]
+    assert [(one["name"], one["meaning"]) for one in ann[1]["criteria"]] == [
+        ("quality", "Is it = right?"),
+        ("tone", ""),
+    ]
     text = Path("new/label-ann.html").read_text("utf-8")
     assert "Be fair, always." in text
     assert "My labels" in text
@@ -163,17 +161,29 @@ def test_for_other_tools(run, folder, to, ending):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("label results.csv chosen.csv --out x.html", "CHOSEN must be the table that has the column `chosen`, but chosen.csv"),
+        (
+            "label results.csv chosen.csv --out x.html",
+            "CHOSEN must be the table that has the column `chosen`, but chosen.csv",
+        ),
         ("label chosen.csv --out x.html", "ITEMS must hold the texts that people read: give the file of the texts"),
         ("label results.csv --out x.html", "--criterion must say what is asked of each item"),
         ("label results.csv --criterion x --out x.html", "--scale must be given for 'x'"),
         ("label chosen.csv results.csv --out x.pdf", "must end in .html"),
         ("label chosen.csv results.csv --to xlsx --out x.html", "--out must end in .xlsx for 'xlsx'"),
-        ("label chosen.csv results.csv --criterion a --criterion a --out x.html", "--criterion must be different names"),
-        ("label chosen.csv results.csv --criterion a=x --criterion a=y --out x.html", "--criterion must be different names"),
+        (
+            "label chosen.csv results.csv --criterion a --criterion a --out x.html",
+            "--criterion must be different names",
+        ),
+        (
+            "label chosen.csv results.csv --criterion a=x --criterion a=y --out x.html",
+            "--criterion must be different names",
+        ),
         ("label chosen.csv results.csv --overlap 2 --out x.html", "--overlap needs --annotator, two or more"),
         ("label chosen.csv results.csv --scale 1|x --out x.html", "--scale must read"),
-        ("label chosen.csv results.csv --inputs nix --out x.html", "--inputs must be columns of the items, but got 'nix'"),
+        (
+            "label chosen.csv results.csv --inputs nix --out x.html",
+            "--inputs must be columns of the items, but got 'nix'",
+        ),
         ("label chosen.csv results.csv --item nix --out x.html", "--item must be a column, but got 'nix'"),
         ("label chosen.csv results.csv --labelled nix.csv --out x.html", "nix.csv"),
         ("label chosen.csv nix.csv --out x.html", "there is no file 'nix.csv'"),

@@ -1071,6 +1071,7 @@ OUT_IS_AN_INPUT = [
     (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
     (["choose", "{scores}", "10"], "scores", "FILE"),
+    (["read-labels", "{human}"], "human", "LABELS"),
     (["summarize", "{ratings}"], "ratings", "RATINGS"),
     (["rate", "{items}", "--criterion", "fluency", "--model", "offline"], "items", "ITEMS"),
 ]
@@ -1194,7 +1195,7 @@ def test_help_lists_the_commands_and_is_quick(run):
         assert code == 0
         for name in (
             *("demo", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "difference", "choose", "plan", "report", "data"),
+            *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.planning.choose import _neyman, choose_items
@@ -16,12 +17,6 @@ from calib.analysis.planning.transport import shift_weights, transport_test
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def bench(seed=0, n=60):
@@ -242,7 +237,8 @@ def test_rounds_go_on_until_nothing_is_left():
     assert_allclose(choice.inclusion, 1)
     text = message(choose_items, f, 1, rng=3, after=choice)
     assert text == (
-        "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to choose."
+        "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to "
+        "choose."
     )
 
 

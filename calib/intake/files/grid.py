@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.intake.values import decimal_commas
+from calib.intake.cells.values import decimal_commas
 from calib.table import TableError
 from calib.table.files import csv_rows, frame_of, guessed
 
