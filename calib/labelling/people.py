@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from calib import stats
@@ -86,11 +85,9 @@ def flagged(annotators: pd.DataFrame) -> list[str]:
     for row in annotators.to_dict("records"):
         who, value = f"{row['annotator']!r} on {row['criterion']}", short(row["run_value"])
         if "drift" in row["flags"]:
-            ends = f"95 % CI {row['drift']:+.2g} [{row['conf_low']:+.2g}, {row['conf_high']:+.2g}]"
-            first = (
-                f"{who}: labels drift within a sitting ({ends} from its first to its last, p {short(row['p_drift'])})"
-            )
-            notes.append(f"{first}: have some of the first labelled again.")
+            ends = f"95 % CI {row['conf_low']:+.2g} to {row['conf_high']:+.2g}, p {short(row['p_drift'])}"
+            drift = f"labels drift by {row['drift']:+.2g} from the first to the last of a sitting ({ends})"
+            notes.append(f"{who}: {drift}: have some of the first labelled again.")
         if "run" in row["flags"]:
             run = f"{row['run']:.0f} labels of {value} in a row, which the same labels in random order"
             notes.append(f"{who}: {run} hardly ever have (p {short(row['p_run'])}): look at these again.")
@@ -104,20 +101,19 @@ def flagged(annotators: pd.DataFrame) -> list[str]:
 def disagreements_of(answers: pd.DataFrame) -> pd.DataFrame:
     """Items that two or more annotators scored differently, the farthest apart first, with what each gave."""
     labels = answers[answers["score"].notna()]
-    each = labels.groupby(["item", "criterion"], sort=False)["score"]
-    spread = (each.max() - each.min()).rename("spread")
     names = _columns_of(labels["rater"].unique().tolist())
-    wide = labels.assign(rater=labels["rater"].map(names)).pivot(  # noqa: PD010 - no averages
-        index=["item", "criterion"], columns="rater", values="score"
-    )
-    comments = answers.groupby(["item", "criterion"], sort=False)[["rater", "comment"]].apply(_said).rename("comments")
-    out = pd.concat([spread, comments, wide[list(names.values())]], axis=1).loc[spread.index]
-    out = out[out["spread"] > 0].reset_index()
-    width = labels.drop_duplicates("criterion").set_index("criterion")["scale"].map(_width)
-    # spreads on one scale, or each as a share of its scale
-    by = out["spread"] / out["criterion"].map(width).astype(float)
-    order = np.lexsort((np.arange(len(out)), -by.to_numpy(dtype=float)))
-    return out.iloc[order].reset_index(drop=True)
+    scores = labels.groupby(["item", "criterion"], sort=False)["score"]
+    apart = answers[answers["item"].isin(labels.loc[scores.transform("max") > scores.transform("min"), "item"])]
+    found = []
+    for (item, criterion), rows in apart.groupby(["item", "criterion"], sort=False):
+        known = rows[rows["score"].notna()]
+        spread = known["score"].max() - known["score"].min()
+        if spread > 0:
+            gave = {names[rater]: score for rater, score in zip(known["rater"], known["score"], strict=True)}
+            row = {"item": item, "criterion": criterion, "spread": spread, "comments": _said(rows)}
+            found.append((spread / _width(rows["scale"].iloc[0]), row | gave))
+    found.sort(key=lambda pair: -pair[0])  # of several scales each by its share
+    return pd.DataFrame([row for _, row in found], columns=[*_OWN, *names.values()])
 
 
 def _columns_of(raters: list[str]) -> dict[str, str]:

@@ -12,7 +12,6 @@ from calib.analysis.planning.verbs import labels_needed
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.labelling.answers import counted
-from calib.table import TableError
 from calib.tables.door import Checked, in_the_names_of
 from calib.tables.gold import NAMES, ends_of, gold_pairs
 from calib.tables.labels import Progress
@@ -54,17 +53,18 @@ def chosen_of(frame: pd.DataFrame) -> set[str] | None:
 def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width: float | None) -> Progress:
     """What the labels say so far, and how many more a half-width asks for."""
     said: list[str] = []
-    chosen, labelled = chosen_of(drawn.frame), set(answers.loc[answers["score"].notna(), "item"])
-    try:
-        pairs = list(gold_pairs(drawn, gold))
-    except TableError as error:
-        return Progress(chosen=len(chosen or ()), left=len((chosen or set()) - labelled), said=(str(error),))
+    chosen, labelled = chosen_of(drawn.frame) or set(), set(answers.loc[answers["score"].notna(), "item"])
+    asked, judged = (set(frame["criterion"].astype(str)) for frame in (gold.frame, drawn.frame))
+    if not asked & judged:
+        told = f"people were asked for {', '.join(sorted(asked))} and the judge for {', '.join(sorted(judged))}"
+        return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{told}: there is no interval.",))
+    pairs = list(gold_pairs(drawn, gold))
     first = answers[answers["score"].notna()].groupby(["criterion", "item"])["when"].min()
     looks = [look for pair in pairs if (look := _so_far(pair, first, said)) is not None]
     needed = _needed(drawn, gold, pairs, half_width, said)
     return Progress(
-        chosen=len(chosen or ()),
-        left=len((chosen or set()) - labelled),
+        chosen=len(chosen),
+        left=len(chosen - labelled),
         half_width=half_width,
         needed=needed,
         so_far=Results.of(looks) if looks else None,

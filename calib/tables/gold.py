@@ -32,9 +32,9 @@ def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = (
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             known = ", ".join(map(repr, raters))
-            raise TableArgumentError(
-                gold.argument, "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
-            )
+            people = " (people's have the method 'human', and are pooled)"
+            rule, given = "must have one rater per criterion", f"{criterion!r} has {known}; pool them first{people}"
+            raise TableArgumentError(gold.argument, rule, given)
     asked = [name for name in columns if name is not None]
     for name in _TAKEN.intersection(asked):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from calib.tables.results import Results
 
 _SHOWN, _WIDEST, _LONGEST = 5, 24, 60  # disagreements; characters of a name, of a comment
+_WORDS = ("annotator", "criterion", "flags")  # columns that are read from the left
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -219,22 +221,25 @@ def _told_apart(disagreements: pd.DataFrame) -> list[str]:
 
 def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    left = (0, 1, len(heads) - 1)
-    cells = (
-        [
-            cell.ljust(width) if k in left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        for row in [heads, *rows]
+    sides = [str.ljust if word in _WORDS else str.rjust for word in heads]
+    lines = (
+        [side(*cell) for side, cell in zip(sides, zip(row, widths, strict=True), strict=True)] for row in [heads, *rows]
     )
-    return ["  ".join(row).rstrip() for row in cells]
+    return ["  ".join(line).rstrip() for line in lines]
 
 
 def _as_html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    sides = ["left" if word in _WORDS else "right" for word in heads]
+    head, *body = (_row(tag, row, sides) for tag, row in [("th", heads), *(("td", row) for row in rows)])
+    return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
+    styled = (f'<{tag} style="text-align: {side}">' for side in sides)
+    inner = "".join(f"{start}{escape(cell)}</{tag}>" for start, cell in zip(styled, cells, strict=True))
+    return f"<tr>{inner}</tr>"
 
 
 def _html(text: str) -> str:
-    return escape(visible(text))
+    """Escaped; what stands between backticks is code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(visible(text)))

@@ -318,7 +318,7 @@ def test_an_export_saved_as_a_sheet_is_read(tmp_path):
     found = calib.read_labels(tmp_path / "labels.xlsx")
     write(frame, tmp_path / "labels.csv", for_spreadsheets=True)
     assert_frame_equal(found.ratings, calib.read_labels(tmp_path / "labels.csv").ratings)
-    frame.assign(score=9).to_excel(tmp_path / "labels.xlsx", index=False)
+    frame.assign(score=[9, math.nan]).to_excel(tmp_path / "labels.xlsx", index=False)
     with pytest.raises(TableError, match=r"labels.xlsx, row 2, column `score`: must be a value of its `scale`"):
         calib.read_labels(tmp_path / "labels.xlsx")
 
@@ -442,9 +442,10 @@ def test_files_of_other_tools_are_known_by_what_they_hold(monkeypatch, tmp_path,
     path.write_text(text)
     if name == "e.xlsx":
         pd.DataFrame({"source": ["x"], "tone": [3]}).to_excel(path)
-    read = lambda given: (
-        answers("ann", ["a", "b"], [3, math.nan]).assign(seconds=[math.nan, 2.5]) if given == path else 1
-    )  # noqa: E731
+
+    def read(given):
+        return answers("ann", ["a", "b"], [3, math.nan]).assign(seconds=[math.nan, 2.5]) if given == path else None
+
     monkeypatch.setitem(sys.modules, f"calib.labelling.{tool}", SimpleNamespace(**{f"{tool}_answers": read}))
     labels = calib.read_labels(path)
     assert labels.ratings["score"].fillna(0).tolist() == [3, 0]
@@ -497,6 +498,26 @@ def test_short_of_ten_labels_it_is_said(saved):
     labels = calib.read_labels(saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1])), drawn=drawn, half_width=0.2)
     assert "tone: 4 labels short of the first interval, which needs 10." in labels.progress.said
     assert str(labels.progress).startswith("6 of 40 chosen items are labelled.\n")
+
+
+def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved):
+    drawn, _ = study()
+    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    path = saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1], criterion="depth"))
+    progress = calib.read_labels(path, drawn=drawn, half_width=0.2).progress
+    assert progress.said == ("people were asked for depth and the judge for tone: there is no interval.",)
+    assert (progress.left, progress.needed) == (34, None)
+
+
+def test_nothing_but_cannot_say(saved):
+    drawn, _ = study()
+    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    labels = calib.read_labels(saved(answers("ann", chosen[:3], [math.nan] * 3)), drawn=drawn, half_width=0.2)
+    assert repr(labels) == "<0 labels of 3 items by 1 annotator, page 0123456789ab>"
+    assert "3 of 40 chosen items could not be judged, and count as unlabelled." in labels.notes
+    assert math.isnan(labels.seconds_per_label)
+    assert len(labels.disagreements) == 0
+    assert "0 of 40 chosen items are labelled." in str(labels)
 
 
 def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
@@ -556,7 +577,7 @@ def test_drift_and_runs_are_flagged_with_p_values_adjusted_over_all(saved):
     alone = [calib.stats.sitting(y) for y in (drifting, lining, fine)]
     p = calib.core.numeric.adjusted([p for one in alone for p in (one.p_drift, one.p_run)], "holm").reshape(3, 2)
     assert table[["p_drift", "p_run"]].to_numpy() == pytest.approx(p)
-    assert labels.notes[0].startswith("'ann' on tone: labels drift within a sitting")
+    assert labels.notes[0].startswith("'ann' on tone: labels drift by -")
     assert labels.notes[1].startswith("'bob' on tone: 20 labels of 4 in a row")
 
 
