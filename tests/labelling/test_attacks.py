@@ -1,0 +1,64 @@
+"""What a clumsy or hostile user does to labelling, and what then must not happen."""
+
+import openpyxl
+import pandas as pd
+import pytest
+from page_data import page_data
+
+import calib
+from calib.core.check import ArgumentError
+
+IDS = [f"i{k:02d}" for k in range(12)]
+ASKED = {"criteria": "tone", "scale": "1|2|3|4|5"}
+
+
+def texts(**columns):
+    """Items with a text of its own in each of these columns."""
+    return pd.DataFrame({"item": IDS} | {name: [f"{start} {k}." for k in range(12)] for name, start in columns.items()})
+
+
+ITEMS = texts(source="Source", output="Output")
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """The message of what is refused, which leaves no page."""
+
+    def of(items=ITEMS, **options):
+        options = ASKED | {"path": tmp_path / "label.html"} | options
+        with pytest.raises(ValueError) as caught:
+            calib.label_page(items, IDS, **options)
+        assert not (tmp_path / "label.html").exists()
+        return str(caught.value)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"question": "Quoi", "réponse": "Ceci"},
+        {"prompt": "What", "response_a": "This", "response_b": "That"},
+        {"source": "Long text", "reference": "What is wanted", "my_model": "What came"},
+    ],
+)
+def test_a_page_that_would_show_no_output_is_refused(columns, refused, tmp_path):
+    items = texts(**columns)
+    assert "`inputs` must name the columns that people read, or `pair` two outputs" in refused(items)
+    pages = calib.label_page(items, IDS, inputs=list(columns), path=tmp_path / "label.html", **ASKED)
+    assert pages.parts == tuple(columns)
+    assert calib.label_page(items, IDS, inputs=list(columns)[:1], path=tmp_path / "label.html", **ASKED).parts
+
+
+def test_an_output_of_numbers_is_not_left_out_in_silence(refused, tmp_path):
+    items = texts(question="How much is it").assign(answer=range(12))
+    assert "'question' alone would be seen: the frame has 'item', 'question', 'answer'" in refused(items)
+    path = tmp_path / "label.html"
+    calib.label_page(items, IDS, inputs=["question", "answer"], path=path, **ASKED)
+    assert {shown[1] for _, _, shown in page_data(path)["items"]} == {str(k) for k in range(12)}
+
+
+def test_an_id_that_no_export_could_bring_back_is_refused(refused):
+    items = ITEMS.assign(item=[f"{item}\0" for item in IDS])
+    with pytest.raises(ValueError, match="holds half a character or NUL, which no file of labels can"):
+        calib.label_page(items, None, path="never.html", **ASKED)
