@@ -62,3 +62,8 @@ def test_an_id_that_no_export_could_bring_back_is_refused(refused):
     items = ITEMS.assign(item=[f"{item}\0" for item in IDS])
     with pytest.raises(ValueError, match="holds half a character or NUL, which no file of labels can"):
         calib.label_page(items, None, path="never.html", **ASKED)
+
+
+def test_that_nobody_labels_is_said_plainly(refused):
+    assert refused(annotators=[]) == "`annotators` must be different names, one at least, but got none."
+    assert refused(annotators=["a", " a"]) == "`annotators` must be different names, one at least, but got 'a' twice."
