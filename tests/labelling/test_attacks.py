@@ -67,3 +67,23 @@ def test_an_id_that_no_export_could_bring_back_is_refused(refused):
 def test_that_nobody_labels_is_said_plainly(refused):
     assert refused(annotators=[]) == "`annotators` must be different names, one at least, but got none."
     assert refused(annotators=["a", " a"]) == "`annotators` must be different names, one at least, but got 'a' twice."
+
+
+def test_a_scale_may_have_words_for_its_ends_alone(tmp_path):
+    path = tmp_path / "label.html"
+    calib.label_page(ITEMS, IDS, criteria="tone", scale={1: "poor", 2: "", 3: " ", 4: "good"}, path=path)
+    (asked,) = page_data(path)["criteria"]
+    assert asked["scale"] == "1|2|3|4"
+    assert asked["levels"] == [[1.0, "poor"], [2.0, ""], [3.0, ""], [4.0, "good"]]
+
+
+def test_equal_words_of_a_scale_are_refused_in_its_name(refused):
+    assert refused(scale={1: "a", 2: "a"}).startswith("`scale` must read")
+
+
+@pytest.mark.parametrize("scale", ["1: poor|2: good", ["1 poor", "2 fair", "3 good"], "1-2|3-5"])
+def test_words_with_figures_of_their_own_do_not_get_other_values(scale, refused, tmp_path):
+    assert "the value of each word where one begins with a figure" in refused(scale=scale)
+    path = tmp_path / "label.html"
+    calib.label_page(ITEMS, IDS, criteria="tone", scale="1: poor=1|2: good=2", path=path)
+    assert page_data(path)["criteria"][0]["levels"] == [[1.0, "1: poor"], [2.0, "2: good"]]
