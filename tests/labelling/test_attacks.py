@@ -87,3 +87,40 @@ def test_words_with_figures_of_their_own_do_not_get_other_values(scale, refused,
     path = tmp_path / "label.html"
     calib.label_page(ITEMS, IDS, criteria="tone", scale="1: poor=1|2: good=2", path=path)
     assert page_data(path)["criteria"][0]["levels"] == [[1.0, "1: poor"], [2.0, "2: good"]]
+
+
+def answered(pages, path, scores="3142135243125"):
+    """What the first annotator exports."""
+    rows = [
+        (item, "tone", "ann", "1|2|3|4|5", "human", score, "ok", 9, f"2026-03-01T09:00:{k:02d}Z", "", k, swapped,
+         pages.page)
+        for k, ((item, swapped, _), score) in enumerate(zip(page_data(pages.paths[0])["items"], scores), start=1)
+    ]  # fmt: skip
+    names = "item criterion rater scale method score status seconds time comment position swapped page".split()
+    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+    return path
+
+
+def test_what_is_no_path_is_no_file_of_labels(tmp_path):
+    labels = answered(calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
+    for given in (5, pd.read_csv(labels), [labels, 5]):
+        with pytest.raises(ArgumentError, match="`files` must be paths of files of labels, but got"):
+            calib.read_labels(given)
+
+
+def test_what_systems_and_spreadsheets_leave_in_a_folder_is_passed_over(tmp_path):
+    pages = calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED)
+    back = tmp_path / "back"
+    back.mkdir()
+    answered(pages, back / "labels.csv")
+    for name in ("._labels.csv", "~$labels.xlsx"):
+        (back / name).write_bytes(b"\0\1")
+    assert len(calib.read_labels(back).ratings) == 12
+
+
+def test_a_drawing_without_scores_is_refused_in_its_own_name(tmp_path):
+    labels = answered(calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
+    ITEMS.to_csv(tmp_path / "items.csv", index=False)
+    for drawn in (ITEMS, tmp_path / "items.csv"):
+        with pytest.raises(ArgumentError, match="`drawn` must be what `choose_items` returned"):
+            calib.read_labels(labels, drawn=drawn)
