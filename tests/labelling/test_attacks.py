@@ -6,7 +6,9 @@ import pytest
 from page_data import page_data
 
 import calib
+from calib import cli
 from calib.core.check import ArgumentError
+from calib.labelling.task import ANSWERS
 
 IDS = [f"i{k:02d}" for k in range(12)]
 ASKED = {"criteria": "tone", "scale": "1|2|3|4|5"}
@@ -89,15 +91,15 @@ def test_words_with_figures_of_their_own_do_not_get_other_values(scale, refused,
     assert page_data(path)["criteria"][0]["levels"] == [[1.0, "1: poor"], [2.0, "2: good"]]
 
 
-def answered(pages, path, scores="3142135243125"):
+def answered(pages, path, scores="314213524312"):
     """What the first annotator exports."""
+    asked = zip(page_data(pages.paths[0])["items"], scores, strict=True)
     rows = [
         (item, "tone", "ann", "1|2|3|4|5", "human", score, "ok", 9, f"2026-03-01T09:00:{k:02d}Z", "", k, swapped,
          pages.page)
-        for k, ((item, swapped, _), score) in enumerate(zip(page_data(pages.paths[0])["items"], scores), start=1)
+        for k, ((item, swapped, _), score) in enumerate(asked, start=1)
     ]  # fmt: skip
-    names = "item criterion rater scale method score status seconds time comment position swapped page".split()
-    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+    pd.DataFrame(rows, columns=ANSWERS).to_csv(path, index=False)
     return path
 
 
@@ -124,3 +126,64 @@ def test_a_drawing_without_scores_is_refused_in_its_own_name(tmp_path):
     for drawn in (ITEMS, tmp_path / "items.csv"):
         with pytest.raises(ArgumentError, match="`drawn` must be what `choose_items` returned"):
             calib.read_labels(labels, drawn=drawn)
+
+
+def test_a_guideline_that_is_not_there_is_named(refused):
+    assert refused(guideline="nope.md") == "`guideline` must be a text, or a file, but there is no file 'nope.md'."
+
+
+def test_words_of_a_page_are_of_no_other_form(refused, tmp_path):
+    told = refused(words={"start": "Los"}, to="xlsx", path=tmp_path / "label.xlsx")
+    assert told == "`words` must be left out unless `to` is 'html', but that is 'xlsx'."
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch, capsys):
+    """What a command says that fails."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(*words):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(list(words))
+        assert stopped.value.code == 2
+        return " ".join(capsys.readouterr().err.split())
+
+    return of
+
+
+def test_words_that_are_not_there_are_named_by_their_option(tmp_path, shell):
+    ITEMS.to_csv(tmp_path / "items.csv", index=False)
+    told = shell("label", "items.csv", "--out", "label.html", "--words", "nope.json")
+    assert "--words must be a JSON file, but there is no file 'nope.json'" in told
+    assert "--guideline must be a text, or a file" in shell(
+        "label", "items.csv", "--out", "l.html", "--guideline", "n.md"
+    )
+
+
+def test_what_is_read_is_not_written_over(refused, tmp_path):
+    source = tmp_path / "items.json"
+    ITEMS.to_json(source, orient="records")
+    before = source.read_bytes()
+    (tmp_path / "link.json").hardlink_to(source)
+    for path in (source, tmp_path / "link.json"):
+        assert "must lead to other files than those that are read" in refused(source, to="label-studio", path=path)
+    sheet = tmp_path / "label-ann.xlsx"
+    ITEMS.to_excel(sheet, index=False)
+    path = tmp_path / "label.xlsx"
+    assert "those that are read" in refused(sheet, to="xlsx", annotators=["ann", "bo"], path=path)
+    assert source.read_bytes() == before
+    assert openpyxl.load_workbook(sheet).active["A2"].value == IDS[0]
+
+
+@pytest.mark.parametrize("answer", [3, "a slip"])
+def test_a_workbook_that_was_filled_in_is_not_written_over(answer, refused, tmp_path):
+    path = tmp_path / "label.xlsx"
+    for _ in range(2):  # as long as nobody filled it in
+        calib.label_page(ITEMS, IDS, to="xlsx", path=path, **ASKED)
+    book = openpyxl.load_workbook(path)
+    heads = [cell.value for cell in book["labels"][1]]
+    book["labels"].cell(3, heads.index("c1") + 1).value = answer
+    book.save(path)
+    before = path.read_bytes()
+    assert "must not lead to a workbook that somebody may have filled in" in refused(to="xlsx", path=path)
+    assert path.read_bytes() == before
