@@ -187,3 +187,14 @@ def test_a_workbook_that_was_filled_in_is_not_written_over(answer, refused, tmp_
     before = path.read_bytes()
     assert "must not lead to a workbook that somebody may have filled in" in refused(to="xlsx", path=path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("annotators", [None, ["ann", "bo"]])
+def test_colons_in_names_take_nothing_from_what_a_notebook_shows(annotators, tmp_path):
+    asked = {"criteria": ["tone: polite", "tone: kind"], "scale": "0|1", "annotators": annotators}
+    shown = calib.label_page(ITEMS, IDS, path=tmp_path / "a: b.html", **asked)._repr_html_()
+    assert "</a>: 12 items to label (tone: polite, tone: kind)" in shown
+
+
+def test_one_item_is_one(tmp_path):
+    assert str(calib.label_page(ITEMS, IDS[:1], path=tmp_path / "l.html", **ASKED)).endswith("1 item to label (tone)")
