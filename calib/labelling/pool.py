@@ -230,7 +230,7 @@ def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> p
     """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
     names = [columns["item"]] if "item" in columns else found.ids
     candidates = [_ids_of(found, name, paired=paired) for name in names]
-    if "item" not in columns:
+    if not names:  # the places of rows
         candidates.append(pd.Series(range(len(found.source.frame))).map("{}".format))
     if drawn.chosen is None:
         return candidates[0]
