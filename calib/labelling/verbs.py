@@ -130,7 +130,7 @@ def label_page(
     pool = pool_of(items, columns, inputs, pair, picked)
     asked = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = _left(to_ask(pool, picked), labelled, page, asked)
+    chosen = _left(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -196,7 +196,11 @@ def _own_choice(items: Any) -> Any:
 
 
 def _left(
-    chosen: dict[str, tuple[str, tuple[str, ...]]], labelled: Any, page: str, asked: Sequence[Criterion]
+    chosen: dict[str, tuple[str, tuple[str, ...]]],
+    labelled: Any,
+    page: str,
+    asked: Sequence[Criterion],
+    known: set[str],
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Those of which a label is missing."""
     if labelled is None:
@@ -204,6 +208,9 @@ def _left(
     there = _rows_so_far(labelled, page)
     done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
     wanted = {one.name for one in asked}
+    if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
     left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
     if not left:
         raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")

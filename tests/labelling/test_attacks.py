@@ -198,3 +198,28 @@ def test_colons_in_names_take_nothing_from_what_a_notebook_shows(annotators, tmp
 
 def test_one_item_is_one(tmp_path):
     assert str(calib.label_page(ITEMS, IDS[:1], path=tmp_path / "l.html", **ASKED)).endswith("1 item to label (tone)")
+
+
+def test_ids_whose_zeros_a_spreadsheet_took_are_known_for_that(tmp_path):
+    items = ITEMS.assign(item=[f"{k:04d}" for k in range(12)])
+    judged = items[["item"]].assign(criterion="tone", rater="judge", scale="1|2|3|4|5", score=[1.0, 3.0, 5.0, 2.0] * 3)
+    drawn = calib.choose_items(judged, 12, rng=1)
+    path = tmp_path / "label.html"
+    labels = answered(calib.label_page(items, drawn, path=path), tmp_path / "labels.csv")
+    pd.read_csv(labels).to_csv(labels, index=False)
+    with pytest.raises(ArgumentError, match="a spreadsheet took the zeros in front of their ids"):
+        calib.read_labels(labels, drawn=drawn)
+    with pytest.raises(ArgumentError, match="`labelled` must be labels of these items"):
+        calib.label_page(items, drawn, labelled=labels, path=path)
+
+
+def test_labels_of_other_items_of_the_pool_leave_nothing_out(tmp_path):
+    done = pd.DataFrame({"item": IDS[:4], "criterion": "tone"})
+    assert calib.label_page(ITEMS, IDS[4:], labelled=done, path=tmp_path / "l.html", **ASKED).n_items == 8
+
+
+def test_places_of_rows_are_no_ids_where_rows_have_some(tmp_path):
+    path = tmp_path / "l.html"
+    with pytest.raises(ArgumentError, match="`drawn` must hold ids of the items"):
+        calib.label_page(ITEMS, [0, 1, 2], path=path, **ASKED)
+    assert calib.label_page(ITEMS.drop(columns="item"), [0, 1, 2], path=path, **ASKED).n_items == 3
