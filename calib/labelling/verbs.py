@@ -96,7 +96,7 @@ def label_page(
     system : str, optional
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path
-        Where to write.
+        Where to write. A file that is read, and a workbook that somebody has filled in, are not written over.
 
     Returns
     -------
