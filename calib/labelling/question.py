@@ -16,6 +16,7 @@ from calib.labelling.task import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
 WINS = "0|0.5|1"
+_WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first is better"))
 _SAY = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
 
@@ -97,7 +98,7 @@ def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) 
     if paired and text != WINS:
         raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
     _warn_of_another(name, text, judged)
-    return Criterion(name, meaning, text, levels)
+    return Criterion(name, meaning, text, _WON if paired else levels)
 
 
 def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:

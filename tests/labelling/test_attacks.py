@@ -223,3 +223,19 @@ def test_places_of_rows_are_no_ids_where_rows_have_some(tmp_path):
     with pytest.raises(ArgumentError, match="`drawn` must hold ids of the items"):
         calib.label_page(ITEMS, [0, 1, 2], path=path, **ASKED)
     assert calib.label_page(ITEMS.drop(columns="item"), [0, 1, 2], path=path, **ASKED).n_items == 3
+
+
+@pytest.mark.parametrize(
+    ("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml"), ("argilla", "l.settings.json")]
+)
+def test_every_form_says_what_a_number_of_a_pair_means(to, name, tmp_path):
+    items = texts(source="Source", a="This", b="That")
+    path = tmp_path / ("l.xlsx" if to == "xlsx" else "l.json")
+    calib.label_page(items, IDS, criteria="better", pair=["a", "b"], to=to, path=path)
+    if to == "xlsx":
+        cells = openpyxl.load_workbook(path)["calib"].iter_rows(values_only=True)
+        told = "\n".join(str(cell) for row in cells for cell in row)
+    else:
+        told = (tmp_path / name).read_text("utf-8")
+    for words in ("0 second is better", "0.5 equal", "1 first is better"):
+        assert words in told
