@@ -1,6 +1,6 @@
-"""The picture of the page to label with, in README.md and on the site: `python docs/label_picture.py` (needs Chromium, Pillow).
+"""The picture of the page to label with, in README.md and on the site: `python docs/label_picture.py`.
 
-It shows an item of the planted set, as an annotator sees it after a few answers.
+It needs Chromium and Pillow. An item of the planted set, as an annotator sees it after a few answers.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -21,11 +22,12 @@ PICTURE = Path(__file__).with_name("label.png")
 WIDTH, HEIGHT = 1200, 760
 GUIDELINE = "Read the text first, then its summary. Judge the summary alone."
 WORDS = "incoherent|hard to follow|in places|mostly coherent|coherent"
+SLOW = "{ const real = performance.now.bind(performance); performance.now = () => 40 * real(); }"
 
 
-async def answered(visit):
-    """The window after eleven answers."""
-    await visit.read("{ const real = performance.now.bind(performance); performance.now = () => 40 * real(); }")  # a slow reader
+async def answered(visit: Any) -> bytes:
+    """The window after eleven answers, at the clock of somebody who reads."""
+    await visit.read(SLOW)
     await visit.click("#begin")
     for key in "44352443544":
         await visit.press(key)
