@@ -35,8 +35,10 @@ class Progress:
     needed : Results or None
         Of `labels_needed`, with the labels so far as its pilot.
     so_far : Results or None
-        Of `calib.stats.confidence_sequence`, on the items in the order of their first label: its intervals hold
-        however often one looks. None where items were not drawn simply, or where fewer than ten are labelled.
+        Of `calib.stats.confidence_sequence`, on the items in the order of their first label (by time, else by place
+        on the page): its intervals hold however often one looks, as far as the order is random: not where one
+        annotator begins and another, who is stricter, goes on. None where items were not drawn simply, where nothing
+        tells the order, or where fewer than ten are labelled.
     said : tuple of str
         The same in sentences, and why something of it is missing.
     """
