@@ -95,7 +95,7 @@ class Labels:
     progress : Progress or None
         How far the labels are, where `drawn` was given.
     notes : tuple of str
-        What looks wrong, each a sentence.
+        What looks wrong, each a sentence: also where annotators differ on items in common by more than chance.
 
     Examples
     --------
