@@ -1,4 +1,4 @@
-"""Whether annotators are as strict as each other on the items in common: against Friedman's test, and how often it errs."""
+"""Whether annotators are alike in strictness: against Friedman's test, and how often it errs; whose mean it is."""
 
 import math
 import warnings
@@ -50,7 +50,9 @@ def test_only_items_in_common_count():
 def test_annotators_who_differ_are_named_and_others_are_not():
     base = np.array([1.0, 2, 3, 4, 3, 2, 1, 4, 3, 2])
     (said,) = strictness_of(labels_of(np.column_stack([base, base, base + 1])))
-    assert said.startswith("tone: annotators differ on the items in common ('ann-0' -0.33, 'ann-1' -0.33, 'ann-2' +0.67")
+    assert said.startswith(
+        "tone: annotators differ on the items in common ('ann-0' -0.33, 'ann-1' -0.33, 'ann-2' +0.67"
+    )
     assert "an interval of their labels is one for these annotators" in said
     for same in (np.column_stack([base, base]), base[:, None], np.column_stack([base, base + 1])[:4]):
         assert strictness_of(labels_of(same)) == []
