@@ -186,15 +186,17 @@ def _strictness(rows: pd.DataFrame) -> tuple[float, pd.Series]:
 def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
     """Active seconds that a label takes on average, "cannot say" paid for too; NaN where no time is known.
 
-    No answer counts for more than ten times its annotator's median: a page was left open.
+    No item counts for more than ten times its annotator's median: a page was left open. Items, not answers: of several
+    criteria the first answer takes the reading, too.
     """
     timed = answers[answers["seconds"].notna()]
     labels = int(timed["score"].notna().sum())
     if not labels:
         return math.nan, []
-    most = _LONG * timed.groupby("rater")["seconds"].transform("median")
-    long = (timed["seconds"] > most) & (most > 0)
-    total = float(timed["seconds"].where(~long, most).sum())
-    longest = timed.loc[long, "seconds"].max()
-    told = f"{counted(int(long.sum()), 'answer')} took more than ten times the median (the longest {longest:.0f} s)"
+    spent = timed.groupby(["rater", "item"], sort=False)["seconds"].sum()
+    most = _LONG * spent.groupby("rater").transform("median")
+    long = (spent > most) & (most > 0)
+    total = float(spent.where(~long, most).sum())
+    longest = spent[long].max()
+    told = f"{counted(int(long.sum()), 'item')} took more than ten times the median (the longest {longest:.0f} s)"
     return total / labels, [f"{told} and count as ten times it in the seconds per label."] * bool(long.any())

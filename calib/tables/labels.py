@@ -90,7 +90,7 @@ class Labels:
     reliability : Results or None
         Of `calib.reliability`, for each criterion of which annotators have three items in common or more.
     seconds_per_label : float
-        Active seconds that a label takes on average: the price that `plan` asks for. No answer counts for more than ten
+        Active seconds that a label takes on average: the price that `plan` asks for. No item counts for more than ten
         times its annotator's median, and answers without a label are paid for, too. NaN where no time is known.
     progress : Progress or None
         How far the labels are, where `drawn` was given.

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats as scipy_stats
 
-from calib.labelling.people import _strictness, strictness_of
+from calib.labelling.people import _strictness, price_of, strictness_of
 from calib.stats import ppi_mean
 
 
@@ -65,6 +65,17 @@ def test_p_values_are_adjusted_over_criteria():
     assert len(strictness_of(labels_of(one))) == 1
     alike = [labels_of(rng.permuted(np.array([[1.0, 2]] * 10), axis=1), name) for name in ("depth", "wit")]
     assert strictness_of(pd.concat([labels_of(one), *alike])) == []
+
+
+def test_reading_before_the_first_of_four_criteria_is_paid_for():
+    """Once a median of answers was taken, which are mostly quick: 3.25 seconds a label came out, not 10.75."""
+    items = np.repeat([f"i{k}" for k in range(10)], 4)
+    answers = pd.DataFrame({"item": items, "rater": "ann", "score": 3.0, "seconds": [40.0, 1, 1, 1] * 10})
+    assert price_of(answers) == (10.75, [])
+    answers.loc[4, "seconds"] = 4000.0
+    price, (said,) = price_of(answers)
+    assert price == pytest.approx((9 * 43 + 10 * 43) / 40)
+    assert said.startswith("1 item took more than ten times the median (the longest 4003 s)")
 
 
 @pytest.mark.slow
