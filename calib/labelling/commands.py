@@ -76,6 +76,8 @@ def _criteria(given: list[str]) -> dict[str, str | None] | list[str] | None:
 
 
 def _words(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(path)!r}.")
     try:
         words = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:

@@ -27,7 +27,9 @@ def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
     strangers = sorted(items - known)
     if len(strangers) == len(items):
         rule = "must have the items that were labelled"
-        raise ArgumentError("drawn", rule, f"has none of {counted(len(items), 'item')}, such as {strangers[0]!r}")
+        cut = {one.lstrip("0") or "0" for one in known} & items
+        hint = " (a spreadsheet took the zeros in front of their ids: export from the page again)" * bool(cut)
+        raise ArgumentError("drawn", rule, f"has none of {counted(len(items), 'item')}, such as {strangers[0]!r}{hint}")
     notes = []
     if strangers:
         notes.append(f"{counted(len(strangers), 'labelled item')} not among the drawn ones, such as {strangers[0]!r}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from calib.labelling.pool import drawn_of, pool_of, to_ask
 from calib.labelling.question import criteria_of
 from calib.labelling.read import read_labels
 from calib.labelling.task import Asked, Criterion, Sheet, Task, page_id
-from calib.table import TableArgumentError
+from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
 from calib.tables.label_pages import LabelPages
 from calib.tables.labels import Labels
@@ -95,7 +96,7 @@ def label_page(
     system : str, optional
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path
-        Where to write.
+        Where to write. A file that is read, and a workbook that somebody has filled in, are not written over.
 
     Returns
     -------
@@ -120,6 +121,8 @@ def label_page(
     as_typed(label_page, locals())
     check.choice(to, "to", tuple(_ENDINGS))
     path = _path(path, to)
+    if words and to != "html":
+        raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     told = _guideline(guideline)
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
     drawn = _own_choice(items) if drawn is None else drawn
@@ -127,7 +130,7 @@ def label_page(
     pool = pool_of(items, columns, inputs, pair, picked)
     asked = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = _left(to_ask(pool, picked), labelled, page, asked)
+    chosen = _left(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -141,6 +144,7 @@ def label_page(
     )
     title = title or ", ".join(one.name for one in asked)
     task = Task(title, page, pool.parts, pair is not None, asked, told, sheets)
+    _spared(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
     return LabelPages(
         paths=_written(task, path, to, words),
         page=page,
@@ -176,6 +180,8 @@ def _guideline(given: str | Path | None) -> str:
         raise ArgumentError(
             "guideline", f"must be a text, or a file that ends in {', '.join(_GUIDES)}", f"got {text!r}"
         )
+    if not path.is_file():
+        raise ArgumentError("guideline", "must be a text, or a file", f"there is no file {text!r}")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -190,7 +196,11 @@ def _own_choice(items: Any) -> Any:
 
 
 def _left(
-    chosen: dict[str, tuple[str, tuple[str, ...]]], labelled: Any, page: str, asked: Sequence[Criterion]
+    chosen: dict[str, tuple[str, tuple[str, ...]]],
+    labelled: Any,
+    page: str,
+    asked: Sequence[Criterion],
+    known: set[str],
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Those of which a label is missing."""
     if labelled is None:
@@ -198,6 +208,9 @@ def _left(
     there = _rows_so_far(labelled, page)
     done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
     wanted = {one.name for one in asked}
+    if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
     left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
     if not left:
         raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
@@ -226,6 +239,27 @@ def _label_files(given: Any) -> list[Path]:
         if not path.expanduser().exists():
             raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
     return [Path(path) for path in paths]
+
+
+def _spared(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:
+    """Nothing that is read is written over, and no workbook that somebody may have filled in."""
+    targets = [path] if to == "label-studio" else [target for _, target in _of_each(task, path)]
+    there = [one for one in targets if one.is_file()]
+    for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
+        if other.is_file() and one.samefile(other):
+            raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
+    if to == "xlsx" and (filled := next(filter(_is_filled, there), None)):
+        given = f"{str(filled)!r} is there: move it, or write elsewhere"
+        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+
+
+def _is_filled(path: Path) -> bool:
+    from calib.labelling.workbook import workbook_answers
+
+    try:
+        return not workbook_answers(path).empty
+    except TableError:  # of another kind, or with a slip in it
+        return True
 
 
 def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
