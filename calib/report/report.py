@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from itertools import takewhile
@@ -16,6 +14,7 @@ from calib._version import __version__
 from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import progress
 from calib.core.result import Result
+from calib.core.text import source_hash
 from calib.core.topic import shown
 from calib.report.front import Front, fronted
 from calib.report.markdown import markdown
@@ -137,9 +136,8 @@ def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Sec
     template, style, script = (_file(name) for name in ("report.html.j2", "page.css", "page.js"))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    known = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     said: dict[str, Any] = {"title": title, "notes": notes, "front": front, "sections": sections}
-    made: dict[str, Any] = {"style": style, "script": script, "script_hash": known, "version": __version__}
+    made: dict[str, Any] = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__}
     return environment.from_string(template).render(said | made).lstrip()
 
 

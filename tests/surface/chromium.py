@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -24,6 +25,10 @@ _OPTIONS = (
     *("--no-first-run", "--remote-debugging-port=0", "--disable-component-update", "--disable-sync"),
 )
 # ruff: noqa: ASYNC110, ASYNC220, ASYNC240 - nothing else runs beside the one browser
+_CODES = {
+    "Enter": ("Enter", 13), "Tab": ("Tab", 9), " ": ("Space", 32), "Escape": ("Escape", 27), "?": ("Slash", 191),
+    "ArrowLeft": ("ArrowLeft", 37), "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39), "ArrowDown": ("ArrowDown", 40),
+}  # fmt: skip
 _NOT_OF_THE_PAGE = ("data:", "about:", "chrome")
 
 
@@ -52,13 +57,27 @@ class Visit:
             raise RuntimeError(found["exceptionDetails"]["exception"].get("description", script))
         return found["result"].get("value")
 
-    async def press(self, key):
-        """One key, as from a keyboard."""
-        codes = {"Enter": 13, "Tab": 9, " ": 32}
-        more = {"text": "\r"} if key == "Enter" else {"text": " "} if key == " " else {}
-        for kind in ("keyDown", "keyUp"):
-            sent = more if kind == "keyDown" else {}
-            await self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=codes[key], **sent)
+    async def press(self, *keys, **event):
+        """Keys one after the other, as from a keyboard; `event` says more of them, such as autoRepeat=True."""
+        for key in keys:
+            code, number = _CODES.get(key) or (_code(key), ord(key.upper()))
+            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            told = {"key": key, "code": code, "windowsVirtualKeyCode": number} | event
+            await self.call("Input.dispatchKeyEvent", type="keyDown", **told, **({"text": text} if text else {}))
+            await self.call("Input.dispatchKeyEvent", type="keyUp", **told)
+
+    async def type(self, text):
+        """A text as from a keyboard or a paste, into what has the focus."""
+        await self.call("Input.insertText", text=text)
+
+    async def click(self, selector):
+        """A click of the mouse in the middle of an element."""
+        x, y = await self.read(
+            f"(() => {{ const one = document.querySelector({json.dumps(selector)}); one.scrollIntoView({{block: 'nearest'}});"
+            "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def open(self, url, width, height=1000, *, dark=False, mobile=None):
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -100,6 +119,10 @@ class Visit:
         """Addresses that were asked for, but for the page itself."""
         sent = [event["params"]["request"]["url"] for event in self.events if _is_request(event)]
         return [found for found in sent if found != url and not found.startswith(_NOT_OF_THE_PAGE)]
+
+
+def _code(key):
+    return f"Digit{key}" if key.isdigit() else f"Key{key.upper()}"
 
 
 def _is_request(event):

@@ -1,0 +1,99 @@
+"""The page that an annotator labels with: one file that needs no network and sends nothing anywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from difflib import get_close_matches
+from importlib import resources
+from typing import Any
+
+from calib._version import __version__
+from calib.core.check import ArgumentError
+from calib.core.text import source_hash
+from calib.labelling.task import ANSWERS, Sheet, Task, veiled
+
+_HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
+_UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # besides, what could end a script or a line of it
+_BLANK = re.compile(r"\{\w+\}")
+
+
+def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) -> str:
+    r"""The HTML of the page for one annotator.
+
+    Parameters
+    ----------
+    task : Task
+    sheet : Sheet
+        Of this task. Without a name the page asks who labels, and makes an order for each name.
+    words : mapping of str to str, optional
+        What the page is to say instead of the English in ``words.json``, by the names there; "language" and "direction"
+        (ltr or rtl) are two of them.
+
+    Examples
+    --------
+    >>> from calib.labelling.task import Asked, Criterion, Level
+    >>> fluency = Criterion("fluency", "", "1|2", (Level(1, "poor"), Level(2, "good")))
+    >>> sheet = Sheet("ana", (Asked("a", ("A text.", "Its summary.")),))
+    >>> task = Task("Summaries", "3e90d600b322", ("source", "output"), False, (fluency,), "Read both.", (sheet,))
+    >>> page_of(task, sheet, {"start": "Los", "language": "de"})[:44]
+    '<!doctype html>\n<html lang="de" dir="ltr">\n<'
+    >>> page_of(task, sheet, {"strat": "Los"})
+    Traceback (most recent call last):
+        ...
+    calib.core.check.ArgumentError: `words` must be words of the page, but 'strat' is none; did you mean 'start'?
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    from calib.tables.text import visible
+
+    said, style, script = _said(words or {}), _file("page.css"), _file("page.js")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    made: dict[str, Any] = {"style": style, "script": script, "data": _data(task, sheet, said), "version": __version__}
+    hashes = {"style_hash": source_hash(style), "script_hash": source_hash(script)}
+    told = {"task": task, "items": len(sheet.asked), "annotator": sheet.annotator, "words": said}
+    page = environment.from_string(_file("page.html.j2")).render(told | made | hashes)
+    return _HALF.sub("\ufffd", page.lstrip())
+
+
+def _said(words: Mapping[str, str]) -> dict[str, str]:
+    """The words of the page, where some are to be others."""
+    known: dict[str, str] = json.loads(_file("words.json"))
+    for name, text in words.items():
+        if name not in known:
+            near = get_close_matches(str(name), known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; they stand in calib/labelling/words.json"
+            raise ArgumentError("words", "must be words of the page", f"{name!r} is none{hint}")
+        if not isinstance(text, str) or not text.strip():
+            raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
+        blanks = _BLANK.findall(known[name])
+        if strangers := [blank for blank in _BLANK.findall(text) if blank not in blanks]:
+            rule = f"may have the blanks {', '.join(blanks)} in {name!r}" if blanks else f"has no blanks in {name!r}"
+            raise ArgumentError("words", rule, f"got {strangers[0]}")
+    said = known | dict(words)
+    if said["direction"] not in ("ltr", "rtl"):
+        raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {said['direction']!r}")
+    return said
+
+
+def _data(task: Task, sheet: Sheet, words: Mapping[str, str]) -> str:
+    """What the script shows, as JSON that no text can break out of; a text of several items stands in it once."""
+    texts: dict[str, int] = {}
+    items = [
+        (veiled(one.item), one.swapped, [texts.setdefault(text, len(texts)) for text in one.texts])
+        for one in sheet.asked
+    ]
+    criteria = [asdict(one) for one in task.criteria]
+    data = {
+        **{"page": task.page, "annotator": sheet.annotator, "paired": task.paired, "parts": task.parts},
+        **{"criteria": criteria, "items": items, "texts": list(texts), "columns": ANSWERS, "words": words},
+    }
+    written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _file(name: str) -> str:
+    return resources.files("calib.labelling").joinpath(name).read_text(encoding="utf-8")
