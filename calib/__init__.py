@@ -27,6 +27,7 @@ how the judge uses its scale, where it fails     `profile`
 how many draws it needs                          `convergence`
 how far the wording of the prompt moves it       `sensitivity`, `prompt_mean`
 which items to label, how many, is it worth it   `choose_items`, `labels_needed`, `will_it_help`, `plan`
+what do people say of them                       `label_page`, then `read_labels`
 ===============================================  =============================================================
 
 Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of
@@ -51,9 +52,17 @@ __all__ = [name for name in _names if name not in _elsewhere]
 
 # what is rare is public, but not what someone who looks for a start should find
 _RARE = {
-    *("LogprobsError", "Scale", "alternative_annotator_test", "averaging", "distribution_fit", "fit_temperature"),
-    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "transport_test"),
-    *("variance_components", "write_steps", "write_variants"),
+    *(
+        "Labels",
+        "LogprobsError",
+        "Scale",
+        "alternative_annotator_test",
+        "averaging",
+        "distribution_fit",
+        "fit_temperature",
+    ),
+    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "to_batch"),
+    *("transport_test", "variance_components", "write_steps", "write_variants"),
 }
 
 

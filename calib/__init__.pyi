@@ -64,6 +64,9 @@ from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as Lo
 from .judge.judge import Judge as Judge
 from .judge.prompt import Prompt as Prompt, geval_prompt as geval_prompt
 from .judge.scale import Scale as Scale
+from .labelling.read import read_labels as read_labels
+from .labelling.verbs import label_page as label_page
 from .report.report import report as report
+from .tables.labels import Labels as Labels
 from .tables.results import Results as Results, conclusions as conclusions
 from .tables.scores import summarize as summarize

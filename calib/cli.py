@@ -26,7 +26,10 @@ from calib.core.stop import Stop, stoppable
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
 _FIRST = (("calib.intake", "look"), ("calib.console", "demo"), ("calib.judge", "rate"), ("calib.console", "summarize"))
-_LAST = (("calib.console", "report"), ("calib.console", "data"))
+_LAST = (
+    ("calib.labelling", "label"), ("calib.labelling", "read-labels"), ("calib.console", "report"),
+    ("calib.console", "data"),
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -63,7 +66,8 @@ def places() -> dict[str, str]:
 
 def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name."""
-    return {name: getattr(import_module(f"{home}.commands"), name) for name, home in places().items()}
+    found = places().items()
+    return {name: getattr(import_module(f"{home}.commands"), name.replace("-", "_")) for name, home in found}
 
 
 def app(arguments: Sequence[str]) -> int:

@@ -17,6 +17,7 @@ from calib.intake.taken import Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
+_MAY_BE_FILES = ("arguments", "guideline")
 _WRITTEN = ("out", "store", "to_batch")  # options that name what a command writes
 # what options for files of one's own were called
 _FORMER = {"judge": ("--score",), "label": ("--human-score",), "label_item": ("--human-item",)}
@@ -71,8 +72,8 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_overwriting(given: Mapping[str, Any], shown: Parameters) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
     values = [(name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])]
-    # a text may be a file where a command takes files and names
-    files = ((name, Path(one) if isinstance(one, str) and name == "arguments" else one) for name, one in values)
+    # a text may be a file where a command takes files and names, or either
+    files = ((name, Path(one) if isinstance(one, str) and name in _MAY_BE_FILES else one) for name, one in values)
     paths = [(name, path) for name, path in files if isinstance(path, Path)]
     for (name, path), (other, there) in product(paths, repeat=2):
         if name in _WRITTEN and other != name and _is_same_file(path, there):

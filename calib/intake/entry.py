@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
+
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.intake.columns.roles import is_table
+from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words, taken_in
-from calib.intake.roles import is_table
-from calib.intake.source import source_of
 from calib.intake.taken import Columns, Data, Intake, Role, Source
 from calib.table import TableError, check_ratings, check_scores, read_frame
+from calib.table.checks import has_answers
 from calib.tables.door import Checked, scores_in
+from calib.tables.labels import Labels
+from calib.tables.pooled import mean_of_people
 
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
@@ -113,7 +118,10 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
             raise ArgumentError(name, "must be given beside a table of calib's, which has one side only")
     if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
         _warn_of_swapped(*things)
-    return Given(order.get("judge"), order.get("label"), order.get("label"))
+    people = gold = order.get("label")
+    if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
+        gold = mean_of_people(scores_in(people, "gold" if "gold" in names else "human")).frame
+    return Given(order.get("judge"), gold, people)
 
 
 def _warn_of_swapped(scores: Any, gold: Any) -> None:
@@ -146,7 +154,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
-    if human is None and is_calibs(opened(second)):
+    if human is None and is_calibs(second := opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
@@ -180,7 +188,12 @@ def is_table_file(path: Path) -> bool:
 
 
 def opened(thing: Any, argument: str = "") -> Any:
-    """A path as what is there; the rest as it is."""
+    """A path as what is there, labels as their table; the rest as it is."""
+    if isinstance(thing, Labels):
+        return Source(thing.ratings, "the labels")
+    if isinstance(thing, list) and thing and all(isinstance(one, str | Path) for one in thing):
+        rule = "must be one file (`calib.read_labels` joins those of several annotators)"
+        raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         return thing
     path = Path(thing)
@@ -194,6 +207,8 @@ def _as_table(thing: Any) -> Any:
     if not isinstance(thing, Source):
         return thing
     frame = thing.frame
+    if thing.path is None:
+        return frame
     try:
         return check_ratings(frame) if {"weight", "draw", "status"} & set(frame) else check_scores(frame)
     except TableError as error:
@@ -273,7 +288,7 @@ def _filled(role: str, names: Sequence[str], source: Source) -> str:
     """How many rows are labelled."""
     if role != "label":
         return ""
-    from calib.intake.values import blank
+    from calib.intake.cells.values import blank
 
     labelled = sum(~blank(source.frame[name]) for name in names) > 0
     return "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Unpack, cast, get_args
 
 from calib.core.check import ArgumentError, as_typed
-from calib.intake.roles import Seen, is_table, refuse_unknown, seen, sided
-from calib.intake.source import source_of
-from calib.intake.study import tables_of
+from calib.intake.columns.roles import Seen, is_table, refuse_unknown, seen, sided
+from calib.intake.files.source import source_of
+from calib.intake.rows.study import tables_of
 from calib.intake.taken import Columns, Intake, Source, Stands
 
 _PEOPLE = ("gold", "human")  # arguments that are people's

@@ -10,12 +10,11 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import as_typed
-from calib.intake.source import source_of
+from calib.intake.cells.values import Values, valued
+from calib.intake.columns.roles import is_table
+from calib.intake.files.source import source_of
 from calib.intake.taken import Source
-from calib.intake.values import Values, valued
 from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, check_scores, has_replies
-
-_TABLE = ("item", "criterion", "rater", "score")  # what tells a table of calib's
 
 
 def scores_from(
@@ -95,7 +94,7 @@ def scores_from(
 
 
 def _not_ratings(source: Source) -> None:
-    if set(_TABLE) <= set(source.frame) and has_replies(source.frame):
+    if is_table(source.frame) and has_replies(source.frame):
         rule = "must be scores, one row per label or grade"
         raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
 
@@ -149,7 +148,7 @@ def _values(source: Source, out: pd.DataFrame, score: str, scale: str) -> Values
 def _riding(source: Source, used: set[str]) -> pd.DataFrame:
     """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
     more = source.frame[[name for name in source.frame if name not in used]]
-    if set(_TABLE) <= set(source.frame):
+    if is_table(source.frame):
         return more
     taken = {*SCHEMAS["ratings"], *SCHEMAS["scores"]}
     names = {name: f"my_{name}" for name in more if name in taken and f"my_{name}" not in source.frame}

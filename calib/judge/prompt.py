@@ -312,6 +312,11 @@ _BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
 CRITERIA = tuple(_BUILT_IN)
 
 
+def meaning_of(criterion: str) -> str:
+    """What one of the built-in criteria means, in the words that a judge is given."""
+    return _BUILT_IN[criterion][0]
+
+
 def _parsed(scale: str) -> Scale:
     try:
         return Scale.parse(scale)

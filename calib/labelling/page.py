@@ -43,7 +43,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
     >>> page_of(task, sheet, {"strat": "Los"})
     Traceback (most recent call last):
         ...
-    calib.core.check.ArgumentError: `words` must be words of the page, but 'strat' is none; did you mean 'start'?
+    calib.core.check.ArgumentError: `words` must be words of the page, such as 'start', but 'strat' is none.
     """
     from jinja2 import Environment, StrictUndefined
 
@@ -65,8 +65,8 @@ def _said(words: Mapping[str, str]) -> dict[str, str]:
     for name, text in words.items():
         if name not in known:
             near = get_close_matches(str(name), known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; they stand in calib/labelling/words.json"
-            raise ArgumentError("words", "must be words of the page", f"{name!r} is none{hint}")
+            hint = f"such as {near[0]!r}" if near else "as they stand in calib/labelling/words.json"
+            raise ArgumentError("words", f"must be words of the page, {hint}", f"{name!r} is none")
         if not isinstance(text, str) or not text.strip():
             raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
         blanks = _BLANK.findall(known[name])
@@ -88,8 +88,15 @@ def _data(task: Task, sheet: Sheet, words: Mapping[str, str]) -> str:
     ]
     criteria = [asdict(one) for one in task.criteria]
     data = {
-        **{"page": task.page, "annotator": sheet.annotator, "paired": task.paired, "parts": task.parts},
-        **{"criteria": criteria, "items": items, "texts": list(texts), "columns": ANSWERS, "words": words},
+        "page": task.page,
+        "annotator": sheet.annotator,
+        "paired": task.paired,
+        "parts": task.parts,
+        "criteria": criteria,
+        "items": items,
+        "texts": list(texts),
+        "columns": ANSWERS,
+        "words": words,
     }
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

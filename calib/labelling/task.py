@@ -150,9 +150,9 @@ def veiled(item: str) -> str:
     >>> veiled("gpt-4o/7"), unveiled(veiled("gpt-4o/7"))
     ('Z3B0LTRvLzc', 'gpt-4o/7')
     """
-    return base64.urlsafe_b64encode(item.encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(item.encode(errors="surrogatepass")).decode().rstrip("=")
 
 
 def unveiled(key: str) -> str:
     """The id again; a `ValueError` if it is none."""
-    return base64.b64decode(key + "=" * (-len(key) % 4), altchars=b"-_", validate=True).decode()
+    return base64.b64decode(key + "=" * (-len(key) % 4), altchars=b"-_", validate=True).decode(errors="surrogatepass")

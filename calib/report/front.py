@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from calib.core.topic import shown, words_of
@@ -39,21 +40,29 @@ class Front(NamedTuple):
     left_out: str = ""
 
 
+class _Told(NamedTuple):
+    """What a section says in front, and the sentences that it keeps where only their gist stands there."""
+
+    answers: Sequence[Answer] = ()
+    sentences: Sequence[str] = ()
+
+
 def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     """The front, and the sections without what went there and without those that say nothing."""
     empty = [section for section in sections if is_empty(section)]
     kept = [section for section in sections if not is_empty(section)]
-    answers = [answer for section in kept if section.results is not None for answer in _answers(section)]
+    told = [_told(section) for section in kept]
     main = _main_of_sections([section for section in kept if section.pictures])
     foldable = sum(section.folds for section in kept)
     left = [
         section._replace(
-            paragraphs=_sentences(section) or section.paragraphs,
+            paragraphs=one.sentences or section.paragraphs,
             pictures=section.pictures[1:] if section is main else section.pictures,
             open=foldable <= 2 or section is main,
         )
-        for section in kept
+        for section, one in zip(kept, told, strict=True)
     ]
+    answers = [answer for one in told for answer in one.answers]
     picture = main.pictures[0] if main is not None else None
     return Front(answers, picture, foldable >= _LONG, " ".join(map(_why_empty, empty))), left
 
@@ -83,12 +92,24 @@ def _of_means(results: Results[Any]) -> bool:
     return all(shown(type(result)).joined for result in results)
 
 
-def _answers(section: Section) -> list[Answer]:
-    """A sentence for each main result, the first few of many."""
-    assert section.results is not None
+def _told(section: Section) -> _Told:
+    if section.results is None:
+        return _Told()
     results = main_of(section.results)
     lines = conclusions(results)
-    found = [_answer(line, *_owner(line, results), section) for line in lines[:_MOST]]
+    answers = _answers(section, results, lines)
+    gist = len(answers) == 1 < len(lines) and not section.paragraphs
+    return _Told(answers, lines[:_MOST_ROWS] if gist else ())
+
+
+def _answers(section: Section, results: Results[Any], lines: Sequence[str]) -> list[Answer]:
+    """A sentence for each main result, the first few of many."""
+
+    @cache
+    def alone(place: int) -> list[str]:
+        return conclusions(results[place : place + 1])
+
+    found = [_answer(line, *_owner(line, results, alone), section) for line in lines[:_MOST]]
     answers = [found[0]._replace(about=section.heading), *found[1:]]
     if len(lines) <= _at_once(found):
         return answers
@@ -101,14 +122,6 @@ def _answers(section: Section) -> list[Answer]:
 def _at_once(answers: Sequence[Answer]) -> int:
     """How many sentences of one question stand in front: all that decide something, else its gist is enough."""
     return _MOST if any(answer.light for answer in answers) else 2
-
-
-def _sentences(section: Section) -> list[str]:
-    """Those of a question of which only the gist stands in front."""
-    if section.results is None or section.paragraphs or not (answers := _answers(section)):
-        return []
-    lines = conclusions(main_of(section.results))
-    return lines[:_MOST_ROWS] if len(answers) == 1 < len(lines) else []
 
 
 def _fact(results: Results[Any]) -> str:
@@ -124,10 +137,10 @@ def main_of(results: Results[Any]) -> Results[Any]:
     return choose(results) if choose and len({type(result) for result in results}) == 1 else results
 
 
-def _owner(line: str, results: Results[Any]) -> tuple[Mapping[str, Any], Any]:
-    """The result that says a sentence, by itself or behind names, with its label; None where it is about several."""
+def _owner(line: str, results: Results[Any], alone: Callable[[int], list[str]]) -> tuple[Mapping[str, Any], Any]:
+    """The result that says a sentence, alone or behind names, with its label; None where it is about several."""
     for place, result in enumerate(results):
-        if line.endswith(result.conclusion) or line in conclusions(results[place : place + 1]):
+        if line.endswith(result.conclusion) or line in alone(place):
             return results.labels[place] | {"n_beside": len(results)}, result
     return {}, None
 

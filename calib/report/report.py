@@ -137,7 +137,12 @@ def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Sec
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
     said: dict[str, Any] = {"title": title, "notes": notes, "front": front, "sections": sections}
-    made: dict[str, Any] = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__}
+    made: dict[str, Any] = {
+        "style": style,
+        "script": script,
+        "script_hash": source_hash(script),
+        "version": __version__,
+    }
     return environment.from_string(template).render(said | made).lstrip()
 
 

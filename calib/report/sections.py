@@ -73,27 +73,28 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         table = table_of(thing.reset_index() if says else thing)
         return Section(heading, table=table, anchor=anchor, folds=bool(heading))
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
+    heading = heading or _kind_in_words(results)
     if not _says_something(results):
-        return Section(heading or _kind_in_words(results), anchor=anchor, results=results)
+        return Section(heading, anchor=anchor, results=results)
+    return _of_results(heading, results, anchor, pictures=pictures)
+
+
+def _of_results(heading: str, results: Results[Any], anchor: str, *, pictures: bool) -> Section:
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
     drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(said_of(results, "assumptions"))
     frame, rest = digest(results)
-    cautions = _cautions(results)
-    signatures = _signatures(results)
+    cautions, signatures = _cautions(results), _signatures(results)
     return Section(
-        heading or _kind_in_words(results),
+        heading,
         _sentences(results),
         [*said_of(results, "notes"), *undrawn],
         [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
         table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
         cautions,
         " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
-        [
-            Part(one.heading, one.says, table_of(one.frame, sortable=len(one.frame) >= _MANY))
-            for one in _blocks(results)
-        ],
+        [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in _blocks(results)],
         signatures,
         anchor=anchor,
         folds=True,

@@ -16,6 +16,7 @@ from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuate
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
+from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
 from calib.analysis.distributions.distribution import (
     entropy as entropy,

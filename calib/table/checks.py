@@ -101,15 +101,26 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
+def has_answers(frame: pd.DataFrame) -> bool:
+    """Whether a table is what people answered on a page to label with.
+
+    Examples
+    --------
+    >>> has_answers(pd.DataFrame(columns=["item", "criterion", "rater", "score", "status", "position", "page"]))
+    True
+    """
+    return {"item", "criterion", "rater", "score", "status", "position", "page"} <= set(frame)
+
+
 def has_replies(frame: pd.DataFrame) -> bool:
-    """Whether a table is of single replies: it has a column that no table of scores has.
+    """Whether a table is of single replies: it has columns that no table of scores has.
 
     Examples
     --------
     >>> has_replies(pd.DataFrame({"item": ["a"], "score": [3], "weight": [0.4]}))
     True
     """
-    return not {"weight", "draw"}.isdisjoint(frame)
+    return not {"weight", "draw"}.isdisjoint(frame) or has_answers(frame)
 
 
 @_once("ratings")

@@ -15,6 +15,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import CHECKS, TableArgumentError, TableError, has_replies
 from calib.table.checks import known
+from calib.tables.labels import Labels
 from calib.tables.results import words
 from calib.tables.scores import summarize
 
@@ -100,6 +101,8 @@ def checked(frame: Any, kind: Kind, argument: str) -> Checked:
     """
     if isinstance(frame, Checked):
         return frame
+    if isinstance(frame, Labels):
+        frame = frame.ratings if kind == "ratings" else frame.gold
     try:
         return Checked(frame if known(frame, kind) else CHECKS[kind](frame), kind, argument)
     except TableError as error:

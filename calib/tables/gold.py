@@ -14,6 +14,7 @@ from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import Checked, slices
 from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
 
 Kept = TypeVar("Kept", bound=Result)
@@ -25,14 +26,15 @@ _TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "
 
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
-    """Each judge beside the one rater of `gold` on the same criterion; `columns` of the scores ride along."""
+    """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
+    gold = mean_of_people(gold)
     for criterion, rows in gold.frame.groupby("criterion", observed=True):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             known = ", ".join(map(repr, raters))
-            raise TableArgumentError(
-                gold.argument, "must have one rater per criterion", f"{criterion!r} has {known}; pool them first"
-            )
+            people = " (people's have the method 'human', and are pooled)"
+            rule, given = "must have one rater per criterion", f"{criterion!r} has {known}; pool them first{people}"
+            raise TableArgumentError(gold.argument, rule, given)
     asked = [name for name in columns if name is not None]
     for name in _TAKEN.intersection(asked):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")

@@ -16,6 +16,23 @@ from calib.tables.results import words
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 
 
+def chosen_in(frame: pd.DataFrame) -> pd.Series:
+    """Which items `choose_items` drew; a file has words for it, or nothing where an item was not drawn.
+
+    Examples
+    --------
+    >>> chosen_in(pd.DataFrame({"chosen": ["True", "FALSE", 1, None]})).tolist()
+    [True, False, True, False]
+    """
+    words = frame["chosen"].astype(str).str.strip().str.lower()
+    chosen = words.isin(["true", "1", "1.0"])
+    odd = ~(chosen | words.isin(["false", "0", "0.0", ""]) | frame["chosen"].isna())
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
+        raise TableError(f"column `chosen`, row {row}: must be true or false, but got {frame['chosen'].iloc[row]!r}.")
+    return chosen
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Scores of one rater beside another's, aligned by item; NaN where the other has none."""
@@ -63,7 +80,8 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
         mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *columns] if value == "x" else []
-        names = [n for n in dict.fromkeys(("group", "system", "scale", *mine_only)) if n in frame]
+        theirs_only = ["n_cannot_say"] if value == "y" else []
+        names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
         sides.append(plain.rename(columns={"score": value}))
     both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)

@@ -1,4 +1,4 @@
-"""Scores of several raters as those of one: their plain mean."""
+"""Scores of several judges, or of several people, as those of one: their plain mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from calib.table import TableArgumentError, check_scores, parse_scale
-from calib.tables.door import Checked, Who
+from calib.tables.door import Checked, Who, slices
 
 _UNLIKE = 4  # times as high as another, and a rater who does not say the scale is not on the same
 _MEANS = ("score", "mass", "low", "high")
@@ -21,8 +21,24 @@ def mean_of_raters(scores: Checked) -> Checked:
     """
     if scores.frame.empty:
         raise TableArgumentError(scores.argument, "must have scores of a judge to be pooled", "has none but people's")
-    parts = [_mean_by_item(str(criterion), rows, scores) for criterion, rows in _by_criterion(scores.frame)]
+    parts = [_mean_by_item(rows, scores.argument) for _, rows in _by_criterion(scores.frame)]
     return Checked(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
+
+
+def mean_of_people(people: Checked) -> Checked:
+    """One label per item and criterion: the mean of those who gave one; others than people stay apart.
+
+    Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing.
+    """
+    parts = [rows for _, rows in _by_criterion(people.frame)]
+    several = [len([*slices(rows)]) > 1 and set(rows["method"]) == {"human"} for rows in parts]
+    if not any(several):
+        return people
+    one = [
+        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(dict.fromkeys(_texts(rows), object))
+        for rows, many in zip(parts, several, strict=True)
+    ]
+    return Checked(check_scores(pd.concat(one, ignore_index=True)), "scores", people.argument)
 
 
 def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -36,21 +52,23 @@ def _by_criterion(frame: pd.DataFrame) -> Any:
     return frame.groupby("criterion", observed=True, sort=False)
 
 
-def _mean_by_item(criterion: str, rows: pd.DataFrame, scores: Checked) -> pd.DataFrame:
+def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) -> pd.DataFrame:
     plain = rows.astype(dict.fromkeys(["item", "rater", *_texts(rows)], object))
-    raters = plain["rater"].unique()
-    scale = _scale_of_all(criterion, plain, scores.argument)
+    criterion, raters = plain["criterion"].iloc[0], plain["rater"].unique()
+    scale = _scale_of_all(criterion, plain, argument, people=people)
     # each rater's own mean first, then that of the raters
     each = plain.groupby(["item", "rater"], sort=False)[list(_MEANS)].mean()
     found = each.groupby("item", sort=False).agg("mean")
     read = each["score"].groupby("item", sort=False).count()
-    beside = plain.groupby("item", sort=False)[[name for name in plain if name not in {*_MEANS, "item", *Who._fields}]]
+    by_item = plain.groupby("item", sort=False)
+    beside = by_item[[name for name in plain if name not in {*_MEANS, "item", *Who._fields}]].first()
+    called = "annotators" if people else "raters"
     one = {name: _in_common(plain, name) for name in ("prompt", "method")}
-    one |= {"criterion": criterion, "rater": raters[0] if len(raters) == 1 else f"mean of {len(raters)} raters"}
-    counts = {"n": read, "n_unread": len(raters) - read, "scale": scale}
+    one |= {"criterion": criterion, "rater": raters[0] if len(raters) == 1 else f"mean of {len(raters)} {called}"}
+    counts = {"n": read, "n_unread": 0 if people else len(raters) - read, "scale": scale}
+    counts |= {"n_cannot_say": by_item["n_cannot_say"].sum()} if "n_cannot_say" in plain else {}
     unknown = dict.fromkeys({"entropy", "sd", "mode", "var_within", "var_between"} & set(rows), math.nan)
-    pooled = beside.first().assign(**found, **unknown, **counts, **one, temperature=math.nan)
-    return pooled.reset_index()
+    return beside.assign(**found, **unknown, **counts, **one, temperature=math.nan).reset_index()
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
@@ -63,7 +81,7 @@ def _in_common(rows: pd.DataFrame, name: str) -> str:
     return str(values[0]) if len(values) == 1 else {"method": "sample"}.get(name, "")
 
 
-def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str) -> str:
+def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: bool) -> str:
     """The scale that all raters are on; scores of different scales have no mean."""
     texts = rows["scale"].fillna("").astype(str)
     known = {(scale.low, scale.high): text for text in sorted(texts.unique()) if (scale := parse_scale(text))}
@@ -76,7 +94,8 @@ def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str) -> str:
         if len(beyond):
             _refuse(criterion, argument, f"are on {text} and at {_spans(beyond)}")
     tops = reached["max"].abs()
-    if (texts == "").any() and tops.max() >= _UNLIKE * tops.min():
+    # a person may have labelled a few bad items
+    if not people and (texts == "").any() and tops.max() >= _UNLIKE * tops.min():
         _refuse(criterion, argument, f"do not all say theirs and are at {_spans(reached)}")
     return next(iter(known.values()), "")
 

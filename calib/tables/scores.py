@@ -37,7 +37,8 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
         pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
         (bounds on the expectation from mass that was not reported or not told apart). For
         chains also `var_within`, the score's variance within a chain of reasoning, and
-        `var_between`, that of the chains' expectations (needs two or more chains).
+        `var_between`, that of the chains' expectations (needs two or more chains). Where people
+        could not say, `n_cannot_say` counts that.
 
     Raises
     ------
@@ -86,7 +87,8 @@ def _pooled(table: pd.DataFrame) -> pd.DataFrame:
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
     method = methods.pop() if len(methods) == 1 else "sample"
     one = {"rater": rater, "prompt": "", "run": "", "method": method, "temperature": math.nan, "weight": 1.0}
-    status = np.where(alone["score"].notna(), "ok", "unread")
+    silent = alone.get("n_cannot_say", 0) > 0
+    status = np.select([alone["score"].notna(), silent], ["ok", "cannot_say"], "unread")
     return alone.assign(**one, draw=np.arange(len(alone)), status=status, low=math.nan, high=math.nan)
 
 
@@ -120,6 +122,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     low, high = _bounds(table, reply, owner)
     within, between = _chains(table, reply, owner)
     chains = (heads["method"] == "chain").to_numpy()
+    silent = np.bincount(key, table["status"] == "cannot_say").astype(int)
     return heads.reset_index(drop=True).assign(
         score=stats.expectation(shares, levels),
         entropy=stats.entropy(shares),
@@ -132,6 +135,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         high=high,
         var_within=np.where(chains, within, np.nan),
         var_between=np.where(chains, between, np.nan),
+        **({"n_cannot_say": silent} if silent.any() else {}),
     )
 
 

@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
+from refusal import message
 
 from calib.core import check
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
-
 
 # --- arrays -----------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.intake.calls import commands_of, lines_of
 from calib.intake.can import beside, copied_labels, possibilities, suspicions
 from calib.intake.taken import Intake
-from calib.intake.typed import commands_of, lines_of
 
 
 def scored(rater, score, criterion="quality", **more):

@@ -248,6 +248,11 @@ def test_two_files_that_name_the_two_in_another_order():
     is_as_it_was_made(found, SHARE[LABELLED].mean(), COUNT, SHARE.mean())
 
 
+def test_lists_under_the_names_of_the_compared_are_no_names():
+    lists = frame(model_a=[["x"]] * N, model_b=[["y"]] * N)
+    assert [one.role for one in taken_in(lists).columns] == ["item", "judge", "label", "other", "other"]
+
+
 def test_lines_that_are_printed_for_pairs_run():
     mine = duels().assign(human=pd.Series(WON).where(LABELLED))
     with warnings.catch_warnings():

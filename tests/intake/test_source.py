@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 
 from calib.core.check import ArgumentError
-from calib.intake.source import source_of
+from calib.intake.files.source import source_of
 from calib.table import TableError
 
 IN_PLACE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from calib.core.check import ArgumentError
-from calib.intake.codes import guessed_scale
-from calib.intake.values import blank, decimal_commas, nature, preferred, valued
-from calib.intake.words import ORDERS, PAIRS
+from calib.intake.cells.codes import guessed_scale
+from calib.intake.cells.values import blank, decimal_commas, nature, preferred, valued
+from calib.intake.cells.words import ORDERS, PAIRS
 from calib.judge.scale import Scale
 from calib.table import TableError, parse_scale, scale_words
 

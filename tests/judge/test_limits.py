@@ -7,12 +7,11 @@ import hashlib
 import itertools
 import json
 import logging
-import os
 import socketserver
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from threading import Event, Thread
+from threading import Event
 from urllib.parse import unquote
 
 import httpx
@@ -21,14 +20,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import calib
-from calib.judge.calls import pace
 from calib.judge.calls.body import MOST_BYTES, read_body
 from calib.judge.calls.endpoint import excerpt, public_url
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError, _quiet_litellm, connect
+from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError, connect
 from calib.judge.prompt import Prompt
 from calib.judge.replies.reply import decode
 
+pytestmark = pytest.mark.usefixtures("litellm", "quick")
 CANARY = "canary-77d0b1c2e9"
 WAYS = {"direct": "openai/local", "litellm": "litellm/openai/local"}
 both = pytest.mark.parametrize("way", ["direct", pytest.param("litellm", marks=pytest.mark.slow)])
@@ -94,36 +93,14 @@ class Server(socketserver.ThreadingTCPServer):
         self.url = f"{self.origin}/v1"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def litellm():
-    """The import takes seconds: once for all tests here."""
-    return _quiet_litellm()
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """No keys, no proxies, no endpoints, and short waits."""
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
-
-
 @pytest.fixture
-def start():
-    """Servers that end with the test."""
-    running = []
-
+def start(serving):
     def start(pieces: Callable[[], Iterable[bytes]]) -> Server:
         server = Server(pieces)
-        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        running.append(server)
+        serving(server)
         return server
 
-    yield start
-    for server in running:
-        server.shutdown()
-        server.server_close()
+    return start
 
 
 def asked(server: Server, way: str, most: int = MOST_BYTES) -> object:

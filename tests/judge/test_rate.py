@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
-from calib.judge.calls import pace, run
+from calib.judge.calls import run
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, LogprobsError
 from calib.judge.prompt import Prompt, geval_prompt
@@ -25,6 +25,7 @@ from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
 from calib.table import TableError
 
+pytestmark = pytest.mark.usefixtures("quick")
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 THINK = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="think", steps=())
 JSON = Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning="json", steps=())
@@ -67,11 +68,6 @@ class Server:
 def rated(complete: object, *, n: int = 12, prompt: object = PROMPT, store: object = None, **judge: object):
     options = {"model": "m", "method": "sample", "draws": 2, "seed": 1} | judge
     return calib.rate(items(n), prompt, calib.Judge(**options), store=store, complete=complete, progress=False)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from calib.judge.calls.transport import JudgeError, RejectedError, Transport, Un
 from calib.judge.prompt import Prompt
 from calib.judge.scale import Scale
 
+pytestmark = pytest.mark.usefixtures("quick")
 FORM, THINK, JSON = (
     Prompt.from_criteria("quality", "It is good.", inputs=("output",), reasoning=reasoning, steps=())
     for reasoning in ("form", "think", "json")
@@ -63,15 +64,6 @@ def statuses(ratings: pd.DataFrame) -> dict[str, str]:
     """Of each item the status that counts."""
     read = ratings.groupby("item", observed=True)["status"]
     return {item: "ok" if "ok" in set(found) else found.iloc[0] for item, found in read}
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Short waits, no key, and no proxy."""
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_BASE_URL")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
 
 
 @pytest.fixture

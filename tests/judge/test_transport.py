@@ -23,7 +23,6 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
-from calib.judge.calls import pace
 from calib.judge.calls.endpoint import public_url, redact
 from calib.judge.calls.transport import (
     OPENAI,
@@ -31,13 +30,13 @@ from calib.judge.calls.transport import (
     LogprobsError,
     RejectedError,
     UnavailableError,
-    _quiet_litellm,
     _seconds_to_wait,
     connect,
     wrap,
 )
 from calib.judge.prompt import Prompt
 
+pytestmark = pytest.mark.usefixtures("litellm", "quick")
 TOP = {"4": 0.7, "5": 0.2, "3": 0.05, "x": 0.03}
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
 ITEMS = pd.DataFrame({"item": ["a", "b", "c"], "output": ["One.", "Zwei, drei \u2013 vier.", "四"]})
@@ -95,40 +94,18 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def litellm():
-    """The import takes seconds: once for all tests here."""
-    return _quiet_litellm()
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """No keys, no proxies, no endpoints, and short waits."""
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    monkeypatch.setattr(pace, "_FIRST_WAIT", 0.002)
-
-
 @pytest.fixture
-def start():
-    """Servers that end with the test."""
-    running = []
-
+def start(serving):
     def start() -> ThreadingHTTPServer:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         server.seen, server.mood, server.status, server.headers, server.times = [], "", 200, {}, 1000
         server.port = server.server_address[1]
         server.url = f"http://127.0.0.1:{server.port}/v1"
-        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        running.append(server)
+        serving(server)
         return server
 
-    yield start
-    for server in running:
-        server.shutdown()
-        server.server_close()
+    return start
 
 
 @pytest.fixture

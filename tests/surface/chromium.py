@@ -27,7 +27,8 @@ _OPTIONS = (
 # ruff: noqa: ASYNC110, ASYNC220, ASYNC240 - nothing else runs beside the one browser
 _CODES = {
     "Enter": ("Enter", 13), "Tab": ("Tab", 9), " ": ("Space", 32), "Escape": ("Escape", 27), "?": ("Slash", 191),
-    "ArrowLeft": ("ArrowLeft", 37), "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39), "ArrowDown": ("ArrowDown", 40),
+    "ArrowLeft": ("ArrowLeft", 37), "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39),
+    "ArrowDown": ("ArrowDown", 40),
 }  # fmt: skip
 _NOT_OF_THE_PAGE = ("data:", "about:", "chrome")
 
@@ -72,10 +73,11 @@ class Visit:
 
     async def click(self, selector):
         """A click of the mouse in the middle of an element."""
-        x, y = await self.read(
-            f"(() => {{ const one = document.querySelector({json.dumps(selector)}); one.scrollIntoView({{block: 'nearest'}});"
-            "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        script = (
+            f"const one = document.querySelector({json.dumps(selector)}); one.scrollIntoView({{block: 'nearest'}});"
         )
+        script += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2];"
+        x, y = await self.read(f"(() => {{ {script} }})()")
         for kind in ("mousePressed", "mouseReleased"):
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 

@@ -12,6 +12,7 @@ WITHOUT_VERB = {
     ),
     "`calib.interval` and `calib.difference` choose among them": ("mean_interval", "ppi_difference", "ppi_mean"),
     "`calib.reliability` reports them together": ("disattenuated", "human_ceiling", "icc", "krippendorff_alpha"),
+    "`calib.read_labels` asks it of each annotator": ("sitting",),
     "the verb has the name of the question: `calib.sensitivity`, `calib.plan`": (*("budget_plan", "g_study"),),
     "numbers in, a number out: there is no table to take": (
         *("attenuation", "chain_plan", "detectable_difference", "draws_needed", "judge_correlation"),

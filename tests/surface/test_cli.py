@@ -744,7 +744,6 @@ def one_line(err, words):
         ("reliability {rest} {second} --min-reliability 2", "--min-reliability must be"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores, but got 'nothing'"),
         ("interval {scores} {human} --estimator ppi", "must be 'auto' or 'classical' where every item has a label"),
-        ("interval {scores} {people}", "pool them first"),
         ("interval {scores} {gold} --method magic", "--estimator must be one of"),
         ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
         ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
@@ -798,7 +797,6 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
         ("compare {first} {pooled}", "FILE must hold two judges or more"),
         ("reliability {human}", "FILE must have 2 raters"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
-        ("interval {scores} {people}", "LABELS must have one rater per criterion"),
         ("converge {ratings}", "SAMPLED must hold ratings"),
         ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of"),
@@ -1073,6 +1071,7 @@ OUT_IS_AN_INPUT = [
     (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
     (["choose", "{scores}", "10"], "scores", "FILE"),
+    (["read-labels", "{human}"], "human", "LABELS"),
     (["summarize", "{ratings}"], "ratings", "RATINGS"),
     (["rate", "{items}", "--criterion", "fluency", "--model", "offline"], "items", "ITEMS"),
 ]
@@ -1196,7 +1195,7 @@ def test_help_lists_the_commands_and_is_quick(run):
         assert code == 0
         for name in (
             *("demo", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "difference", "choose", "plan", "report", "data"),
+            *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"

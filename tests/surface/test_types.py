@@ -49,6 +49,7 @@ NEEDS = {
     "will_it_help": ("scores", "gold"),
     "plan": ("scores", "gold"),
     "transport_test": ("scores", "human"),
+    "label_page": ("items", "scores"),
     "summarize": ("ratings", "items"),
     "scores_from": ("own",),
     "profile": ("ratings", "human"),
@@ -59,6 +60,7 @@ NEEDS = {
 }
 # without these the verb has nothing to do
 GIVEN = {"labels_needed": {"half_width": 0.3}, "plan": {"prices": {"label": 1.0, "judge": 0.1}, "budget": 50}}
+GIVEN |= {"label_page": {"path": "label.html", "scale": "1|2|3|4|5"}}
 # a name is as good as a column's; what is wrong with a scale is told beside the rest
 FREE = ("rater", "criterion", "scale")
 # of one rule with another argument, which the message names, or by the name that it has now
@@ -171,6 +173,7 @@ LINES = {
     "interval": "scores.csv gold.csv",
     "difference": "scores.csv human.csv clean coherence-1",
     "choose": "scores.csv 10 --out chosen.csv",
+    "label": "scores.csv items.csv --out label.html",
     "plan": "scores.csv gold.csv --price-label 1 --price-judge .1 --budget 50",
     "rate": "items.csv --criterion coherence --model offline --out ratings-2.csv",
     "summarize": "ratings.csv",

@@ -7,7 +7,7 @@ import pytest
 import calib
 from calib.table import TableError
 from calib.tables.door import scores_in
-from calib.tables.pooled import lacking_raters, mean_of_raters
+from calib.tables.pooled import lacking_raters, mean_of_people, mean_of_raters
 
 FIVE = "1|2|3|4|5"
 UNSAID = "do not all say theirs and are at"
@@ -139,3 +139,36 @@ def test_nothing_else_can_be_pooled():
     gold, scores = judges()
     with pytest.raises(ValueError, match=r"^`pool` must be one of 'rater', but got 'prompt'"):
         calib.interval(scores, gold, pool="prompt")
+
+
+# --- people ---------------------------------------------------------------------------------------------------------
+
+
+def people(*tables):
+    return mean_of_people(scores_in(pd.concat(tables, ignore_index=True), "gold")).frame
+
+
+def test_people_are_pooled_and_lack_nothing_where_not_all_were_asked():
+    found = people(rated("a", [1, 2], method="human"), rated("b", [2, 5, 4], method="human"))
+    assert found["score"].tolist() == [1.5, 3.5, 4]
+    assert set(found["rater"]) == {"mean of 2 annotators"}
+    assert (found["n"].tolist(), lacking_raters(found)) == ([2, 2, 1], ())
+
+
+def test_of_people_who_do_not_say_their_scale_nothing_is_guessed():
+    found = people(*(rated(name, [mark], scale="", method="human") for name, mark in (("a", 1), ("b", 5))))
+    assert found["score"].tolist() == [3]
+    with pytest.raises(TableError, match="must have raters on one scale"):
+        people(*(rated(name, [1], scale=scale, method="human") for name, scale in (("a", FIVE), ("b", "0..100"))))
+
+
+def test_one_person_and_whoever_is_no_person_stay_apart():
+    alone = rated("a", [1, 2], method="human")
+    assert people(alone)["rater"].tolist() == ["a", "a"]
+    judges = people(rated("a", [1, 2]), rated("b", [2, 5]))
+    assert set(judges["rater"]) == {"a", "b"}
+    two = people(alone, rated("b", [3, 4], method="human"), rated("c", [5, 5], criterion="depth", method="human"))
+    assert two.groupby("criterion", observed=True)["rater"].first().to_dict() == {
+        "tone": "mean of 2 annotators",
+        "depth": "c",
+    }

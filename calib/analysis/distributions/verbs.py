@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.result import short
 from calib.intake.entry import given
-from calib.intake.source import source_of
+from calib.intake.files.source import source_of
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.tables.door import Checked, Kind, checked, in_the_names_of, ratings_in, scores_in
@@ -378,22 +378,14 @@ def _labels_of(asked: Asked, people: Checked | None) -> _Labels:
 
 def _profiled(asked: Asked, labels: _Labels, texts: pd.DataFrame | None, top: int) -> _Page:
     rows, replies, theirs = asked.scores, asked.replies, labels.by_item
-    # of one draw nothing is known beyond the number
-    told = asked.who.method in ("logprob", "chain")
-    known = bool(rows["entropy"].notna().any() and (told or (rows["n"] > 1).any()))
-    cells = (
-        {"scores": replies.shares, "levels": replies.levels} if known and replies.single else {"scores": rows["score"]}
-    )
     read = rows["score"].notna()
     lost = rows["n_unread"].where(read | (rows["n_unread"] > 0), 1)
     with in_the_names_of(asked.who.label):
         result = stats.profile(
-            **cells,
+            **_cells_of(asked),
             human=theirs.groupby(level=0).mean().reindex(rows.index),
             labels=theirs,
             scale=_values_of(rows),
-            entropy=rows["entropy"] if known else None,
-            mass=rows["mass"] if told and rows["mass"].notna().any() else None,
             replies=rows["n"].where(read, 0) + lost,
             unread=lost,
             reasons={"prompts": asked.across, "draws": replies.spread},
@@ -404,6 +396,18 @@ def _profiled(asked: Asked, labels: _Labels, texts: pd.DataFrame | None, top: in
     looks = tuple(look._replace(texts=_to_read(look, asked, theirs, texts)) for look in result.looks)
     result = replace(result, looks=looks, warnings=(*labels.warnings, *result.warnings))
     return asked.who.label | {"n_unmatched": labels.n_unmatched}, result
+
+
+def _cells_of(asked: Asked) -> dict[str, Any]:
+    """The judge's scores, as shares of levels where these are known, with their entropy and mass."""
+    rows, replies = asked.scores, asked.replies
+    # of one draw nothing is known beyond the number
+    told = asked.who.method in ("logprob", "chain")
+    known = bool(rows["entropy"].notna().any() and (told or (rows["n"] > 1).any()))
+    shared = known and replies.single
+    cells = {"scores": replies.shares, "levels": replies.levels} if shared else {"scores": rows["score"]}
+    mass = rows["mass"] if told and rows["mass"].notna().any() else None
+    return {**cells, "entropy": rows["entropy"] if known else None, "mass": mass}
 
 
 def _values_of(rows: pd.DataFrame) -> Any:

@@ -20,7 +20,7 @@ from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
-from calib.tables.pairs import DESIGN, Pair
+from calib.tables.pairs import DESIGN, Pair, chosen_in
 from calib.tables.pooled import lacking_raters, mean_of_raters
 from calib.tables.results import Results, words
 
@@ -193,11 +193,20 @@ def _mean_of(
         if without:
             names = ", ".join(map(repr, without[:5]))
             said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+    if unsaid := _unsaid(part):
+        said.append(f"cannot_say: people looked at {unsaid} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
         result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **asked)
     return with_warnings(result, said)
+
+
+def _unsaid(part: pd.DataFrame) -> int:
+    """How many items people could not judge."""
+    if "n_cannot_say" not in part:
+        return 0
+    return int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
@@ -212,7 +221,7 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
     designs = sorted(set(part["design"].astype(str)))
     if len(designs) > 1:
         raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
-    chosen = part["chosen"].astype(str).str.lower().isin(["true", "1", "1.0"])  # a CSV has texts
+    chosen = chosen_in(part)
     said = []
     if strangers := int((labelled & ~chosen).sum()):
         said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")

@@ -72,6 +72,7 @@ def choose_items(
     groups: Labels | None = None,
     n_strata: int = 4,
     rng: np.random.Generator | int | None = None,
+    after: Choice | None = None,
     method: str | None = None,
 ) -> Choice:
     r"""Draw the items that people shall label, each with a known probability.
@@ -91,6 +92,13 @@ def choose_items(
 
     No item counts as surer than a quarter of the mean :math:`\sqrt u`, since a judge can be sure and wrong.
 
+    ``after`` an earlier choice n further items are drawn in its design, among those that it left, and both together
+    are returned. Units drawn at random from what a random draw has left are, with it, one random draw: of all sets of
+    that size each is as likely (so it is within each stratum, whose number depends on scores alone, and for groups).
+    Of coins with probability p, an item that lost is thrown for again with (P - p) / (1 - p), where P is its
+    probability in one draw of all labels, and so is drawn with probability P. Who draws again until the labels please
+    needs a `confidence_sequence`: an interval of the last round would hold less often than it says.
+
     Parameters
     ----------
     f : array_like, shape (M,)
@@ -105,7 +113,9 @@ def choose_items(
     n_strata : int, default 4
         Items of one value stay together, so that there can be fewer.
     rng : Generator or int, optional
-        Source of the draws; default a fresh one.
+        Source of the draws; default a fresh one. A number may be that of the earlier choice.
+    after : Choice, optional
+        What was chosen before; `n` is the number of further labels, and `design` that of the choice.
     method : str, optional
         What `design` was called.
 
@@ -132,33 +142,74 @@ def choose_items(
     4 of 8 items to label (strata, probability 0.5)
     >>> choice.stratum.tolist()
     [0, 1, 0, 1, 0, 1, 0, 1]
+    >>> print(choose_items([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
+    6 of 8 items to label (strata, probability 0.75)
     """
     scores = _whole(f, "f")
     design = check.was_called(method, design, name="design", default="simple")
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
-    total, most = check.whole(n, "n", least=2), len(scores)
-    if total > most:
-        raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {total}")
+    if after is not None:
+        design = _design_before(after, design, scores)
+    total, most = check.whole(n, "n", least=2 if after is None else 1), len(scores)
+    _refuse_too_many(total, most, after)
     source = np.random.default_rng(rng)
+    if after is not None:  # a stream of its own for each round, whatever number comes again
+        source = np.random.default_rng([*source.integers(2**32, size=4).tolist(), after.n_chosen])
     unsure = _uncertainty(entropy, scores, design)
-    stratum: Codes | None = None
+    stratum = None if after is None else after.stratum
     if design == "active" and unsure is not None:
-        inclusion = _coins(unsure, total)
-        chosen = source.random(most) < inclusion
+        inclusion, chosen = _thrown(unsure, total, after, source)
     else:
         unit = _unit_of_each(groups, scores, design)
-        stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata, design)
-        taken = _units_to_draw(unit, stratum, unsure, total, design)
-        chosen, inclusion = _drawn_units(unit, stratum, taken, source)
+        if after is None:
+            cut = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata, design)
+            stratum = cut if design == "strata" else None
+        home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
+        before = np.zeros(most, dtype=bool) if after is None else after.chosen
+        taken = _units_to_draw(unit, home, unsure, total, design, before)
+        chosen, inclusion = _drawn_units(unit, home, taken, source, before)
     return Choice(
         chosen=chosen,
         inclusion=inclusion,
-        stratum=stratum if design == "strata" else None,
+        stratum=stratum,
         design=design,
         n_chosen=int(chosen.sum()),
         n=most,
         seed=rng if isinstance(rng, int) else None,
     )
+
+
+def _design_before(after: Choice, design: str, scores: Floats) -> str:
+    """The design of the earlier choice, which must be of the same items."""
+    if design not in ("simple", after.design):
+        raise ArgumentError(
+            "design", "must be that of {0}", f"got {design!r} after {after.design!r}", mentions=("after",)
+        )
+    if len(after.chosen) != len(scores):
+        raise ArgumentError("after", "must be of as many items as {0}", f"is of {len(after.chosen)}", mentions=("f",))
+    return after.design
+
+
+def _refuse_too_many(n: int, most: int, after: Choice | None) -> None:
+    if after is None and n > most:
+        raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
+    if after is not None and n > (left := most - after.n_chosen):
+        rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
+        raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
+
+
+def _thrown(
+    unsure: Floats, n: int, after: Choice | None, source: np.random.Generator
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Probabilities, and a coin for each item that was not drawn before."""
+    if after is None:
+        chance = _coins(unsure, n)
+        return chance, source.random(len(unsure)) < chance
+    before = after.inclusion
+    labels = min(n + float(before.sum()), len(unsure))
+    chance = np.maximum(before, _coins(unsure, labels))
+    again = np.divide(chance - before, 1 - before, out=np.zeros_like(chance), where=before < 1)
+    return chance, after.chosen | (source.random(len(unsure)) < again)
 
 
 def _whole(values: ArrayLike, name: str) -> Floats:
@@ -186,7 +237,7 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
     return np.maximum(root, 0.25 * root.mean()) if root.any() else np.ones_like(root)
 
 
-def _coins(unsure: Floats, n: int) -> Floats:
+def _coins(unsure: Floats, n: float) -> Floats:
     """Probabilities proportional to the uncertainties, none above 1, that sum to n."""
     order = np.argsort(-unsure)
     down = unsure[order]
@@ -226,42 +277,50 @@ def _strata_of(values: Floats, n_strata: int, design: str) -> Codes:
     return np.unique(code, return_inverse=True)[1].astype(np.intp)
 
 
-def _units_to_draw(unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str) -> Codes:
-    """How many units to draw in each stratum."""
+def _units_to_draw(
+    unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str, before: NDArray[np.bool_]
+) -> Codes:
+    """How many units to have drawn in each stratum, with those of `before`."""
     if design == "groups":
         count = int(unit.max()) + 1
-        return np.array([math.ceil(n * count / len(unit))])
-    sizes = np.bincount(stratum)
-    if design == "simple":
-        return np.array([n])
-    if n < _EACH * len(sizes):
-        raise ArgumentError("n", f"must be {_EACH * len(sizes)} or more for {len(sizes)} strata", f"got {n}")
+        return np.array([min(len(set(unit[before].tolist())) + math.ceil(n * count / len(unit)), count)])
+    sizes, had = np.bincount(stratum), np.bincount(stratum[before], minlength=int(stratum.max()) + 1)
+    if len(sizes) == 1 and design == "simple":
+        return had + n
+    least = np.maximum(np.minimum(_EACH, sizes), had)
+    total = int(had.sum()) + n
+    if total < least.sum():
+        raise ArgumentError("n", f"must be {int((least - had).sum())} or more for {len(sizes)} strata", f"got {n}")
     means = np.ones(len(sizes)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / sizes)
-    return _neyman(sizes, means, n)
+    return _neyman(sizes, means, total, least)
 
 
-def _neyman(sizes: Codes, spread: Floats, n: int) -> Codes:
-    """Whole numbers that sum to n and minimise the sum of (N_k s_k)^2 / n_k.
+def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
+    """Whole numbers that sum to n, no less than `least`, and minimise the sum of (N_k s_k)^2 / n_k.
 
-    The j-th label of stratum k lowers that sum by (N_k s_k)^2 / (j (j - 1)): the n largest are taken.
+    The j-th label of stratum k lowers that sum by (N_k s_k)^2 / (j (j - 1)): the largest are taken.
     """
-    least = np.minimum(_EACH, sizes)
-    stratum = np.repeat(np.arange(len(sizes)), np.minimum(sizes, n) - least)
-    label = np.concatenate([np.arange(a, b) for a, b in zip(least, np.minimum(sizes, n), strict=True)]) + 1.0
+    most = np.maximum(np.minimum(sizes, n), least)
+    stratum = np.repeat(np.arange(len(sizes)), most - least)
+    label = np.concatenate([np.arange(a, b) for a, b in zip(least, most, strict=True)]) + 1.0
     worth = (sizes * spread)[stratum] / np.sqrt(label * (label - 1))
     best = np.argsort(-worth, kind="stable")[: n - int(least.sum())]
     return np.asarray(least + np.bincount(stratum[best], minlength=len(sizes)))
 
 
 def _drawn_units(
-    unit: Codes, stratum: Codes, taken: Codes, source: np.random.Generator
+    unit: Codes, stratum: Codes, taken: Codes, source: np.random.Generator, before: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], Floats]:
-    """Units at random within their stratum (groups and the simple design have one stratum)."""
+    """Units at random within their stratum, those of `before` first (groups and the simple design have one stratum)."""
     count = int(unit.max()) + 1
-    home = np.empty(count, dtype=np.intp)
+    home, had = np.empty(count, dtype=np.intp), np.zeros(count, dtype=bool)
     home[unit] = stratum
+    had[unit[before]] = True
+    if (had[unit] != before).any():
+        raise ArgumentError("after", "must be a choice of whole groups", "has some items of a group and not others")
     sizes = np.bincount(home)
     shuffled = source.permutation(count)
+    shuffled = shuffled[np.argsort(~had[shuffled], kind="stable")]
     order = shuffled[np.argsort(home[shuffled], kind="stable")]
     place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     picked = np.zeros(count, dtype=bool)

@@ -22,7 +22,7 @@ from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError, has_replies
 from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
-from calib.tables.pairs import DESIGN
+from calib.tables.pairs import DESIGN, chosen_in
 from calib.tables.results import Results, words
 
 
@@ -35,6 +35,7 @@ def choose_items(
     on: str = "score",
     groups: str = "group",
     n_strata: int = 4,
+    more: bool = False,
     rng: np.random.Generator | int | None = None,
     method: str | None = None,
     **columns: Unpack[Columns],
@@ -60,6 +61,9 @@ def choose_items(
         The column that "groups" draws from.
     n_strata, rng, method
         As for `calib.stats.choose_items`.
+    more : bool, default False
+        A further round: n more of those that were not chosen before. The table is one that was drawn before, its
+        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose_items` says why it may).
     **columns
         What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
 
@@ -73,7 +77,7 @@ def choose_items(
     TableError
         If the scores are of several judges or criteria, or a column is not there.
     ValueError
-        If n is more than there are items, or a score is missing.
+        If n is more than there are items (or are left), or a score is missing.
 
     Examples
     --------
@@ -83,6 +87,9 @@ def choose_items(
     >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
+    >>> again = calib.choose_items(drawn, 20, more=True, on="entropy", rng=1)
+    >>> int(again["chosen"].sum()), bool(again.loc[drawn["chosen"], "chosen"].all())
+    (60, True)
     """
     as_typed(choose_items, locals())
     files = given(scores, None, columns, names=("scores",), needs=("judge",))
@@ -97,14 +104,45 @@ def choose_items(
         whole_column(frame, by, "by")
     drawn: list[pd.DataFrame] = []
     for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
-        options = _columns_drawn_by(part, design, on, groups) | {"n_strata": n_strata, "rng": source}
-        with in_the_names_of(known[0][0], f="scores"):
+        after = _choice_before(part) if more else None
+        used = after.design if after and design == "simple" else design
+        options = _columns_drawn_by(part, used, on, groups) | {"n_strata": n_strata, "rng": source, "after": after}
+        with in_the_names_of(known[0][0], f="scores", after="scores"):
             choice = stats.choose_items(part["score"], n, design=design, **options)
         # each value of `by` has strata of its own
         stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
-        how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": design}
+        stratum = _strata_before(part) if more else stratum
+        how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
         drawn.append(pd.DataFrame(how, index=part.index))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
+
+
+def _choice_before(part: pd.DataFrame) -> stats.Choice:
+    """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
+    if missing := [name for name in DESIGN if name not in part]:
+        rule = "must have been drawn by `choose_items` before, for `more`"
+        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
+    if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
+        raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
+    chosen, strata = chosen_in(part), _strata_before(part)
+    design, several = str(part["design"].iloc[0]), len(set(strata)) > 1
+    check.choice(design, "design", ("simple", "groups", "strata", "active"))
+    if several and design == "groups":
+        rule = "must name the column within whose values groups were drawn"
+        raise TableArgumentError("by", rule, f"came without, and there are {len(set(strata))} drawings")
+    return stats.Choice(
+        chosen=chosen.to_numpy(),
+        inclusion=part["inclusion"].to_numpy(dtype=float),
+        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None,
+        design=design,
+        n_chosen=int(chosen.sum()),
+        n=len(part),
+        seed=None,
+    )
+
+
+def _strata_before(part: pd.DataFrame) -> pd.Series:
+    return part["stratum"].astype(float).astype(int)
 
 
 def _columns_drawn_by(part: pd.DataFrame, design: str, on: str, groups: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, checked, in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
+from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
 
 _KEY = tuple(name for name in Who._fields if name != "prompt")
@@ -304,6 +305,7 @@ def with_gold(
     judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: Checked
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
     """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
+    people = mean_of_people(people)
     known = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
     if not any(len(theirs) for _, _, theirs in known):
         wanted = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in known))

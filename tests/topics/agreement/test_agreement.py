@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.agreement.coefficients import weighted_correlation
@@ -25,12 +26,6 @@ SCIPY = {
 quick = settings(deadline=None, derandomize=True, max_examples=80)
 each_method = pytest.mark.parametrize("method", METHODS)
 each_level = pytest.mark.parametrize("level", LEVELS)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- scipy, level by level --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.agreement.compare import TESTS
@@ -30,12 +31,6 @@ no_warnings_of_use = pytest.mark.filterwarnings("ignore::calib.stats.CalibWarnin
 
 def close(found, wanted, tolerance=1e-10):
     assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- a nasty design ---------------------------------------------------------------------------------------------

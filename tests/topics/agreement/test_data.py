@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import CalibWarning, agreement, compare, tie_calibration
 
 pytestmark = pytest.mark.slow
@@ -18,23 +17,10 @@ CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 
 
 @pytest.fixture(scope="module")
-def cells():
-    """Mean and mode of 20 draws and the human score, for 7 prompts x 4 criteria."""
-    return [cell for prompt in TOPICAL_CHAT_PROMPTS for cell in cells_of(prompt)]
-
-
-def cells_of(prompt):
-    items, ratings = calib.load_topical_chat(prompt, reading="chiang-lee")
-    people = ratings["method"] == "human"
-    human = calib.summarize(ratings[people], items)
-    for criterion in CRITERIA:
-        low, high = (0, 1) if criterion == "groundedness" else (1, 3)
-        rows = ratings[~people & (ratings["criterion"] == criterion) & ratings["score"].between(low, high)]
-        draws = rows.groupby("item", observed=True)["score"].agg(list)
-        draws = draws[draws.map(len) == 20]
-        wanted = human[human["criterion"] == criterion].set_index("item")["score"].reindex(draws.index)
-        # several modes are averaged
-        yield draws.map(np.mean), draws.map(lambda d: np.mean(multimode(d))), wanted
+def cells(twenty_draws):
+    """Mean and mode of 20 draws and the human score, for 7 prompts x 4 criteria; several modes are averaged."""
+    modes = ([np.mean(multimode(draws)) for draws in cell] for cell, _, _ in twenty_draws)
+    return [(cell.mean(axis=1), np.array(m), y) for (cell, y, _), m in zip(twenty_draws, modes, strict=True)]
 
 
 @needs_data

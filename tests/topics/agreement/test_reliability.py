@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.agreement import alpha
@@ -31,12 +32,6 @@ METRICS = ("nominal", "ordinal", "interval", "ratio")
 
 def bootstrapped(*args, **options):
     return krippendorff_alpha(*args, interval="bootstrap", **options)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def close(found, wanted, tolerance=1e-12):
@@ -495,6 +490,22 @@ def jackknife_by_hand(estimate, units):
     return (k - 1) / k * ((left - left.mean(axis=0)) ** 2).sum(axis=0), k
 
 
+def variance_by_hand(by_hand, used, groups, systems):
+    """Variance and degrees of freedom of the jackknife over what a design uses."""
+    by_system, m = jackknife_by_hand(by_hand, systems)
+    by_group, n = jackknife_by_hand(by_hand, groups)
+    by_item, n_items = jackknife_by_hand(by_hand, np.arange(len(groups)))
+    return {
+        ("groups", "systems"): (
+            np.maximum(by_system + by_group - by_item, np.minimum(by_system, by_group)),
+            min(m, n) - 1,
+        ),
+        ("groups",): (by_group, n - 1),
+        ("systems",): (by_system, m - 1),
+        (): (by_item, n_items - 1),
+    }[used]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.12])
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "gamma", "pairs", "kappa"])
@@ -524,18 +535,7 @@ def test_ceiling_equals_its_definition(level, used, method, missing):
     wanted = by_hand(slice(None))
     close((result.ceiling, result.judge, result.difference), wanted, 1e-10)
     assert (result.n, result.n_dropped) == (keep.sum(), (~keep).sum())
-    by_system, m = jackknife_by_hand(by_hand, systems)
-    by_group, n = jackknife_by_hand(by_hand, groups)
-    by_item, n_items = jackknife_by_hand(by_hand, np.arange(len(judge)))
-    variance, df = {
-        ("groups", "systems"): (
-            np.maximum(by_system + by_group - by_item, np.minimum(by_system, by_group)),
-            min(m, n) - 1,
-        ),
-        ("groups",): (by_group, n - 1),
-        ("systems",): (by_system, m - 1),
-        (): (by_item, n_items - 1),
-    }[used]
+    variance, df = variance_by_hand(by_hand, used, groups, systems)
     assert result.df == df
     half = stats.t.ppf(0.975, df) * np.sqrt(variance)
     intervals = (result.ceiling_interval, result.judge_interval, result.difference_interval)
@@ -670,18 +670,7 @@ def test_disattenuated_equals_its_definition(used, missing):
     close((result.estimate, result.correlation, result.reliability), wanted, 1e-9)
     if not missing:
         close(wanted, ratio_by_hand(judge, ratings), 1e-9)
-    by_system, m = jackknife_by_hand(by_hand, systems)
-    by_group, n = jackknife_by_hand(by_hand, groups)
-    by_item, n_items = jackknife_by_hand(by_hand, np.arange(len(judge)))
-    variance, df = {
-        ("groups", "systems"): (
-            np.maximum(by_system + by_group - by_item, np.minimum(by_system, by_group)),
-            min(m, n) - 1,
-        ),
-        ("groups",): (by_group, n - 1),
-        ("systems",): (by_system, m - 1),
-        (): (by_item, n_items - 1),
-    }[used]
+    variance, df = variance_by_hand(by_hand, used, groups, systems)
     half = stats.t.ppf(0.975, df) * np.sqrt(variance)
     intervals = (result.interval, result.correlation_interval, result.reliability_interval)
     for interval, value, width, bound in zip(intervals, wanted, half, (np.inf, 1, 1), strict=True):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import calib
-from calib.datasets import TOPICAL_CHAT_PROMPTS
 from calib.stats import CalibWarning, expected_entropy, fit_temperature, point_scores, temperature_curve
 
 pytestmark = pytest.mark.slow
@@ -66,29 +65,10 @@ def test_temperature_moves_the_aggregate():
     )
 
 
-@pytest.fixture(scope="module")
-def cells():
-    """20 draws and the human score of every item with 20 read replies, for 7 prompts x 4 criteria."""
-    return [cell for prompt in TOPICAL_CHAT_PROMPTS for cell in cells_of(prompt)]
-
-
-def cells_of(prompt):
-    items, ratings = calib.load_topical_chat(prompt, reading="chiang-lee")
-    people = ratings["method"] == "human"
-    human = calib.summarize(ratings[people], items)
-    for criterion in CRITERIA:
-        low, high = (0, 1) if criterion == "groundedness" else (1, 3)
-        rows = ratings[~people & (ratings["criterion"] == criterion) & ratings["score"].between(low, high)]
-        draws = rows.groupby("item", observed=True)["score"].agg(list)
-        draws = draws[draws.map(len) == 20]
-        wanted = human[human["criterion"] == criterion].set_index("item")["score"].reindex(draws.index)
-        yield np.array(draws.tolist()), wanted.to_numpy(), np.arange(low, high + 1)
-
-
 @needs_data
-def test_entropy_of_few_draws(cells):
+def test_entropy_of_few_draws(twenty_draws):
     sizes = [3, 5, 10, 20]
-    counts = [((draws[:, :, None] == levels).sum(axis=1), levels) for draws, _, levels in cells]
+    counts = [((draws[:, :, None] == levels).sum(axis=1), levels) for draws, _, levels in twenty_draws]
     for correction, reference, scatter in (
         # over the pooled items; the reference took one random subset, which scatters by this much at 3 draws
         ("none", [0.287, 0.352, 0.409, 0.442], 0.0026),
@@ -101,8 +81,8 @@ def test_entropy_of_few_draws(cells):
 
 @needs_data
 @pytest.mark.filterwarnings("ignore:unequal_ties")
-def test_point_scores_of_28_runs(cells):
-    found = [point_scores(draws, human) for draws, human, _ in cells]
+def test_point_scores_of_28_runs(twenty_draws):
+    found = [point_scores(draws, human) for draws, human, _ in twenty_draws]
     # an independent computation from the same replies; its single draw is the first
     reference = {
         "pearson": (0.517, 0.459, 0.400, 0),
@@ -113,7 +93,7 @@ def test_point_scores_of_28_runs(cells):
         "gamma": (0.472, 0.584, 0.503, 28),
         "pairs": (0.576, 0.473, 0.461, 3),
     }
-    first = [point_scores(draws[:, :1], human) for draws, human, _ in cells]
+    first = [point_scores(draws[:, :1], human) for draws, human, _ in twenty_draws]
     for method, (mean, mode, single, wins) in reference.items():
         pairs = np.array([[r.value(name, method) for name in ("mean", "mode")] for r in found])
         assert pairs.mean(axis=0) == pytest.approx([mean, mode], abs=6e-4)

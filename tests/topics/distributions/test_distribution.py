@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import optimize, special, stats
 
 from calib.analysis.distributions.distribution import median, temper
@@ -356,12 +357,6 @@ def test_temper_moves_the_expectation_between_the_mode_and_the_middle():
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("function", [expectation, variance, mode, median])

@@ -5,15 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import entropy, expected_entropy, sampled_entropy
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def test_sampled_entropy_by_hand():

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from refusal import message
 from scipy import stats
 
 from calib.stats import CalibWarning, distribution_fit, fit_temperature, sampled_entropy, temper
@@ -16,12 +17,6 @@ def drawn(p, n_draws, rng):
     """Draws of each row of p, as levels 1, 2, ..."""
     upper = np.cumsum(p, axis=1)[:, None, :-1]
     return 1.0 + (rng.random((len(p), n_draws, 1)) > upper).sum(axis=2)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def test_total_variation_and_chi_square_by_hand():

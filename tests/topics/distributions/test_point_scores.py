@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 
 from calib.stats import CalibWarning, agreement, mode, point_scores
 
@@ -11,12 +12,6 @@ def drawn(p, n_draws, rng):
     """Draws of each row of p, as levels 1, 2, ..."""
     upper = np.cumsum(p, axis=1)[:, None, :-1]
     return 1.0 + (rng.random((len(p), n_draws, 1)) > upper).sum(axis=2)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def rated(seed, n=120, n_draws=9):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import optimize, stats
 
 from calib.stats import (
@@ -323,12 +324,6 @@ def test_temper_adds_the_pseudocount_first():
 
 
 # --- messages ---------------------------------------------------------------------------------------------------
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def test_messages_of_the_fit():

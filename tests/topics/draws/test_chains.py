@@ -7,18 +7,13 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import CalibWarning, chain_plan, variance_components
 
 NAN = math.nan
 COSTS = {"tokens_chain": 300.0, "tokens_label": 7.0}
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def by_hand(point, without, level=0.95):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import CalibWarning, icc, variance_components
@@ -44,12 +45,6 @@ def unbalanced(seed=0, n=30, k=7, r=1.5):
     x = normal(np.random.default_rng(seed), n, k, r, unread=0.5)
     x[3], x[4, 1:] = NAN, NAN
     return x, np.random.default_rng(seed + 1).integers(0, 9, n)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def f_ratio(x):

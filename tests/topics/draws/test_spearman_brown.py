@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 
 from calib.stats import attenuation, draws_needed, precision_gain, spearman_brown, variance_components
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def test_reliability_is_the_correlation_of_two_means():

@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import ppi_bootstrap, ppi_quantile
 
 NAN = float("nan")
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def verdict(held, sets, nominal=0.95):

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusal import message
 
 from calib.analysis.means.methods import PEERS
 from calib.stats import Moments, mean_interval, ppi_difference, ppi_mean
@@ -29,12 +30,6 @@ DOCUMENTS = {"groups": np.arange(30) // 2, "groups_unlabeled": 15 + np.arange(20
 
 def names(result):
     return [text.partition(":")[0] for text in result.warnings]
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- warnings by name -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import mean_interval, ppi_difference, ppi_mean
@@ -19,12 +20,6 @@ scores = st.lists(st.integers(1, 5), min_size=2, max_size=30).filter(lambda y: l
 
 def close(found, wanted, tolerance=1e-12):
     assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def same(one, two, *, but=()):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 
 from calib.stats import Moments, ppi_difference, ppi_mean, ppi_means
 
@@ -25,12 +26,6 @@ def same(one, two, tolerance=1e-12):
 
 def cut(values, places):
     return np.split(values, sorted(places))
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- parts and whole --------------------------------------------------------------------------------------------

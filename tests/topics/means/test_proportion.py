@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 
 from calib.analysis.means.rates import post_stratified
 from calib.stats import Moments, ppi_mean, ppi_proportion, ppi_win_rate
 
 NAN = float("nan")
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def ordinal(rng, n=60, rest=500):

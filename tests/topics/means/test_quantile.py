@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.means.rates import post_stratified
 from calib.stats import ppi_quantile
 
 quick = settings(deadline=None, derandomize=True, max_examples=40)
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def continuous(seed, n=60, rest=500):

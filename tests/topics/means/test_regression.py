@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import optimize, special, stats
 
 from calib.analysis.means import regression
@@ -29,12 +30,6 @@ def binary(seed, n=60, rest=500):
 def against(data):
     x, y, f, x_rest, f_rest = data
     return x, y, -f, x_rest, -f_rest
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- as ppi_py does it ------------------------------------------------------------------------------------------

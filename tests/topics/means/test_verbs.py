@@ -555,7 +555,8 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
             TableError,
-            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first.",
+            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
+            "(people's have the method 'human', and are pooled).",
         ),
         (
             lambda: calib.interval(JUDGE, GOLD, by="register"),

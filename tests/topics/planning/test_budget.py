@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.means.ridge import Rule
@@ -28,12 +29,6 @@ PILOT |= {"n_gold": 40, "n_items": 400, "prompts": 1, "draws": 1, "prices": {"la
 def plan(**changes):
     goal = {} if {"half_width", "budget"} & changes.keys() else {"budget": 100}
     return budget_plan(**(PILOT | goal | changes))
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- the correlation of an average ------------------------------------------------------------------------------

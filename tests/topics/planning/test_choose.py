@@ -9,19 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.planning.choose import _neyman, choose_items
 from calib.analysis.planning.transport import shift_weights, transport_test
-from calib.stats import CalibWarning, mean_interval
+from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def bench(seed=0, n=60):
@@ -122,7 +117,7 @@ def test_allocation_is_the_best_of_all(spread):
         best = min(
             variance(taken) for taken in itertools.product(*(range(2, size + 1) for size in sizes)) if sum(taken) == n
         )
-        found = _neyman(sizes, spread, n)
+        found = _neyman(sizes, spread, n, np.full(3, 2))
         assert found.sum() == n
         assert_allclose(variance(found), best, rtol=1e-12)
 
@@ -199,6 +194,116 @@ def test_messages_about_choosing():
     assert message(choose_items, f, 9, design="active", entropy=-entropy).startswith("`entropy` must be 0 or more, but")
     assert message(choose_items, f, 7, design="strata") == "`n` must be 8 or more for 4 strata, but got 7."
     assert message(choose_items, f, 9, design="best").startswith("`design` must be one of 'simple', 'groups', ")
+
+
+# --- in rounds --------------------------------------------------------------------------------------------------
+
+
+def two_rounds(design, first=8, more=4, seed=1, **options):
+    """A choice and its continuation with the same seed, as the command line draws them."""
+    f, entropy, groups = bench()
+    options |= {"entropy": entropy} if design in ("active", "neyman") else {}
+    options |= {"groups": groups} if design == "groups" else {}
+    how = {"design": "strata" if design == "neyman" else design, **options}
+    before = choose_items(f, first, rng=seed, **how)
+    after = choose_items(f, more, rng=seed, after=before, **{k: v for k, v in how.items() if k != "n_strata"})
+    return before, after, choose_items(f, first + more, rng=seed, **how)
+
+
+DESIGNS = ["simple", "groups", "strata", "neyman", "active"]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_further_round_keeps_the_first_and_has_the_probabilities_of_one_drawing(design):
+    before, both, once = two_rounds(design, first=12, more=9)
+    assert (both.chosen >= before.chosen).all()
+    assert both.n_chosen > before.n_chosen
+    assert_allclose(both.inclusion, once.inclusion, rtol=1e-12)
+    assert (both.design, both.n) == (before.design, 60)
+    if before.stratum is not None:
+        assert (both.stratum == before.stratum).all()
+        counts = np.bincount(both.stratum[both.chosen])
+        assert (counts == np.bincount(once.stratum[once.chosen])).all()
+    if design != "active":
+        assert both.n_chosen == 21
+
+
+def test_rounds_go_on_until_nothing_is_left():
+    f, _, _ = bench()
+    choice = choose_items(f, 20, rng=3)
+    for _ in range(2):
+        choice = choose_items(f, 20, rng=3, after=choice)
+    assert choice.chosen.all()
+    assert_allclose(choice.inclusion, 1)
+    text = message(choose_items, f, 1, rng=3, after=choice)
+    assert text == (
+        "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to "
+        "choose."
+    )
+
+
+def test_messages_about_rounds():
+    f, _, groups = bench()
+    before = choose_items(f, 50, rng=1)
+    assert "not chosen yet (10 of 60), but got 11." in message(choose_items, f, 11, after=before)
+    assert message(choose_items, f, 0, after=before) == "`n` must be a whole number of 1 or more, but got 0."
+    assert message(choose_items, f, 5, after=before, design="strata") == (
+        "`design` must be that of `after`, but got 'strata' after 'simple'."
+    )
+    assert message(choose_items, f[:59], 5, after=before) == "`after` must be of as many items as `f`, but is of 60."
+    apart = choose_items(f, 12, design="groups", groups=groups, rng=1)
+    assert message(choose_items, f, 3, after=apart, groups=groups[::-1] // 2) == (
+        "`after` must be a choice of whole groups, but has some items of a group and not others."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_in_two_rounds_items_and_pairs_are_drawn_as_in_one(design):
+    found = [two_rounds(design, seed=seed)[1] for seed in range(4000)]
+    chosen, chance = np.array([c.chosen for c in found], dtype=float), found[0].inclusion
+    z = (chosen.mean(axis=0) - chance) / np.sqrt(chance * (1 - chance) / len(found))
+    assert np.abs(z[chance < 1]).max() < 4.2  # as above
+    stratum = np.zeros(60, int) if found[0].stratum is None else found[0].stratum
+    document = np.repeat(np.arange(20), 3)
+    for i, j in ((0, 1), (5, 40), (17, 59), (2, 3)):
+        together, unit = chance[i] * chance[j], stratum
+        size = np.sum(unit == unit[i])
+        if design == "groups":  # documents are drawn, 20 of them
+            size = 20
+        if design == "groups" and document[i] == document[j]:
+            together = chance[i]
+        elif design != "active" and unit[i] == unit[j]:
+            together = chance[i] * (chance[i] * size - 1) / (size - 1)
+        count = int((chosen[:, i] * chosen[:, j]).sum())
+        assert stats.binomtest(count, len(found), together).pvalue > 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_intervals_after_two_rounds_hold_as_often_as_after_one(design):
+    rng, sets, m, truth = np.random.default_rng(7), 1500, 300, 3 - 0.4 * 1.5 / 4
+    groups = np.repeat(np.arange(m // 3), 3)
+
+    def held(rounds, seed):
+        f = rng.uniform(1, 5, m)
+        entropy = np.where(f > 3.5, 1.0, 0.1)
+        y = f - 0.4 * (f > 3.5) + rng.normal(0, 1, m) * entropy + np.repeat(rng.normal(0, 0.3, m // 3), 3)
+        options = {"entropy": entropy} if design in ("active", "neyman") else {}
+        options |= {"groups": groups} if design == "groups" else {}
+        options |= {"design": "strata" if design == "neyman" else design}
+        choice = None
+        for n in rounds:
+            choice = choose_items(f, n, rng=seed, after=choice, **options)
+        told = {"inclusion": choice.inclusion} if design == "active" else {}
+        told |= {"strata": choice.stratum} if choice.stratum is not None else {}
+        told |= {"groups": groups} if design == "groups" else {}
+        found = ppi_mean(np.where(choice.chosen, y, NAN), f, **told).interval
+        return found.low <= truth <= found.high
+
+    once, twice = (sum(held(rounds, seed) for seed in range(sets)) for rounds in ((60,), (36, 24)))
+    # two-sided: both too seldom and too often would show
+    assert stats.fisher_exact([[once, sets - once], [twice, sets - twice]]).pvalue > 0.001, (once, twice)
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.means.guards import break_even
@@ -15,12 +16,6 @@ from calib.analysis.planning.labels import detectable_difference, error_with_jud
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def pilot(seed=0, n=60, rest=400, rho=0.7):

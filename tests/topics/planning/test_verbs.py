@@ -864,7 +864,8 @@ def test_what_gold_a_plan_for_ratings_needs():
     _, y, frame = asked()
     money = {"prices": MONEY, "budget": 1}
     two = pd.concat([labels_of(y), labels_of(y, rater="bob")])
-    assert "`gold` must have one score per item of 'coherence'" in said(TableError, calib.plan, frame, two, **money)
+    pooled, alone = (calib.plan(frame, gold, **money).one() for gold in (two, labels_of(y)))
+    assert pooled == alone
     other = labels_of(y, criterion="fluency")
     assert "`gold` must have scores of 'coherence', but has fluency by ann" in said(
         TableError, calib.plan, frame, other, **money

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.analysis.prompts.averaging import _unexplained
@@ -15,12 +16,6 @@ NAN = math.nan
 
 def half(result):
     return (result.interval.high - result.interval.low) / 2
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 def judged(rng, n, n_gold, *, sd=1.0, prompts=4):

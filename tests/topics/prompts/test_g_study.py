@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import optimize, stats
 
 from calib.analysis.prompts.crossed import _blocks, _kernels, _restricted, cells_of
@@ -84,12 +85,6 @@ def dense(x, parts):
     weight = ones @ inverse @ ones
     off = y - (ones @ inverse @ y) / weight
     return np.linalg.slogdet(v)[1] + math.log(weight) + off @ inverse @ off
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- moments ----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import mean_interval, prompt_difference, prompt_mean
@@ -22,12 +23,6 @@ def scores(rng, n, prompts, *, prompt=0.3, item=0.7, noise=0.5, size=1):
 
 def half(result):
     return (result.interval.high - result.interval.low) / 2
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # --- prompt_mean ------------------------------------------------------------------------------------------------

@@ -7,17 +7,12 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
 from calib.stats import prompt_difference, rank_stability
 
 NAN = math.nan
-
-
-def message(function, *args, **options):
-    with pytest.raises(ValueError) as caught:
-        function(*args, **options)
-    return str(caught.value)
 
 
 # Siegel (1956), Nonparametric Statistics, pp. 229-239: three executives rank six applicants (s = 25.5, W = .16), and

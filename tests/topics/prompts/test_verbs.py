@@ -439,10 +439,12 @@ def test_labels_of_items_that_a_prompt_lacks_are_counted():
     assert any(text.startswith("dropped: 2") for text in found.warnings)
 
 
-def test_gold_must_be_of_one_rater_and_of_the_criterion():
+def test_gold_is_of_people_or_of_one_rater_and_of_the_criterion():
     two = pd.concat([gold_of(LABELS), gold_of(LABELS, rater="bob")])
+    pooled, alone = (calib.averaging(SCORES, gold).one() for gold in (two, gold_of(LABELS)))
+    assert pooled.average == alone.average
     assert "`gold` must have one score per item of 'fluency'; pool or select the raters" in said(
-        TableError, calib.averaging, SCORES, two
+        TableError, calib.averaging, SCORES, two.assign(method="given")
     )
     other = gold_of(LABELS, criterion="coherence")
     assert "`gold` must have scores of 'fluency', but has coherence by ann" in said(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.intake.values import decimal_commas
+from calib.intake.cells.values import decimal_commas
 from calib.table import TableError
 from calib.table.files import csv_rows, frame_of, guessed
 
@@ -106,8 +106,10 @@ def _cuts_alike(text: str, separator: str) -> bool:
 
 def _without_tail(row: list[Any]) -> list[Any]:
     """A row without the empty cells at its end."""
-    filled = [place for place, cell in enumerate(row) if not _empty(cell)]
-    return row[: filled[-1] + 1] if filled else []
+    end = len(row)
+    while end and _empty(row[end - 1]):
+        end -= 1
+    return row[:end]
 
 
 def _empty(cell: Any) -> bool:
@@ -145,8 +147,7 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
 
 def _without_titles(kept: list[tuple[int, list[Any]]], place: str) -> tuple[list[tuple[int, list[Any]]], list[str]]:
     """Without lines above the names that have one cell, where the names and all rows below may have more."""
-    filled = [sum(not _empty(cell) for cell in row) for _, row in kept]
-    first = next((number for number, cells in enumerate(filled) if cells > 1), 0)
+    first = next((number for number, (_, row) in enumerate(kept) if sum(not _empty(cell) for cell in row) > 1), 0)
     titles, names = [row for _, row in kept[:first]], kept[first][1]
     if not 0 < first < len(kept) - 1 or any(_empty(row[0]) for row in titles) or not all(map(_is_name, names)):
         return kept, []

@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pandas as pd
 
-from calib.intake.roles import Seen
+from calib.intake.columns.roles import Seen
 from calib.intake.taken import Source
 
 

@@ -9,17 +9,18 @@ from typing import Any
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.codes import n_summaries
-from calib.intake.ids import Rows, chosen_ids, n_padded
-from calib.intake.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
-from calib.intake.names import is_model
-from calib.intake.pairs import as_win_rates, is_pairwise, rivals
-from calib.intake.roles import Seen, is_table
-from calib.intake.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
-from calib.intake.scales import scales_of
+from calib.intake.cells.codes import n_summaries
+from calib.intake.columns.names import is_model
+from calib.intake.columns.roles import Seen, is_table
+from calib.intake.rows.ids import Rows, chosen_ids, n_padded
+from calib.intake.rows.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
+from calib.intake.rows.pairs import as_win_rates, is_pairwise, rivals
+from calib.intake.rows.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
+from calib.intake.rows.scales import scales_of
 from calib.intake.taken import Columns, Intake
 from calib.table import SCHEMAS, TableError, check_items, check_scores
-from calib.tables.door import scores_in
+from calib.tables.door import Checked, scores_in
+from calib.tables.pooled import mean_of_people
 
 _SPARSE = 0.9
 
@@ -34,17 +35,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
     judges, people = _apart(judges, people, found)
     judges, people = _of_criteria(judges, people, said, notes)
-    # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
-    both = [one.roles for one in found if one.of("judge") and one.of("label")]
-    judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
-    people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
-    if judges is not None and people is not None:
-        people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
-    if pairwise:
-        judges, people = (as_win_rates(side, found) for side in (judges, people))
-    judges, people = joined(judges, people, notes)
-    if judges is not None and people is not None:
-        refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
+    judges, people = _matched(judges, people, found, notes, pairwise=pairwise)
     scales = scales_of(judges, people, said, notes, worded=_worded(found, read), pairwise=pairwise)
     _count_forgiven(read, found, notes)
     everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
@@ -58,13 +49,31 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         guessed_scale=scales.guessed,
         scores=scores,
         people=everyone,
-        gold=None if everyone is None else _pooled(everyone),
+        gold=None if everyone is None else mean_of_people(Checked(everyone, "scores", "gold")).frame,
         items=_items(found, judges, people),
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
         said=said,
     )
+
+
+def _matched(
+    judges: Rows | None, people: Rows | None, found: Sequence[Seen], notes: list[str], *, pairwise: bool
+) -> tuple[Rows | None, Rows | None]:
+    """Both sides without repeats, under one spelling of systems and of items."""
+    # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+    both = [one.roles for one in found if one.of("judge") and one.of("label")]
+    judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
+    people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
+    if judges is not None and people is not None:
+        people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
+    if pairwise:
+        judges, people = (as_win_rates(side, found) for side in (judges, people))
+    judges, people = joined(judges, people, notes)
+    if judges is not None and people is not None:
+        refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
+    return judges, people
 
 
 def _worded(found: Sequence[Seen], read: Reading) -> str:
@@ -245,21 +254,6 @@ def _beside(side: Rows, rows: pd.DataFrame, found: Sequence[Seen]) -> pd.DataFra
     known = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
     names = {name: f"my_{name}" if name in known else name for name in one.source.frame if name not in used}
     return one.source.frame[list(names)].rename(columns=names).iloc[rows["at"].astype(int)].reset_index(drop=True)
-
-
-def _pooled(people: pd.DataFrame) -> pd.DataFrame:
-    """The mean of the annotators of each item and criterion, as one rater."""
-    raters = people.groupby("criterion", observed=True)["rater"].nunique()
-    if (raters <= 1).all():
-        return people
-    plain = people.astype(dict.fromkeys(("item", "criterion", "rater", "scale"), object))
-    design = [name for name in ("group", "system") if name in people]
-    each = plain.astype(dict.fromkeys(design, object)).groupby(["item", "criterion"], sort=False)
-    pooled = each[["scale", *design]].first().assign(score=each["score"].mean(), n=each["score"].count()).reset_index()
-    many = pooled["criterion"].map(lambda name: f"mean of {raters[name]} annotators")
-    single = people.groupby("criterion", observed=True)["rater"].first()
-    rater = many.where(pooled["criterion"].map(raters).astype(int) > 1, pooled["criterion"].map(single).astype(object))
-    return check_scores(pooled.assign(rater=rater))
 
 
 def _items(found: Sequence[Seen], judges: Rows | None, people: Rows | None) -> pd.DataFrame | None:

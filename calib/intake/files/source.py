@@ -14,8 +14,8 @@ import pandas as pd
 
 from calib.core.extras import needed
 from calib.core.text import printable
-from calib.intake.grid import cut, decoded, tidied
-from calib.intake.sheet import first_sheet
+from calib.intake.files.grid import cut, decoded, tidied
+from calib.intake.files.sheet import first_sheet
 from calib.intake.taken import Source
 from calib.table import TableArgumentError, TableError
 from calib.table.files import frame_of, from_json, json_object, of_form
@@ -206,34 +206,33 @@ def _is_by_id(columns: Mapping[Any, Any]) -> bool:
 
 
 def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
+    path, sheet = _found(given, argument)
+    ending = path.suffix.lower()
+    if ending in _TEXTS:
+        return _from_csv(path)
+    if ending in _LINES:
+        return _from_lines(path)
+    if ending == ".json":
+        return _from_json_file(path)
+    return _from_workbook(path, sheet) if ending == ".xlsx" else _from_parquet(path)
+
+
+def _found(given: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
+    """A file that is there and ends as tables do, and which of its sheets is meant."""
     path, sheet = Path(given).expanduser(), ""
     if ".xlsx#" in path.name.lower() and not _is_there(path):
         stem, _, sheet = str(path).rpartition("#")
         path = Path(stem)
     if not _is_there(path):
         raise FileNotFoundError(_missing(path, argument))
+    named = argument or "file"
     if path.is_dir():
-        raise TableArgumentError(
-            argument or "file", "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
-        )
+        given = f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
+        raise TableArgumentError(named, "must be a file", given)
     if (ending := path.suffix.lower()) not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
-        raise TableArgumentError(argument or "file", f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
-    if ending in _TEXTS:
-        source = _from_csv(path)
-    elif ending in _LINES:
-        source = _from_lines(path)
-    elif ending == ".json":
-        source = _from_json_file(path)
-    elif ending == ".xlsx":
-        grid, name = first_sheet(path, sheet)
-        frame, lines, notes = tidied(grid, name, "row")
-        source = Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
-    else:
-        parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
-        with of_form(path, "Parquet"):
-            source = Source(_from_arrow(parquet.read_table(path)), path.name, path)
-    return source
+        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
+    return path, sheet
 
 
 def _is_there(path: Path) -> bool:
@@ -266,6 +265,18 @@ def _from_csv(path: Path) -> Source:
     grid = cut(text, path.name)
     frame, lines, tidy = tidied(grid, path.name)
     return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
+
+
+def _from_workbook(path: Path, sheet: str) -> Source:
+    grid, name = first_sheet(path, sheet)
+    frame, lines, notes = tidied(grid, name, "row")
+    return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
+
+
+def _from_parquet(path: Path) -> Source:
+    parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
+    with of_form(path, "Parquet"):
+        return Source(_from_arrow(parquet.read_table(path)), path.name, path)
 
 
 def _from_lines(path: Path) -> Source:

@@ -93,6 +93,7 @@ _NO_SCORES = re.compile(
     r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
     r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
 )
+_SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
 # said of a score, whoever gave it
 _OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)")
 
@@ -173,39 +174,41 @@ criterion='', entity=''))
     >>> read("judge_fluency_gpt4o")
     Name(side='judge', person='', criterion='fluency', entity='gpt4o')
     """
-    text = re.sub(
-        r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$", " ", str(name)
-    ).strip()  # a scale: (1-5)
+    text = _SCALE.sub(" ", str(name)).strip()
     parts = _parts(text)
-    sides: set[str] = set()
-    person = criterion = ""
+    said: dict[str, str] = {}
     rest: list[int] = []
     place = 0
     while place < len(parts):
-        here, after = parts[place].casefold(), "".join(parts[place + 1 : place + 2]).casefold()
-        word, number = _numbered(here)
-        marked = bool(number) or re.fullmatch(r"\d+|[a-z]", after) is not None
-        if word in _HUMAN or (word == "rater" and marked):
-            sides.add("label")
-            person = (
-                (parts[place] if number or not marked else f"{parts[place]}_{parts[place + 1]}") if marked else person
-            )
-            place += marked and not number
-        elif here in ("model", "system") and marked and not number:
-            rest += [place, place + 1]
-            place += 1
-        elif here in _JUDGE:
-            sides.add("judge")
-        elif not criterion and f"{here}_{after}" in CRITERIA:
-            criterion, place = f"{parts[place]}_{parts[place + 1]}", place + 1
-        elif not criterion and here in CRITERIA:
-            criterion = parts[place]
-        elif here not in _PLAIN:
-            rest.append(place)
-        place += 1
+        kind, spelled, width = _word(parts, place, criterion="criterion" not in said)
+        if kind == "rest":
+            rest += range(place, place + width)
+        elif kind:
+            said[kind] = spelled or said.get(kind, "")
+        place += width
     entity = _between(text, parts, rest)
-    judge = "judge" in sides or ("label" not in sides and is_model(entity))
-    return Name("label" if "label" in sides else "judge" if judge else "", person, criterion, entity)
+    judge = "judge" in said or ("label" not in said and is_model(entity))
+    side = "label" if "label" in said else "judge" if judge else ""
+    return Name(side, said.get("label", ""), said.get("criterion", ""), entity)
+
+
+def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, int]:
+    """What the word at a place says, its spelling where that matters, and how many parts it has."""
+    two = parts[place : place + 2]
+    here, after = parts[place].casefold(), "".join(two[1:]).casefold()
+    word, number = _numbered(here)
+    follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
+    if word in _HUMAN or (word == "rater" and (number or follows)):
+        return "label", "_".join(two) if follows else parts[place] if number else "", 1 + follows
+    if here in ("model", "system") and follows:
+        return "rest", "", 2
+    if here in _JUDGE:
+        return "judge", "", 1
+    if criterion and f"{here}_{after}" in CRITERIA:
+        return "criterion", "_".join(two), 2
+    if criterion and here in CRITERIA:
+        return "criterion", parts[place], 1
+    return "" if here in _PLAIN else "rest", "", 1
 
 
 def _parts(name: str) -> list[str]:

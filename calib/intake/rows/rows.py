@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from calib.intake.ids import id_texts, item_texts
-from calib.intake.names import is_model, is_person, loose
-from calib.intake.pairs import compared_ids, won
-from calib.intake.roles import Seen, Side, Value
+from calib.intake.cells.values import Values, blank, valued
+from calib.intake.cells.words import known_order, loosely
+from calib.intake.columns.names import is_model, is_person, loose
+from calib.intake.columns.roles import Seen, Side, Value
+from calib.intake.rows.ids import id_texts, item_texts
+from calib.intake.rows.pairs import compared_ids, won
 from calib.intake.taken import Columns, Role, Stands
-from calib.intake.values import Values, blank, valued
-from calib.intake.words import known_order, loosely
 from calib.table import TableArgumentError, TableError
 from calib.table.schema import scale_words
 

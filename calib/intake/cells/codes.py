@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calib.core.check import Floats
-from calib.intake.words import folded
+from calib.intake.cells.words import folded
 from calib.table import TableArgumentError, parse_scale
 
 # ends of the usual scales, shortest first; those in _BOTH only where both ends are there

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from calib.intake.codes import guessed_scale, refuse_unclear_low
-from calib.intake.ids import Rows
+from calib.intake.cells.codes import guessed_scale, refuse_unclear_low
+from calib.intake.rows.ids import Rows
 from calib.intake.taken import Columns
 from calib.table import TableError, parse_scale
 from calib.table.schema import scale_words

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.intake.can import Can
-from calib.intake.roles import is_table
+from calib.intake.columns.roles import is_table
 from calib.intake.taken import Intake
 
 # commands that have another name than their verb

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.ids import Rows
-from calib.intake.names import loose
+from calib.intake.columns.names import loose
+from calib.intake.rows.ids import Rows
 from calib.table import TableError
 
 _KEY = ["item", "system", "criterion", "rater"]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from calib.intake.ids import Rows, id_texts, item_texts
-from calib.intake.names import key
-from calib.intake.roles import Seen, Value
+from calib.intake.cells.values import Values, blank, preferred
+from calib.intake.cells.words import TIE, folded, loosely
+from calib.intake.columns.names import key
+from calib.intake.columns.roles import Seen, Value
+from calib.intake.rows.ids import Rows, id_texts, item_texts
 from calib.intake.taken import Columns
-from calib.intake.values import Values, blank, preferred
-from calib.intake.words import TIE, folded, loosely
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
 _WON = ("winner", "prefer", "wins")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.core.extras import needed
-from calib.intake.grid import Grid, known_form
+from calib.intake.files.grid import Grid, known_form
 from calib.table import TableError
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import Floats
-from calib.intake.codes import are_codes
-from calib.intake.words import BLANKS, FIRST, SECOND, TIE, UNRATED, folded, known_order, loosely
+from calib.intake.cells.codes import are_codes
+from calib.intake.cells.words import BLANKS, FIRST, SECOND, TIE, UNRATED, folded, known_order, loosely
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]

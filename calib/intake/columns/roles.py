@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.intake.codes import guessed_scale
-from calib.intake.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
+from calib.intake.cells.codes import guessed_scale
+from calib.intake.cells.values import blank, nature
+from calib.intake.cells.words import TIE, folded, loosely
+from calib.intake.columns.names import ROLE_OF, Name, is_person, key, no_score, of_a_score, read
 from calib.intake.taken import Columns, Role, Source, Taken
-from calib.intake.values import blank, nature
-from calib.intake.words import TIE, folded, loosely
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
@@ -101,36 +101,47 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
         return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
     frame = source.frame
     natures = {str(name): kind for name in frame if (kind := _nature(frame[name]))}
-    found = Seen(source, side)
+    compared, found = _compared(frame, natures), Seen(source, side)
     for word, column in _said_roles(found, said):
         found = found.with_role(word, column, "as was said")
     told = set(_listed(said, "judge")) | set(_listed(said, "label"))
     told |= {column for column in natures if _are_words_of(frame[column], said.get("scale", ""))}
+    found = _with_group(_with_rater(_named(found, natures, told, compared)))
+    found = replace(found, ids=tuple(_candidates(found, natures, told)))
+    held = [(c, kind) for c, kind in natures.items() if _holds_scores(found, c, kind, said, compared)]
+    return replace(found, graded=tuple(_value(frame[c], c, kind, side, said) for c, kind in held))
+
+
+def _named(found: Seen, natures: Mapping[str, str], told: set[str], compared: Mapping[str, set[str]]) -> Seen:
+    """With what columns are by their names, where the cells are of such."""
+    frame = found.source.frame
     for column, kind in natures.items():
         role = ROLE_OF.get(key(column))
         if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
             continue
-        if role in ("rater", "annotator") and _names_the_better(frame, column):
+        if role in ("rater", "annotator") and _names_the_better(frame[column], compared):
             continue
         if _fits(role, kind, frame[column]) and not (role == "annotator" and _is_graded_by(column, natures, found)):
             found = found.with_role(role, column, "its name")
     if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
         found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
-    found = _with_group(_with_rater(found))
-    found = replace(found, ids=tuple(_candidates(found, natures, told)))
-    values = [
-        _value(frame[c], c, kind, side, said) for c, kind in natures.items() if _holds_scores(found, c, kind, said)
-    ]
-    return replace(found, graded=tuple(values))
+    return found
 
 
-def _names_the_better(frame: pd.DataFrame, column: str) -> bool:
-    """Whether cells are the names of the two that other columns say were compared: who won, not who rated."""
-    sides = [name for name in frame if ROLE_OF.get(key(str(name))) in ("first", "second")]
-    if len(sides) != 2 or column in sides:
+def _compared(frame: pd.DataFrame, columns: Iterable[str]) -> dict[str, set[str]]:
+    """The names in the two columns that say what was compared; nothing where there are no such two."""
+    sides = [column for column in columns if ROLE_OF.get(key(column)) in ("first", "second")]
+    if len(sides) != 2:
+        return {}
+    return {column: {folded(str(cell)) for cell in frame[column].dropna().unique()} for column in sides}
+
+
+def _names_the_better(cells: pd.Series, compared: Mapping[str, set[str]]) -> bool:
+    """Whether cells are the names of the two that were compared: who won, not who rated."""
+    if not compared or cells.name in compared:
         return False
-    names = {folded(str(cell)) for name in sides for cell in frame[name].dropna().unique()}
-    held = {folded(str(cell)) for cell in frame.loc[~blank(frame[column]), column].unique()}
+    names = set().union(*compared.values())
+    held = {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
     return bool(held & names) and all(cell in names or loosely(cell) in TIE for cell in held)
 
 
@@ -248,14 +259,14 @@ def _is_unique_and_short(cells: pd.Series) -> bool:
     return bool(cells.is_unique and cells.notna().all() and cells.astype(str).str.len().max() <= _SHORT)
 
 
-def _holds_scores(found: Seen, column: str, kind: str, said: Columns) -> bool:
+def _holds_scores(found: Seen, column: str, kind: str, said: Columns, compared: Mapping[str, set[str]]) -> bool:
     """Whether a column may be one of scores."""
     cells, free = found.source.frame[column], column not in {*found.roles.values(), *found.ids[:1]}
     if column in (*_listed(said, "judge"), *_listed(said, "label")):
         return True
     if not free or kind == "blank":
         return False
-    if _names_the_better(found.source.frame, column):
+    if _names_the_better(cells, compared):
         return True
     if _is_called_otherwise(column):
         return False

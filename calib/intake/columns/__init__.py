@@ -1,0 +1,1 @@
+"""What a column is, by its name, its cells and those beside it."""

@@ -1,0 +1,1 @@
+"""Files and frames as they come: text cut into cells, sheets, JSON, and where a row stands."""

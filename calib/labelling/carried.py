@@ -1,0 +1,282 @@
+"""What a file takes along through another tool, and the rows that its answers make when it comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from calib.labelling.task import ANSWERS, CANNOT_SAY, Asked, Criterion, Level, Sheet, Task, unveiled, veiled
+from calib.table import TableError, parse_scale
+
+CANNOT = "cannot say"  # as people read it
+# what XML, databases and UTF-8 do not take: control characters as their pictures, half characters as a question mark
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
+_PICTURES |= dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), 0xFFFD)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What has to come back with an answer.
+
+    Attributes
+    ----------
+    page : str
+    item : str
+    meant : str
+        The annotator whom it is for; empty where that was left open.
+    position : int
+        Place in that annotator's order, from 1.
+    swapped : bool
+    criteria : tuple of Criterion
+    """
+
+    page: str
+    item: str
+    meant: str
+    position: int
+    swapped: bool
+    criteria: tuple[Criterion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """One item as somebody filled it in.
+
+    Attributes
+    ----------
+    carried : Carried
+    account : str
+        Who did, as the tool calls them.
+    said : dict of str to object
+        What was chosen or typed, by the criterion's code; what was left empty is missing.
+    where : str
+        File and row, or task.
+    comment : str
+    seconds : float
+        Of all its answers together.
+    time : str
+    """
+
+    carried: Carried
+    account: str
+    said: Mapping[str, Any]
+    where: str
+    comment: str = ""
+    seconds: float = math.nan
+    time: str = ""
+
+
+def legible(text: str) -> str:
+    r"""A text that every file can hold: what some cannot is seen as its picture.
+
+    Examples
+    --------
+    >>> legible("a\x00b")
+    'a␀b'
+    """
+    return text.translate(_PICTURES)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text that a file can hold, of at most so many characters; that it was longer is seen."""
+    text = legible(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def coded(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
+    """Criteria under names that every tool takes: c1, c2 ..."""
+    return {f"c{place}": one for place, one in enumerate(criteria, start=1)}
+
+
+def figure(value: float) -> str:
+    """A value as people write it.
+
+    Examples
+    --------
+    >>> figure(4.0), figure(0.1)
+    ('4', '0.1')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def choices_of(criterion: Criterion) -> dict[str, str]:
+    """What can be chosen, worst first, as it is stored and as it is read.
+
+    Examples
+    --------
+    >>> choices_of(Criterion("tone", "", "0|1", (Level(0, "rude"), Level(1, ""))))
+    {'0': '0 rude', '1': '1', 'cannot_say': 'cannot say'}
+    """
+    levels = {figure(one.value): legible(f"{figure(one.value)} {one.word}".strip()) for one in criterion.levels}
+    return levels | {CANNOT_SAY: CANNOT}
+
+
+def scale_told(criterion: Criterion) -> str:
+    """A scale in words."""
+    if criterion.levels:
+        return ", ".join(choices_of(criterion).values())
+    low, _, high = criterion.scale.partition("..")
+    return f"a number from {low} to {high}, or: {CANNOT}"
+
+
+def task_told(task: Task) -> str:
+    """The guideline, and what each criterion asks."""
+    lines = [f"{one.name}: {one.meaning}\n{scale_told(one)}" if one.meaning else f"{one.name}\n{scale_told(one)}"
+             for one in task.criteria]  # fmt: skip
+    return legible("\n\n".join(filter(None, (task.guideline, *lines))))
+
+
+def carried(task: Task, sheet: Sheet, position: int, asked: Asked) -> dict[str, Any]:
+    """What a file takes along with an item, as JSON has it."""
+    return {
+        "page": task.page,
+        "item": veiled(asked.item),
+        "annotator": legible(sheet.annotator),
+        "position": position,
+        "swapped": asked.swapped,
+        "criteria": [[one.name, one.scale, list(map(list, one.levels))] for one in task.criteria],
+    }
+
+
+def carried_back(value: Any, where: str) -> Carried:
+    """The same, read back."""
+    try:
+        told = json.loads(value) if isinstance(value, str) else value
+        criteria = tuple(
+            Criterion(str(name), "", str(scale), tuple(Level(float(value), str(word)) for value, word in levels))
+            for name, scale, levels in told["criteria"]
+        )
+        return Carried(
+            page=str(told["page"]),
+            item=unveiled(told["item"]),
+            meant=str(told["annotator"]),
+            position=int(told["position"]),
+            swapped=bool(told["swapped"]),
+            criteria=criteria,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        rule = "must have what calib put beside each item ('calib': page, item, position, criteria)"
+        raise TableError(f"{where}: {rule}, but that is missing or was changed.") from None
+
+
+def score_of(given: Any, criterion: Criterion) -> float | None:
+    """The score that was chosen or typed, None for "cannot say"; a `ValueError` if it is neither.
+
+    Examples
+    --------
+    >>> tone = Criterion("tone", "", "0|1", (Level(0, "rude"), Level(1, "kind")))
+    >>> [score_of(given, tone) for given in (1, "1.0", " Kind", "0 rude", "cannot say")]
+    [1.0, 1.0, 1.0, 0.0, None]
+    """
+    text = _folded(given)
+    if text in (CANNOT, CANNOT_SAY):
+        return None
+    for forms in _forms(criterion):
+        if text in forms:
+            return float(forms[text])
+    score = float(text.replace(",", ".") if "_" not in text else "")
+    ends = parse_scale(criterion.scale)
+    known = [one.value for one in criterion.levels]
+    if ends is None or not (score in known if known else ends.low <= score <= ends.high):
+        raise ValueError
+    return score
+
+
+def _folded(given: Any) -> str:
+    return " ".join(str(given).split()).casefold()
+
+
+def _forms(criterion: Criterion) -> Iterator[dict[str, float]]:
+    """What a level may be called, the surest first; a word that two levels have calls none of them."""
+    yield {_folded(f"{figure(one.value)} {legible(one.word)}"): one.value for one in criterion.levels}
+    yield {figure(one.value): one.value for one in criterion.levels}
+    words = [_folded(legible(one.word)) for one in criterion.levels]
+    yield {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1}
+
+
+def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
+    """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
+    raters = _raters({(one.carried.meant, one.account) for one in filled})
+    first = {one.carried.page: one for one in reversed(filled)}
+    if len(first) > 1:
+        one, other = list(first.values())[:2]
+        raise TableError(f"{one.where}: is of another page than {other.where}.")
+    rows: dict[Any, tuple[dict[str, Any], str]] = {}
+    for one in filled:
+        for row in _rows(one, raters[one.carried.meant, one.account]):
+            _kept(row, one.where, rows)
+    return _typed([row for row, _ in rows.values()])
+
+
+def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any], str]]) -> None:
+    """The same answer twice is one; of two that differ a later one may count, if there are times."""
+    before, other = rows.setdefault((row["item"], row["criterion"], row["rater"], row["time"]), (row, where))
+    if (before["score"], before["status"]) != (row["score"], row["status"]):
+        told = f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {other}"
+        raise TableError(f"{where}: {told}: delete one of them.")
+
+
+def _raters(seen: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Names of those who labelled: those the items were meant for, where each of them had an account; else accounts."""
+    meant, accounts = {one for one, _ in seen}, {account for _, account in seen}
+    each_their_own = "" not in meant and len(meant) == len(accounts) == len(seen)
+    return {(one, account): one if each_their_own else account for one, account in seen}
+
+
+def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
+    asked = coded(filled.carried.criteria)
+    for code, given in filled.said.items():
+        criterion = asked[code]
+        try:
+            score = score_of(given, criterion)
+        except ValueError:
+            rule = f"{criterion.name!r} must be {scale_told(criterion)}"
+            raise TableError(f"{filled.where}: {rule}, but got {given!r}.") from None
+        yield {
+            "item": filled.carried.item,
+            "criterion": criterion.name,
+            "rater": rater,
+            "scale": criterion.scale,
+            "method": "human",
+            "score": None if score is None else _turned(score, criterion) if filled.carried.swapped else score,
+            "status": CANNOT_SAY if score is None else "ok",
+            "seconds": filled.seconds / len(filled.said),
+            "time": filled.time,
+            "comment": filled.comment,
+            "position": filled.carried.position,
+            "swapped": filled.carried.swapped,
+            "page": filled.carried.page,
+        }
+
+
+def _turned(score: float, criterion: Criterion) -> float:
+    """A score of a pair that was shown the other way round."""
+    ends = parse_scale(criterion.scale)
+    return score if ends is None else ends.low + ends.high - score
+
+
+def _typed(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    kinds = {"score": float, "seconds": float, "position": int, "swapped": bool}
+    columns = {name: [row[name] for row in rows] for name in ANSWERS}
+    return pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
+
+
+def utc(text: Any) -> str:
+    """A time as ISO 8601 in UTC; empty where it is none.
+
+    Examples
+    --------
+    >>> utc("2026-03-01T10:00:00.5+02:00"), utc(None)
+    ('2026-03-01T08:00:00.500000Z', '')
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return ""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat().replace("+00:00", "Z")

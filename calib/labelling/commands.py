@@ -1,0 +1,116 @@
+"""The command line's labelling: pages to label with, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Out, to_write
+from calib.console.show import paragraphs, shown_text, write
+
+if TYPE_CHECKING:
+    from calib.tables.label_pages import LabelPages
+
+_ENDINGS = (".html", ".htm", ".xlsx", ".json")
+_WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
+
+
+@options_from(
+    "label_page",
+    without=("criteria", "annotators", "words"),
+    called={"drawn": "CHOSEN", "path": "--out", "criteria": "--criterion", "annotators": "--annotator"},
+)
+def label(
+    chosen: Annotated[Path, typer.Argument(help="What `calib choose` wrote; or rows, or ids, of your own.")],
+    out: Annotated[Path, to_write(*_ENDINGS, told="Write the page there")],
+    items: Annotated[
+        Path | None, typer.Argument(help="The texts, which may be the file that was chosen from. Default: CHOSEN.")
+    ] = None,
+    criterion: Annotated[
+        list[str] | None, typer.Option(help="What is asked, as name or name=meaning; repeatable. Default: as judged.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="1|2|3|4|5, poor|fair|good, no=0|yes=1 or 0..100. Default: as judged.")
+    ] = None,
+    annotator: Annotated[list[str] | None, typer.Option(help="Who labels; repeatable, a file for each.")] = None,
+    guideline: Annotated[str | None, typer.Option(help="A .md or .txt file, or a text.")] = None,
+    labelled: Annotated[
+        list[Path] | None, typer.Option(help="Labels so far, whose items are left out; repeatable.")
+    ] = None,
+    words: Annotated[
+        Path | None, typer.Option(help="JSON file with the words of the page in another language.")
+    ] = None,
+    **options: Any,
+) -> None:
+    """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
+    pages = calib.label_page(
+        items or chosen,
+        None if items is None else chosen,
+        criteria=_criteria(criterion or []),
+        scale=scale or None,
+        annotators=annotator or None,
+        guideline=guideline or None,
+        labelled=labelled or None,
+        words=None if words is None else _words(words),
+        path=out,
+        **options,
+    )
+    typer.echo(shown_text(pages))
+    paragraphs(
+        f"Shown of each: {', '.join(pages.parts)}. {_time(pages)}",
+        f"Then, with the files that come back: {_next(chosen)}",
+    )
+
+
+def _criteria(given: list[str]) -> dict[str, str | None] | list[str] | None:
+    """Names, or names with what they mean."""
+    pairs = [one.partition("=") for one in given]
+    told = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
+    return told if len(told) == len(given) > 0 else [name for name, _, _ in pairs] or None
+
+
+def _words(path: Path) -> dict[str, str]:
+    try:
+        words = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise typer.BadParameter(f"--words must be a JSON file, but {str(path)!r} is none: {error}.") from None
+    if not isinstance(words, dict):
+        raise typer.BadParameter(f"--words must hold one JSON object, but {str(path)!r} does not.")
+    return words
+
+
+def _time(pages: LabelPages) -> str:
+    """How long it takes to read: what is known before anybody has labelled."""
+    minutes = pages.n_words / _WORDS_A_MINUTE
+    if minutes < 1:
+        return f"{pages.n_labels} labels."
+    count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
+    return (
+        f"{pages.n_labels} labels; to read {pages.n_words:,} words takes about {count} in all "
+        f"({_WORDS_A_MINUTE} words a minute), and to decide comes on top."
+    )
+
+
+def _next(chosen: Path) -> str:
+    return f"calib read-labels LABELS.csv --drawn {shlex.quote(str(chosen))}"
+
+
+@options_from("read_labels", without=("drawn",), called={"files": "LABELS"})
+def read_labels(
+    labels: Annotated[list[Path], typer.Argument(help="What annotators exported, or what came back from a tool.")],
+    drawn: Annotated[Path | None, typer.Option(help="What `calib choose` wrote: how far the labels are.")] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """Join the labels of people, and tell how it went: agreement, speed, drift, what is missing."""
+    told = calib.read_labels(labels, drawn=drawn, **options)
+    typer.echo(shown_text(told))
+    write(told.ratings, out)
+    if drawn is not None and out is not None:
+        paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")

@@ -1,0 +1,291 @@
+"""The items that may be labelled, with their texts; and what was drawn from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.intake.columns.names import ROLE_OF, is_model, key
+from calib.intake.columns.roles import Seen, is_table, refuse_unknown, seen
+from calib.intake.entry import opened
+from calib.intake.files.source import source_of
+from calib.intake.rows.ids import id_texts
+from calib.intake.rows.pairs import compared_ids
+from calib.intake.taken import Columns, Source
+from calib.table import TableArgumentError, TableError
+from calib.tables.pairs import chosen_in
+
+_FEW, _SHORT = 12, 40  # different words, and characters of one, that are no texts
+_SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order in which they are shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """What was drawn, and on what the judge scored it.
+
+    `chosen` has the ids as they stand there, by the ids as they are matched; None is all items. `texts` are columns
+    that it has itself.
+    """
+
+    chosen: dict[str, str] | None = None
+    strata: Mapping[str, Any] = field(default_factory=dict)
+    firsts: Mapping[str, str] = field(default_factory=dict)  # of a pair: the system whose wins are scored
+    criteria: tuple[str, ...] = ()
+    scales: Mapping[str, str] = field(default_factory=dict)
+    prompts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    is_own: bool = False  # a table that does not say what was chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Items by their ids: texts, where they stand, and of a pair whose outputs they are."""
+
+    name: str
+    parts: tuple[str, ...]
+    texts: dict[str, tuple[str, ...]]
+    lines: dict[str, str]
+    sides: dict[str, tuple[str, str]]
+
+
+# --- what was drawn -------------------------------------------------------------------------------------------------
+
+
+def drawn_of(drawn: Any, columns: Columns) -> Drawn:
+    """What `choose_items` returned, rows of one's own, ids, or a file of these."""
+    if drawn is None:
+        return Drawn()
+    drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
+    if not isinstance(drawn, str | Path | Mapping) and _are_ids(drawn):
+        return _of_ids(drawn)
+    source = opened(drawn, "drawn")
+    source = source if isinstance(source, Source) else source_of(source, "drawn")
+    frame = source.frame
+    if "chosen" in frame:
+        try:
+            frame = frame[chosen_in(frame)]
+        except TableError as error:
+            raise TableError(f"{source.name}: {error}") from None
+        if frame.empty:
+            raise TableArgumentError(
+                "drawn", "must have chosen items", f"{source.name} has none where `chosen` is true"
+            )
+    how: dict[str, Any] = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
+    if is_table(frame):
+        return replace(_of_table(frame), **how)
+    found = seen(replace(source, frame=frame), "", columns)
+    ids = next((one for one in found.ids if columns.get("item", one) == one), "")
+    if not ids:
+        raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_named(frame)}")
+    return Drawn(_by_id(_ids_of(found, ids)), **how)
+
+
+def _are_ids(thing: Any) -> bool:
+    plain = isinstance(thing, Iterable) and not hasattr(thing, "columns")
+    return plain and not any(isinstance(one, Mapping) for one in thing)
+
+
+def _of_ids(thing: Any) -> Drawn:
+    ids = pd.Series(list(thing), dtype=object)
+    if ids.empty:
+        raise ArgumentError("drawn", "must hold ids", "is empty")
+    if ids.map(lambda one: type(one).__name__ in ("bool", "bool_")).any():
+        raise ArgumentError("drawn", "must hold ids", "got True and False: give the table that has the column `chosen`")
+    if not ids.map(lambda one: isinstance(one, str | int | float) or hasattr(one, "item")).all():
+        raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(thing)[:3]!r}")
+    texts = id_texts(ids)
+    if texts.duplicated().any():
+        raise ArgumentError("drawn", "must hold each id once", f"has {texts[texts.duplicated()].iloc[0]!r} again")
+    return Drawn(_by_id(texts))
+
+
+def _by_id(ids: pd.Series) -> dict[str, str]:
+    if ids.isna().any():
+        raise ArgumentError("drawn", "must have an id for each item", f"has none in row {int(ids.isna().idxmax())}")
+    return {one: one for one in ids}
+
+
+def _of_table(frame: pd.DataFrame) -> Drawn:
+    """A table of calib's: ids as they stand, criterion and scale of the judge, strata."""
+    spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
+    ids = id_texts(pd.Series(spelled, dtype=object))
+    texts = frame.astype(object).where(frame.notna(), "")
+    scales = texts.groupby("criterion", sort=False)["scale"].first() if "scale" in frame else {}
+    return Drawn(
+        dict(zip(ids, spelled, strict=True)),
+        dict(zip(ids, frame["stratum"], strict=True)) if "stratum" in frame else {},
+        dict(zip(ids, texts["system"].astype(str), strict=True)) if "system" in frame else {},
+        tuple(dict.fromkeys(texts["criterion"].astype(str))),
+        {str(criterion): str(scale) for criterion, scale in dict(scales).items()},
+        tuple(dict.fromkeys(texts["prompt"].astype(str))) if "prompt" in frame else (),
+    )
+
+
+# --- the items ------------------------------------------------------------------------------------------------------
+
+
+def pool_of(
+    items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn
+) -> Pool:
+    """The texts of all items, chosen or not."""
+    source = opened(items, "items")
+    source = source if isinstance(source, Source) else source_of(source, "items")
+    refuse_unknown([source], columns)
+    if drawn.is_own and "chosen" in source.frame:
+        rule = "must be the table that has the column `chosen`"
+        given = f"{source.name} has it, which came as {{0}}: the two may be swapped"
+        raise TableArgumentError("drawn", rule, given, mentions=("items",))
+    found = seen(source, "", columns)
+    shown = _columns_shown(source, inputs, pair, drawn)
+    ids = _best_ids(found, columns, drawn, paired=pair is not None)
+    cells = zip(*(source.frame[name].tolist() for name in shown), strict=True)
+    texts: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, str] = {}
+    for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):
+        if not isinstance(item, str):  # a row without an id
+            continue
+        told = tuple(map(_text, row))
+        if texts.setdefault(item, told) != told:
+            where = f"{source.name}: {source.line(place)}"
+            hint = "; where rows are of several systems, name their column: system" * ("system" not in found.roles)
+            raise TableError(f"{where}: {item!r} has other texts than in {lines[item]}, but is one item{hint}.")
+        lines.setdefault(item, source.line(place))
+    heads = tuple(_head(name, place, shown, pair) for place, name in enumerate(shown))
+    return Pool(source.name, heads, texts, lines, _sides(found, ids) if pair else {})
+
+
+def _head(name: str, place: int, shown: Sequence[str], pair: Sequence[str] | None) -> str:
+    """What a text is called: its column, unless that may say whose it is."""
+    if pair and place >= len(shown) - 2:
+        return ("first", "second")[place - len(shown) + 2]
+    return "output" if is_model(name) else name
+
+
+def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
+    """The columns of texts: those that were named, else those called so."""
+    for argument, named in (("inputs", inputs), ("pair", pair)):
+        for name in named or ():
+            if name not in source.frame:
+                given = f"got {name!r}: {source.name} has {_named(source.frame)}"
+                raise TableArgumentError(argument, "must be columns of the items", given)
+    if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
+        raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
+    two = list(pair or ())
+    called = [name for name in _called(source) if not two or ROLE_OF[key(name)] == "source"]
+    shown = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
+    if not shown:
+        raise _no_texts(source, drawn)
+    return shown
+
+
+def _called(source: Source) -> list[str]:
+    """The columns that are called as texts are, source before output, and may be texts.
+
+    The prompt of a table of scores is an id; a source of few short words, such as the name of a data set or of a
+    system, is nothing to read.
+    """
+    frame = source.frame
+    roles = {name: ROLE_OF.get(key(name)) for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)}
+    named = [name for role in _SHOWN for name in roles if roles[name] == role]
+    return [
+        name
+        for name in named
+        if not (is_table(frame) and name == "prompt") and not (roles[name] == "source" and _is_short(frame[name]))
+    ]
+
+
+def _is_short(cells: pd.Series) -> bool:
+    words = cells.dropna().astype(str)
+    return 3 * words.nunique() <= len(words) and words.nunique() <= _FEW and bool((words.str.len() <= _SHORT).all())
+
+
+def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
+    if drawn.texts:
+        few = ", ".join(map(repr, drawn.texts))
+        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
+        return TableArgumentError("items", "must hold the texts that people read", given)
+    if is_table(source.frame):
+        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
+        given = f"{source.name} is a table of scores"
+        return TableArgumentError("items", rule, given, mentions=("drawn",))
+    given = f"none is called so: {source.name} has {_named(source.frame)}"
+    return TableArgumentError("inputs", "must name the columns of texts that people read", given)
+
+
+def _named(frame: pd.DataFrame) -> str:
+    return ", ".join(repr(str(name)) for name in frame)
+
+
+def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
+    """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
+    names = [columns["item"]] if "item" in columns else found.ids
+    candidates = [_ids_of(found, name, paired=paired) for name in names]
+    if "item" not in columns:
+        candidates.append(pd.Series(range(len(found.source.frame))).map("{}".format))
+    if drawn.chosen is None:
+        return candidates[0]
+    counts = [len(drawn.chosen.keys() & set(one)) for one in candidates]
+    return candidates[counts.index(max(counts))]
+
+
+def _ids_of(found: Seen, name: str, *, paired: bool = False) -> pd.Series:
+    if paired and {"first", "second"} <= set(found.roles):
+        return compared_ids(found.with_role("item", name, "ids"))
+    ids, system = id_texts(found.source.frame[name]), found.cells("system")
+    if system is None or found.roles["system"] == name:
+        return ids
+    systems = id_texts(system)
+    repeats = pd.DataFrame({"item": ids, "system": systems}).drop_duplicates()["item"].duplicated().any()
+    return ids + "/" + systems if repeats else ids
+
+
+def _sides(found: Seen, ids: pd.Series) -> dict[str, tuple[str, str]]:
+    """Of a pair the names of the two, by its id."""
+    first, second = found.cells("first"), found.cells("second")
+    if first is None or second is None:
+        return {}
+    return dict(zip(ids, zip(id_texts(first), id_texts(second), strict=True), strict=True))
+
+
+def _text(cell: Any) -> str:
+    """A cell as people read it; messages and lists as JSON."""
+    if isinstance(cell, str):
+        return cell
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
+    if isinstance(cell, list | dict | tuple):
+        return json.dumps(cell, ensure_ascii=False, indent=1, default=str)
+    if cell is None or bool(pd.isna(cell)):
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Of each chosen item its id, as it stands where it was drawn, and its texts."""
+    chosen = {item: item for item in pool.texts} if drawn.chosen is None else drawn.chosen
+    if strangers := [item for item in chosen if item not in pool.texts]:
+        few = " and ".join(map(repr, strangers[:2]))
+        there = " and ".join(map(repr, list(pool.texts)[:2]))
+        given = f"{len(strangers)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
+        raise TableArgumentError("drawn", "must hold ids of the items", given)
+    for item, spelled in chosen.items():
+        if spelled.encode("utf-8", "ignore").decode() != spelled:
+            raise TableError(f"{pool.name}, {pool.lines[item]}: the id {item!r} holds half a character.")
+        if all(not text.strip() for text in pool.texts[item]):
+            raise TableError(
+                f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."
+            )
+    return {item: (spelled, _turned(item, pool, drawn)) for item, spelled in chosen.items()}
+
+
+def _turned(item: str, pool: Pool, drawn: Drawn) -> tuple[str, ...]:
+    """The texts; of a pair the output first whose wins the judge's scores are."""
+    texts, names = pool.texts[item], pool.sides.get(item)
+    if names and drawn.firsts.get(item, names[0]) == names[1] != names[0]:
+        return (*texts[:-2], texts[-1], texts[-2])
+    return texts

@@ -1,0 +1,171 @@
+"""What is asked of each item: criteria with their meaning, and scales with a word for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.intake.rows.rows import PREFERENCE
+from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
+from calib.judge.scale import Scale
+from calib.labelling.pool import Drawn
+from calib.labelling.task import Criterion, Level
+from calib.table import TableError, parse_scale, scale_words
+
+WINS = "0|0.5|1"
+_SAY = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
+
+
+def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tuple[Criterion, ...]:
+    """The criteria, by what was said, else by what was drawn.
+
+    Examples
+    --------
+    >>> criteria_of({"tone": "Is it kind?"}, "poor|fair|good", Drawn(), paired=False)[0].levels[0]
+    Level(value=0.0, word='poor')
+    """
+    asked = _named(criteria, drawn)
+    scales = _scale_of_each(scale, list(asked))
+    found = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in asked.items())
+    if drawn.criteria and not set(asked) & set(drawn.criteria):
+        check.warn(
+            f"other_criterion: the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(asked)}: "
+            "`interval` puts labels beside scores of the same criterion"
+        )
+    return found
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _named(criteria: Any, drawn: Drawn) -> dict[str, str]:
+    """Names with their meanings."""
+    if criteria is None:
+        if not drawn.criteria:
+            rule = "must say what is asked of each item, such as 'coherence' or {'tone': 'Is it kind?'}"
+            raise ArgumentError("criteria", rule, "came without, and no criterion was drawn for")
+        return {name: _built_in(name, drawn) for name in drawn.criteria}
+    if isinstance(criteria, Mapping):
+        pairs = list(criteria.items())
+    else:
+        names = [criteria] if isinstance(criteria, str) else list(criteria) if _is_list(criteria) else [None]
+        pairs = [(name, None) for name in names]
+    rule = "must be a name, several, or names with what they mean"
+    if not pairs or not all(isinstance(name, str) and isinstance(told, str | None) for name, told in pairs):
+        raise ArgumentError("criteria", rule, f"got {criteria!r}")
+    asked = {name.strip(): _built_in(name.strip(), drawn) if told is None else told.strip() for name, told in pairs}
+    if len(asked) < len(pairs) or not all(name and name.isprintable() for name in asked):
+        raise ArgumentError("criteria", "must be different names, none of them empty", f"got {_listed(dict(pairs))}")
+    return asked
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) or (hasattr(value, "__iter__") and not hasattr(value, "columns"))
+
+
+def _built_in(name: str, drawn: Drawn) -> str:
+    """What the judge was asked, where that was one of calib's own questions about a summary."""
+    if name not in CRITERIA or not drawn.prompts:
+        return ""
+    scales = {text for text in (drawn.scales.get(name, ""), "1|2|3|4|5") if "|" in text}
+    known = {geval_prompt(name, reasoning=how, scale=scale).id for how, scale in product(REASONING, scales)}
+    return meaning_of(name) if known & set(drawn.prompts) else ""
+
+
+def _scale_of_each(scale: Any, names: list[str]) -> dict[str, Any]:
+    """The scale that was said of each criterion; none where none was."""
+    if not isinstance(scale, Mapping) or not set(scale) & set(names):
+        return {} if scale is None else dict.fromkeys(names, scale)
+    if strangers := [name for name in scale if name not in names]:
+        raise ArgumentError("scale", f"must be of the criteria {_listed(names)}", f"got one of {strangers[0]!r}")
+    return dict(scale)
+
+
+def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
+    judged = drawn.scales.get(name, "")
+    if scale is None and not (paired or judged):
+        given = "came without, and of the judge none is known" if drawn.criteria else "came without"
+        raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
+    if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
+        raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
+    said = WINS if scale is None and paired else judged if scale is None else scale
+    text, levels = _levels(said, judged)
+    if paired and text != WINS:
+        raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
+    _warn_of_another(name, text, judged)
+    return Criterion(name, meaning, text, levels)
+
+
+def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
+    """A scale as the tables write it, and its levels."""
+    if isinstance(scale, str) and ".." in scale:
+        return _ends(scale), ()
+    found = _parsed(scale, judged)
+    words = zip(found.labels, found.values, strict=True)
+    return str(found), tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
+
+
+def _ends(text: str) -> str:
+    try:
+        ends = parse_scale(text)
+    except TableError:
+        ends = None
+    if ends is None:
+        raise ArgumentError("scale", f"must read {_SAY}", f"got {text!r}")
+    return f"{_number(ends.low)}..{_number(ends.high)}"
+
+
+def _parsed(scale: Any, judged: str) -> Scale:
+    """A scale of levels, from any form; words alone take the judge's values, where there are as many of them."""
+    if isinstance(scale, Scale):
+        return scale
+    if isinstance(scale, Mapping):
+        return Scale.parse("|".join(_pair(*pair) for pair in scale.items()))
+    if not isinstance(scale, str):
+        if not _is_list(scale):
+            raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
+        scale = "|".join(str(one) for one in scale)
+    try:
+        pairs = scale_words(scale)
+        values = parse_scale(judged)
+        are_words = "=" not in scale and not any(_is_number_of(*pair) for pair in pairs)
+        if are_words and values is not None and len(values.values) == len(pairs):
+            scale = "|".join(f"{word}={_number(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
+        return Scale.parse(scale)
+    except ArgumentError as error:
+        raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
+
+
+def _pair(one: Any, other: Any) -> str:
+    """A value and its word, in either order."""
+    value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
+    try:
+        return f"{str(word).replace('|', '/').strip()}={_number(float(value))}"
+    except (TypeError, ValueError):
+        given = f"got {one!r}: {other!r}"
+        raise ArgumentError("scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", given) from None
+
+
+def _number(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
+
+
+def _is_number_of(word: str, value: float) -> bool:
+    """Whether a word says no more than its value."""
+    try:
+        return float(word) == value
+    except ValueError:
+        return False
+
+
+def _warn_of_another(name: str, text: str, judged: str) -> None:
+    mine, theirs = parse_scale(text), parse_scale(judged)
+    if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
+        check.warn(
+            f"other_scale: people are asked for {name} on {text}, and the judge's scores are on {judged}: `interval` "
+            "wants both on one scale"
+        )

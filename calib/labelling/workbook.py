@@ -1,0 +1,297 @@
+"""The same items as an Excel workbook with drop-downs, one file per annotator; and such a file read back.
+
+Sheet "labels" has a hidden first row, which says what each column is, and a hidden first column, which says what each
+row is: so answers find their items after rows were sorted, deleted or copied, and columns moved. The hidden sheet
+"calib" has what else must come back, and of each item what its texts were, to tell a row that came apart from its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib.core.extras import needed
+from calib.core.stop import stoppable
+from calib.labelling.carried import (
+    CANNOT,
+    Carried,
+    Filled,
+    answers_of,
+    carried,
+    carried_back,
+    choices_of,
+    coded,
+    figure,
+    legible,
+    scale_told,
+    shortened,
+    task_told,
+)
+from calib.labelling.task import Asked, Criterion, Sheet, Task, veiled
+from calib.table import TableError, parse_scale
+from calib.table.files import whole_or_not
+
+_KEY, _NUMBER, _COMMENT = "calib key", "number", "comment"  # codes of columns, beside text1 ... and c1 ...
+_HEADS = "calib heads"  # in the place of a key
+_MOST = 32_767  # UTF-16 units that a cell holds
+_TALLEST = 409.0  # points that a row may have
+_HEAD = 2  # rows above the first item
+_LABELS, _GUIDELINE, _HIDDEN = "labels", "guideline", "calib"
+_ASKS_WHO = "Who labels (type your name beside):"
+_ESCAPE = re.compile("_(?=x[0-9A-Fa-f]{4}_)")  # what Excel takes for a character's code
+_HOW = (
+    "Choose an answer in each yellow cell of the sheet 'labels'; 'cannot say' is an answer, too. The texts are locked "
+    "against slips, without a password. Save the file as .xlsx."
+)
+
+
+def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
+    """Write what one annotator is asked as an Excel workbook.
+
+    A text that no cell of Excel can hold (beyond 32,767 characters) is a `TableError`.
+    """
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
+    path = Path(path)
+    book = openpyxl.Workbook()
+    _labels(book.active, task, sheet)
+    _guideline(book.create_sheet(_GUIDELINE), task, sheet)
+    _hidden(book.create_sheet(_HIDDEN), task, sheet)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with stoppable(), whole_or_not(path) as part:
+        book.save(part)
+    return path
+
+
+def _labels(out: Any, task: Task, sheet: Sheet) -> None:
+    out.title = _LABELS
+    rows = list(_rows(task, sheet))
+    for number, row in enumerate(rows, start=1):
+        for column, value in enumerate(row, start=1):
+            _styled(_text_cell(out, number, column, value), bold=number == _HEAD, to_fill=value is None)
+    _laid_out(out, rows, len(task.parts))
+    _drop_downs(out, task, len(task.parts) + 3, len(rows))
+
+
+def _rows(task: Task, sheet: Sheet) -> Iterator[list[str | None]]:
+    """Codes of columns, heads, and each item; None is a cell to fill in."""
+    parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
+    yield [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
+    yield [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"]
+    for position, asked in enumerate(sheet.asked, start=1):
+        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
+        yield [veiled(asked.item), str(position), *texts, *[None for _ in task.criteria], None]
+
+
+def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
+    styles = needed("openpyxl.styles", extra="excel", use="Excel files")
+    cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
+    if bold:
+        cell.font = styles.Font(bold=True)
+    if to_fill:
+        cell.protection = styles.Protection(locked=False)
+        cell.fill = styles.PatternFill("solid", fgColor="FFF8DC")
+
+
+def _held(text: str, asked: Asked, part: str) -> str:
+    """A text as a cell can have it."""
+    text = legible(text).replace("\r\n", "\n").replace("\r", "\n")
+    length = len(_escaped(text).encode("utf-16-le")) // 2
+    if length > _MOST:
+        rule = f"a cell of Excel holds {_MOST} characters"
+        raise TableError(f"item {asked.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
+    return text
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPE.sub("_x005F_", text)
+
+
+def _text_cell(out: Any, row: int, column: int, value: str | None) -> Any:
+    """A cell whose text is a text, even where it begins as a formula or an error would."""
+    cell = out.cell(row, column)
+    if value:
+        cell.value = _escaped(legible(value))
+        cell.data_type, cell.quotePrefix = "s", True
+    return cell
+
+
+def _laid_out(out: Any, rows: Sequence[Sequence[str | None]], n_texts: int) -> None:
+    letter = needed("openpyxl.utils", extra="excel", use="Excel files").get_column_letter
+    widths = [4.0, 6.0, *[0.0] * n_texts, *[22.0] * (len(rows[0]) - n_texts - 3), 36.0]
+    for place in range(2, 2 + n_texts):
+        longest = max(len(line) for row in rows[1:] for line in (row[place] or "").split("\n"))
+        widths[place] = min(70.0, max(16.0, longest + 2.0))
+    for place, width in enumerate(widths, start=1):
+        out.column_dimensions[letter(place)].width = width
+    for number, row in enumerate(rows[_HEAD:], start=_HEAD + 1):
+        lines = [_lines(text or "", width) for text, width in list(zip(row, widths, strict=True))[1:]]
+        out.row_dimensions[number].height = min(_TALLEST, 15.5 * max(lines) + 3)
+    out.column_dimensions["A"].hidden = out.row_dimensions[1].hidden = True
+    out.freeze_panes = f"C{_HEAD + 1}"
+    out.page_setup.orientation = "landscape"
+    out.protection.sheet = True
+    out.protection.formatColumns = out.protection.formatRows = False  # which allows them
+
+
+def _lines(text: str, width: float) -> int:
+    """Lines that a text takes in a column, about."""
+    return sum(max(1, math.ceil(len(line) * 1.1 / width)) for line in text.split("\n"))
+
+
+def _drop_downs(out: Any, task: Task, first: int, last: int) -> None:
+    validation = needed("openpyxl.worksheet.datavalidation", extra="excel", use="Excel files").DataValidation
+    letter = needed("openpyxl.utils", extra="excel", use="Excel files").get_column_letter
+    for place, criterion in enumerate(task.criteria):
+        column = letter(first + place)
+        cells = f"{column}{_HEAD + 1}:{column}{max(last, _HEAD + 1)}"
+        rule = validation(**_rule(criterion, letter(place + _LISTS), f"{column}{_HEAD + 1}"), allow_blank=True)
+        rule.errorTitle, rule.error = "Not on the scale", shortened(scale_told(criterion), 250)
+        rule.promptTitle, rule.prompt = shortened(criterion.name, 32), shortened(criterion.meaning, 250) or None
+        rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
+        rule.add(cells)
+        out.add_data_validation(rule)
+
+
+_LISTS = 4  # the first column of the hidden sheet with a list of choices
+
+
+def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
+    """What a cell may hold: one of a list; on a continuous scale a number between its ends, or that one cannot say."""
+    ends = parse_scale(criterion.scale)
+    if criterion.levels or ends is None:
+        return {"type": "list", "formula1": f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"}
+    inside = f"AND(ISNUMBER({cell}),{cell}>={figure(ends.low)},{cell}<={figure(ends.high)})"
+    return {"type": "custom", "formula1": f'OR({inside},{cell}="{CANNOT}")'}
+
+
+def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
+    out.column_dimensions["A"].width, out.column_dimensions["B"].width = 100, 30
+    lines = [task.title, _HOW, *task_told(task).split("\n\n"), *([] if sheet.annotator else [_ASKS_WHO])]
+    for number, line in enumerate(lines, start=1):
+        _styled(_text_cell(out, number, 1, shortened(line, _MOST // 2)), bold=number == 1, to_fill=False)
+        out.row_dimensions[number].height = min(_TALLEST, 15.5 * _lines(line, 100) + 6)
+    if not sheet.annotator:
+        _styled(out.cell(len(lines), 2), bold=False, to_fill=True)
+    out.protection.sheet = True
+
+
+def _hidden(out: Any, task: Task, sheet: Sheet) -> None:
+    """Of each item what must come back with it, and the digest of its texts; and the lists of choices."""
+    out.sheet_state = "hidden"
+    for position, asked in enumerate(sheet.asked, start=1):
+        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, asked)))
+        _text_cell(out, position, 2, _digest([_held(text, asked, "") for text in asked.shown]))
+    for place, criterion in enumerate(task.criteria):
+        for number, choice in enumerate(choices_of(criterion).values(), start=1):
+            _text_cell(out, number, place + _LISTS, choice)
+
+
+def _digest(texts: Sequence[Any]) -> str:
+    """What texts are known by, however a program writes their blanks, breaks and escapes."""
+    plain = ["".join(str(text if text is not None else "").replace("x005F_", "").split()) for text in texts]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What is known of an item, and the digest of its texts."""
+
+    carried: Carried
+    digest: str
+
+
+def workbook_answers(path: str | Path) -> pd.DataFrame:
+    """Read a workbook that `write_workbook` wrote and somebody filled in, in whatever program."""
+    path = Path(path)
+    sheets = _sheets(path)
+    notes = _notes(sheets, path)
+    account = _who(sheets) or path.stem
+    found = [list(_rows_filled(rows, notes, account, f"{path.name}, sheet {name!r}")) for name, rows in _asked(sheets)]
+    if not found:
+        raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
+    return answers_of([one for filled in found for one in filled])
+
+
+def _sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            book = openpyxl.load_workbook(file, data_only=True)
+            return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
+
+
+def _notes(sheets: dict[str, list[tuple[Any, ...]]], path: Path) -> dict[str, _Note]:
+    """What each key stands for."""
+    if _HIDDEN not in sheets:
+        made = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
+        raise TableError(f"{path.name}: {made}; fill in the file itself, not a copy of its first sheet.")
+    where = f"{path.name}, sheet {_HIDDEN!r}"
+    rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
+    found = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
+    return {veiled(one.carried.item): one for one in found}
+
+
+def _who(sheets: dict[str, list[tuple[Any, ...]]]) -> str:
+    """The name that was typed beside the question for it."""
+    for row in sheets.get(_GUIDELINE, []):
+        if _ASKS_WHO in row:
+            return " ".join(str(cell).strip() for cell in row if cell not in (None, _ASKS_WHO))
+    return ""
+
+
+def _asked(sheets: dict[str, list[tuple[Any, ...]]]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Sheets with items: the one that was written, and copies of it."""
+    for name, rows in sheets.items():
+        if any(_KEY in row and _NUMBER in row for row in rows):
+            yield name, rows
+
+
+def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
+    codes = next(row for row in rows if _KEY in row and _NUMBER in row)
+    criteria = next(iter(notes.values())).carried.criteria if notes else ()
+    if missing := [one.name for code, one in coded(criteria).items() if code not in codes]:
+        raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
+    for number, row in enumerate(rows, start=1):
+        cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
+        said = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
+        if said and cells.get(_KEY) not in (_KEY, _HEADS):
+            note = _note_of(cells, notes, f"{where}, row {number}")
+            comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
+            yield Filled(note.carried, account, said, f"{where}, row {number}", comment)
+
+
+def _empty(cell: Any) -> bool:
+    return cell is None or not str(cell).strip()
+
+
+def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Note:
+    """The item of a row, if its key, its number and its texts still belong together."""
+    note = notes.get(str(cells.get(_KEY)).strip())
+    if note is None:
+        raise TableError(
+            f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}."
+        )
+    texts = _digest([cells[code] for code in sorted(cells, key=_place) if code.startswith("text")])
+    moved = texts != note.digest and texts in {other.digest for other in notes.values()}
+    if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
+        rule = "its number, its texts and its hidden key must belong together"
+        raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
+    return note
+
+
+def _place(code: str) -> tuple[int, str]:
+    return len(code), code

@@ -1,0 +1,209 @@
+"""`calib label` and `calib read-labels`: from a file of one's own to an interval, in the shell."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_data import page_data, page_ids
+
+import calib
+from calib import cli
+
+FIVE = "1|2|3|4|5"
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as done:
+            cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return done.value.code, " ".join(out.split()), " ".join(err.split())
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """One row per output, under names of one's own."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "code": [f"c{k:03d}" for k in range(60)],
+            "model": ["gpt-4o", "llama"] * 30,
+            "question": [f"What is {k // 2}?" for k in range(60)],
+            "answer": [f"It is {k}." for k in range(60)],
+            "gpt4": rng.integers(1, 6, 60),
+        }
+    )
+    frame.to_csv(tmp_path / "results.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(path):
+    """What a page holds: its ids, and all else."""
+    return page_ids(path), page_data(path)
+
+
+def chosen_in(path):
+    frame = pd.read_csv(path, dtype=str)
+    return sorted(frame.loc[frame["chosen"] == "True", "item"])
+
+
+def exported(path, page, rater, ids, scores, criterion="quality"):
+    """What the page exports."""
+    frame = pd.DataFrame({"item": ids, "criterion": criterion, "rater": rater, "scale": FIVE, "method": "human"})
+    frame = frame.assign(score=scores, status="ok", seconds=12.5, time="2026-03-01T09:00:00Z", comment="")
+    return calib.table.write(
+        frame.assign(position=range(1, len(ids) + 1), swapped="false", page=page), path, for_spreadsheets=True
+    )
+
+
+@pytest.mark.parametrize("words", [(), ("--item", "code"), ("--item", "code", "--system", "model")])
+def test_choose_label_read_interval(run, folder, words):
+    assert run("choose", "results.csv", 40, "--out", "chosen.csv", *words)[0] == 0
+    code, out, err = run("label", "chosen.csv", "results.csv", "--out", "label.html", *words)
+    assert (code, err) == (0, "")
+    assert "label.html: 40 items to label (quality)" in out
+    assert "Shown of each: question, answer. 40 labels" in out
+    assert out.endswith("Then, with the files that come back: calib read-labels LABELS.csv --drawn chosen.csv")
+    ids, data = told("label.html")
+    assert sorted(ids) == chosen_in("chosen.csv")
+    judged = pd.read_csv("chosen.csv").set_index("item")["score"]
+    scores = [min(int(judged[item]) + 1, 5) for item in ids]
+    exported("labels.csv", data["page"], "ann", ids, scores)
+    code, out, err = run("read-labels", "labels.csv", "--drawn", "chosen.csv", "--out", "joined.csv")
+    assert (code, "wrote 40 rows to joined.csv" in out) == (0, True)
+    direct = pd.DataFrame({"item": ids, "criterion": "quality", "rater": "ann", "score": scores, "scale": FIVE})
+    wanted = calib.interval("chosen.csv", direct).one()
+    for path in ("labels.csv", "joined.csv"):
+        found = calib.interval("chosen.csv", path).one()
+        assert (found.estimate, *found.interval) == (wanted.estimate, *wanted.interval)
+    assert run("interval", "chosen.csv", "joined.csv")[0] == 0
+
+
+def test_the_line_of_the_issue_with_tables_of_calibs(run, folder):
+    items, people = calib.load_planted()
+    judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    calib.table.write(items, "items.csv")
+    calib.table.write(judge[judge["criterion"] == "fluency"], "scores.csv")
+    assert run("choose", "scores.csv", 40, "--out", "chosen.csv")[0] == 0
+    assert run("label", "chosen.csv", "items.csv", "--out", "label.html")[0] == 0
+    ids, data = told("label.html")
+    assert sorted(ids) == chosen_in("chosen.csv")
+    assert [(one["name"], one["scale"]) for one in data["criteria"]] == [("fluency", FIVE)]
+    assert data["parts"] == ["source", "output"]
+
+
+def test_options(run, folder):
+    run("choose", "results.csv", 20, "--out", "chosen.csv")
+    Path("guide.md").write_text("Be fair, always.", encoding="utf-8")
+    options = ["--criterion", "quality=Is it = right?", "--criterion", "tone", "--scale", "bad=1|fair=3|good=5"]
+    options += ["--annotator", "ann", "--annotator", "bo", "--overlap", 6, "--guideline", "guide.md", "--seed", 4]
+    options += ["--inputs", "answer", "--title", "My labels"]
+    code, out, err = run("label", "chosen.csv", "results.csv", "--out", "new/label.html", *options)
+    assert (code, err) == (0, "")
+    assert "6 of them by both annotators" in out
+    ann, bo = (told(f"new/label-{name}.html") for name in ("ann", "bo"))
+    assert len(set(ann[0]) & set(bo[0])) == 6
+    assert [(one["name"], one["meaning"]) for one in ann[1]["criteria"]] == [
+        ("quality", "Is it = right?"),
+        ("tone", ""),
+    ]
+    text = Path("new/label-ann.html").read_text("utf-8")
+    assert "Be fair, always." in text
+    assert "My labels" in text
+    assert ann[1]["parts"] == ["answer"]
+    run("label", "chosen.csv", "results.csv", "--out", "five.html", "--seed", 5, "--rater", "ann")
+    run("label", "chosen.csv", "results.csv", "--out", "six.html", "--seed", 6, "--rater", "ann")
+    assert told("five.html")[0] != told("six.html")[0]
+    assert told("five.html")[1]["annotator"] == "ann"
+    run("label", "chosen.csv", "results.csv", "--out", "text.html", "--guideline", "See http://x.org//y. Be kind")
+    assert "See http://x.org//y. Be kind" in Path("text.html").read_text("utf-8")
+    Path("words.json").write_text('{"start": "Los geht es"}', encoding="utf-8")
+    run("label", "chosen.csv", "results.csv", "--out", "german.html", "--words", "words.json")
+    assert "Los geht es" in Path("german.html").read_text("utf-8")
+
+
+def test_rounds(run, folder):
+    run("choose", "results.csv", 20, "--out", "chosen.csv")
+    run("label", "chosen.csv", "results.csv", "--out", "label.html")
+    ids, data = told("label.html")
+    exported("labels.csv", data["page"], "ann", ids, [3] * 20)
+    assert run("choose", "chosen.csv", 10, "--more", "--out", "chosen-2.csv")[0] == 0
+    code, out, _ = run("label", "chosen-2.csv", "results.csv", "--labelled", "labels.csv", "--out", "label-2.html")
+    assert (code, "10 items to label" in out) == (0, True)
+    new, later = told("label-2.html")
+    assert later["page"] == data["page"]
+    assert sorted([*ids, *new]) == chosen_in("chosen-2.csv")
+
+
+def test_pairs(run, folder):
+    frame = pd.read_csv("results.csv").assign(other=[f"No, {k}." for k in range(60)])
+    frame.to_csv("pairs.csv", index=False)
+    line = ["label", "pairs.csv", "--criterion", "better", "--pair", "answer", "--pair", "other", "--out", "label.html"]
+    assert run(*line)[0] == 0
+    _, data = told("label.html")
+    assert (data["paired"], data["parts"]) == (True, ["question", "first", "second"])
+    assert sum(swapped for _, swapped, _ in data["items"]) == 30
+
+
+@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json"), ("argilla", "json")])
+def test_for_other_tools(run, folder, to, ending):
+    run("choose", "results.csv", 20, "--out", "chosen.csv")
+    code, out, _ = run("label", "chosen.csv", "results.csv", "--to", to, "--out", f"label.{ending}")
+    assert (code, Path(f"label.{ending}").exists()) == (0, True)
+    assert f"label.{ending}" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            "label results.csv chosen.csv --out x.html",
+            "CHOSEN must be the table that has the column `chosen`, but chosen.csv",
+        ),
+        ("label chosen.csv --out x.html", "ITEMS must hold the texts that people read: give the file of the texts"),
+        ("label results.csv --out x.html", "--criterion must say what is asked of each item"),
+        ("label results.csv --criterion x --out x.html", "--scale must be given for 'x'"),
+        ("label chosen.csv results.csv --out x.pdf", "must end in .html"),
+        ("label chosen.csv results.csv --to xlsx --out x.html", "--out must end in .xlsx for 'xlsx'"),
+        (
+            "label chosen.csv results.csv --criterion a --criterion a --out x.html",
+            "--criterion must be different names",
+        ),
+        (
+            "label chosen.csv results.csv --criterion a=x --criterion a=y --out x.html",
+            "--criterion must be different names",
+        ),
+        ("label chosen.csv results.csv --overlap 2 --out x.html", "--overlap needs --annotator, two or more"),
+        ("label chosen.csv results.csv --scale 1|x --out x.html", "--scale must read"),
+        (
+            "label chosen.csv results.csv --inputs nix --out x.html",
+            "--inputs must be columns of the items, but got 'nix'",
+        ),
+        ("label chosen.csv results.csv --item nix --out x.html", "--item must be a column, but got 'nix'"),
+        ("label chosen.csv results.csv --labelled nix.csv --out x.html", "nix.csv"),
+        ("label chosen.csv nix.csv --out x.html", "there is no file 'nix.csv'"),
+        ("label chosen.csv results.csv --words results.csv --out x.html", "--words must be a JSON file"),
+        ("label chosen.csv results.csv --words list.json --out x.html", "--words must hold one JSON object"),
+    ],
+)
+def test_what_is_refused(run, folder, line, text):
+    run("choose", "results.csv", 20, "--out", "chosen.csv")
+    Path("list.json").write_text("[1]", encoding="utf-8")
+    code, out, err = run(*line.split())
+    assert (code, out) == (2, "")
+    assert text in err
+    assert not Path("x.html").exists()
+
+
+def test_a_file_that_is_read_is_not_written_over(run, folder):
+    run("choose", "results.csv", 20, "--out", "chosen.csv")
+    Path("guide.html").write_text("x", encoding="utf-8")
+    for option in ("--guideline", "--words", "--labelled"):
+        code, _, err = run("label", "chosen.csv", "results.csv", option, "guide.html", "--out", "guide.html")
+        assert (code, f"--out must be another file than {option}" in err) == (2, True)
+    assert Path("guide.html").read_text("utf-8") == "x"
