@@ -22,6 +22,7 @@ FACES = {
 HEADS = {
     "calib.intake": "From your own files",
     "calib.judge": "Judges, prompts, calls",
+    "calib.labelling": "Labels of people",
     "calib.tables": "Tables and results",
     "calib.analysis.agreement": "Agreement",
     "calib.analysis.means": "Means and differences, with few labels",

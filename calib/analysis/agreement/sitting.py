@@ -19,6 +19,7 @@ from calib.core.result import Interval, Result, bracket, short
 
 _COUNTED_PAIRS = 200_000  # untied pairs up to which the law of Kendall's S is counted out; about 650 labels
 _COUNTED_LABELS = 600  # up to which the law of the longest run is
+_LEAST = float(np.finfo(float).tiny)  # no p-value is 0: what is rarer than a number can say is this rare at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Sitting(Result):
     drift : float
         Change of the mean label from the first to the last answer of the longest sitting, by a straight line.
     interval : Interval
-        Of the drift.
+        Of the drift; none (NaN) where no label lies off the line, so that nothing tells how far off it may be.
     confidence_level : float
     tau : float
         Kendall's tau-b of label and place, within sittings; NaN where there is nothing to order.
@@ -76,7 +77,7 @@ class Sitting(Result):
     def __str__(self) -> str:
         said = bracket(self.interval, self.confidence_level)
         parts = [
-            f"{self.n} labels, mean {short(self.mean)}",
+            f"{self.n} label{'s' * (self.n != 1)}, mean {short(self.mean)}",
             f"drift {self.drift:+.4g}, {said} (p {short(self.p_drift)})",
         ]
         parts += [f"longest run {self.run} of {short(self.run_value)} (p {short(self.p_run)})"]
@@ -213,7 +214,10 @@ def _line(y: Floats, place: Codes, of: Codes, longest: int, level: float) -> tup
     if df < 1:
         return slope * longest, nothing
     left = 1 - x**2 / square - 1 / sizes[of]  # one less the leverage: 0 where a label is alone in its sitting
-    rest = ratio(d - slope * x, left)
+    off = d - slope * x
+    if np.abs(off).max() <= 1e-12 * np.abs(y).max():
+        return slope * longest, nothing
+    rest = ratio(off, left)
     error = math.sqrt(float(np.nansum((x * rest) ** 2))) / square
     half = float(special.stdtrit(df, (1 + level) / 2)) * error * longest
     return slope * longest, Interval(slope * longest - half, slope * longest + half)
@@ -231,9 +235,9 @@ def _trend(y: Floats, place: Codes, of: Codes) -> tuple[float, float]:
     tau = s / math.sqrt(untied * pairs)
     if untied > _COUNTED_PAIRS:
         z = max(abs(s) - 1, 0) / math.sqrt(sum(_variance_of_s(part) for part in counts))
-        return tau, float(2 * special.ndtr(-z))
+        return tau, max(float(2 * special.ndtr(-z)), _LEAST)
     fewer = round((untied - abs(s)) / 2)
-    return tau, min(1.0, 2 * float(falling_pairs(counts)[: fewer + 1].sum()))
+    return tau, min(1.0, max(2 * float(falling_pairs(counts)[: fewer + 1].sum()), _LEAST))
 
 
 def _untied(counts: Sequence[int]) -> int:
@@ -302,10 +306,11 @@ def chance_of_run(counts: Sequence[int], length: int) -> float:
     if max(counts) < length:
         return 0.0
     if sum(counts) > _COUNTED_LABELS:
-        return -math.expm1(-sum(_runs_expected(count, sum(counts), length) for count in counts))
+        expected = sum(_runs_expected(count, sum(counts), length) for count in counts)
+        return max(-math.expm1(-expected), _LEAST)
     orders = math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
     without = _orders_without(counts, length)
-    return (orders - without) / orders
+    return max((orders - without) / orders, _LEAST)
 
 
 def _orders_without(counts: Sequence[int], length: int) -> int:
@@ -335,7 +340,7 @@ def _pieces(count: int, length: int) -> Iterator[tuple[int, int]]:
 def _runs_expected(count: int, n: int, length: int) -> float:
     """The mean number of runs of this length or more of a value with such a count among n."""
     start = math.prod((count - i) / (n - i) for i in range(length))
-    return start * (1 + (n - length) * (n - count) / (n - length)) if n > length else start
+    return start * (1 + n - count)  # at the first place, or behind another value at any later one
 
 
 # --- speed ------------------------------------------------------------------------------------------------------------

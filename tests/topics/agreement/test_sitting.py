@@ -104,11 +104,25 @@ def test_labels_that_are_all_the_same_say_nothing():
     assert math.isnan(found.tau)
 
 
+@pytest.mark.parametrize("labels", [[4] * 30, [1, 2, 3], [0.1, 0.2, 0.3, 0.4, 0.5]])
+def test_labels_on_a_line_have_no_interval_of_no_width(labels):
+    assert all(map(math.isnan, sitting(labels).interval))
+
+
+@pytest.mark.parametrize(
+    "labels", [range(180), range(2000), np.repeat([1, 2, 3, 4, 5], 120), np.repeat([1, 2, 3, 4, 5], 400)]
+)
+def test_what_is_rarer_than_a_number_can_say_is_not_impossible(labels):
+    found = sitting(list(labels))
+    assert 0 < found.p_drift < 1e-100
+    assert 0 < found.p_run <= 1
+
+
 def test_one_label():
     found = sitting([4])
     assert (found.n, found.run, found.mean) == (1, 1, 4)
     assert math.isnan(found.drift)
-    assert "no interval" in str(found)
+    assert str(found).startswith("1 label, mean 4; drift +nan, no interval")
 
 
 @given(st.lists(st.sampled_from([1, 2, 3, 4, 5, NAN]), min_size=1, max_size=30))
