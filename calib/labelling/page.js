@@ -222,7 +222,7 @@ function choose(c, focused = true) {
   sets.forEach((set, at) => set.classList.toggle("active", at === active));
   paint();
   if (focused) sets[active].focus({ preventScroll: true });
-  sets[active].scrollIntoView({ block: "nearest" });
+  $("answers").scrollTop = sets[active].offsetTop - 12; // where they are more than fit
 }
 function show(name) {
   tick();

@@ -90,10 +90,43 @@ class Visit:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.call("Emulation.setEmulatedMedia", features=[scheme])
         await self.call("Page.navigate", url=url)
-        while not await self.read("document.readyState === 'complete' && location.href !== 'about:blank'"):
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(0.1)  # what the page still says or asks for
+        await self.settled()
+
+    async def reload(self):
+        await self.read("window.former = true")
+        await self.call("Page.reload")
+        await self.settled("!window.former")
+
+    async def settled(self, condition="location.href !== 'about:blank'"):
+        """Until the page is there, and has said and asked for what it still does."""
+        await self.until(f"document.readyState === 'complete' && {condition}")
+        await asyncio.sleep(0.1)
         await self.read("1")
+
+    async def until(self, condition, seconds=30):
+        for _ in range(50 * seconds):
+            with contextlib.suppress(RuntimeError):  # between two documents
+                if await self.read(condition):
+                    return
+            await asyncio.sleep(0.02)
+        raise TimeoutError(condition)
+
+    async def downloaded(self, folder, act):
+        """The file that comes into the folder through `act`."""
+        before = set(Path(folder).iterdir())
+        await act
+        for _ in range(1500):
+            new = [one for one in set(Path(folder).iterdir()) - before if one.suffix not in (".crdownload", ".tmp")]
+            if new and new[0].stat().st_size:
+                return new[0]
+            await asyncio.sleep(0.02)
+        raise TimeoutError("nothing was downloaded")
+
+    async def give(self, selector, path):
+        """A file for a field of files, as picked in its dialog."""
+        document = await self.call("DOM.getDocument")
+        found = await self.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector=selector)
+        await self.call("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(path)])
 
     async def picture(self, path):
         """A screenshot of the whole page."""
@@ -131,32 +164,66 @@ def _is_request(event):
     return event.get("method") == "Network.requestWillBeSent"
 
 
-def visited(page, look, **size):
-    """What `look`, which takes a `Visit`, finds in the page (a file), opened at the size."""
-    return asyncio.run(_visited(Path(page).resolve().as_uri(), look, size))
+class Browser:
+    """A browser with a profile of its own, which outlives it: `async with Browser(profile) as browser: ...`."""
 
+    def __init__(self, profile, downloads=None):
+        self.profile, self.downloads = Path(profile), downloads
 
-async def _visited(url, look, size):
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = subprocess.Popen(
-            [PROGRAM, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+    async def __aenter__(self):
+        self.process = subprocess.Popen(
+            [PROGRAM, *_OPTIONS, f"--user-data-dir={self.profile}", "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+        self.session = aiohttp.ClientSession()
         try:
-            address = await asyncio.to_thread(_address, process)
-            async with aiohttp.ClientSession() as session:
-                at = re.sub(r"^ws://([^/]+)/.*", r"http://\1/json/list", address)
-                pages = await (await session.get(at)).json()
-                own = next(one["webSocketDebuggerUrl"] for one in pages if one["type"] == "page")
-                async with session.ws_connect(own, max_msg_size=0) as socket:
-                    visit = Visit(socket)
-                    await visit.open(url, **size)
-                    return await look(visit)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # this browser and its own children
-            process.wait()
-            process.stderr.close()
+            address = await asyncio.to_thread(_address, self.process)
+        except RuntimeError:
+            await self.__aexit__()
+            raise
+        self.at = re.sub(r"^ws://([^/]+)/.*", r"http://\1/json/", address)
+        return self
+
+    async def __aexit__(self, *_):
+        """The browser ends as when the power fails; its profile stays."""
+        await self.session.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # this browser and its own children
+        self.process.wait()
+        self.process.stderr.close()
+
+    async def tab(self, page, width=1200, height=1000, *, before="", **how):
+        """A page (a file) in a new tab; `before` is a script that runs before those of the page."""
+        made = await (await self.session.put(f"{self.at}new?about:blank")).json()
+        visit = Visit(await self.session.ws_connect(made["webSocketDebuggerUrl"], max_msg_size=0))
+        if before:
+            await visit.call("Page.enable")
+            await visit.call("Page.addScriptToEvaluateOnNewDocument", source=before)
+        if self.downloads:
+            how_to = {"behavior": "allow", "downloadPath": str(self.downloads)}
+            await visit.call("Page.setDownloadBehavior", **how_to)
+        await visit.open(Path(page).resolve().as_uri(), width, height, **how)
+        return visit
+
+
+def visited(page, look, **size):
+    """What `look`, which takes a `Visit`, finds in the page (a file), opened at the size."""
+
+    async def visit(browser):
+        return await look(await browser.tab(page, **size))
+
+    return driven(visit)
+
+
+def driven(work, downloads=None):
+    """What `work`, which takes a `Browser`, comes to."""
+
+    async def run():
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            async with Browser(profile, downloads) as browser:
+                return await work(browser)
+
+    return asyncio.run(run())
 
 
 def _address(process):
