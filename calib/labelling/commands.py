@@ -100,7 +100,10 @@ def _time(pages: LabelPages) -> str:
 
 
 def _next(chosen: Path) -> str:
-    return f"calib read-labels LABELS.csv --drawn {shlex.quote(str(chosen))}"
+    from calib.intake.entry import is_table_file
+
+    drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
+    return f"calib read-labels LABELS.csv{drawn}"
 
 
 @options_from("read_labels", without=("drawn",), called={"files": "LABELS"})
