@@ -154,6 +154,7 @@ function minutesLeft() {
 
 // Answers.
 const isDone = item => item.answers.every(list => list.length);
+const missing = item => item.answers.findIndex(list => !list.length); // -1 of one that is done: its first will do
 const answered = () => items.flatMap(item => item.answers.flatMap((list, c) => (
   list.length ? [{ item, c, value: list.at(-1)[0], time: list.at(-1)[2] }] : []
 )));
@@ -165,10 +166,9 @@ function record(c, value) {
 }
 function answer(c, value) {
   record(c, value);
-  const missing = items[place].answers.findIndex(list => !list.length);
   if (c + 1 < criteria.length) choose(c + 1);
-  else if (missing >= 0) choose(missing);
-  else toOpen(place);
+  else if (isDone(items[place])) toOpen(place);
+  else choose(missing(items[place]));
   tellWhere("answered", c, value);
 }
 function undo() {
@@ -196,14 +196,14 @@ function numberIn(c) {
 }
 
 // Where one is.
-function go(to, c = 0) {
+function go(to, c) {
   document.activeElement.blur(); // a number that was typed is of the item before
   tick();
   if (to >= items.length) return toEnd();
   place = Math.max(to, 0);
   showTexts(items[place]);
   show("ask");
-  choose(c, false);
+  choose(c ?? missing(items[place]), false);
   $("place").focus({ preventScroll: true });
   scrollTo(0, 0);
 }

@@ -186,7 +186,7 @@ def test_what_is_not_known_must_be_said(refused):
     assert said.startswith("`scale` must be given for 'tone', such as '1|2|3|4|5'")
     said = refused(drawn=DRAWN.assign(scale=""))
     assert "came without, and of the judge none is known" in said
-    assert "the judge scored 'fluency'" in refused(criteria="tone")
+    assert "the judge scored 'coherence'" in refused(criteria="tone")
 
 
 # --- of which items -----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The label page as a browser shows it: hostile texts, keys, numbers, pairs, files, tabs, storage that fails."""
 
 import csv
+import io
 import json
 from dataclasses import replace
 
@@ -24,9 +25,7 @@ HOSTILE = (
     "<iframe src='http://127.0.0.1:9/y'></iframe> \u2028 \u2029 \x00 \x1b[31m \u202e txet \u2066 \ud800 ]]> &lt;b&gt;"
 )
 SEEN = HOSTILE.replace("\ud800", "\ufffd")
-CLOCK = (
-    "const began = performance.now.bind(performance); window.later = 0; performance.now = () => began() + window.later;"
-)
+CLOCK = "const began = performance.now.bind(performance); window.later = 0; performance.now = () => began() + window.later;"
 FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
 
@@ -35,13 +34,7 @@ def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, 
     texts = task.pop("texts", [(f"Source {k}.", f"Summary {k}.") for k in range(n)])
     asked = tuple(Asked(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
     sheets = (Sheet(annotator, asked),)
-    told = {
-        "title": "News",
-        "page": "0123456789ab",
-        "parts": ("source", "output"),
-        "paired": False,
-        "guideline": "Read.",
-    }
+    told = {"title": "News", "page": "0123456789ab", "parts": ("source", "output"), "paired": False, "guideline": "Read."}
     whole = Task(**(told | task), criteria=tuple(criteria), sheets=sheets)
     path = folder / name
     path.write_text(page_of(whole, sheets[0], words), encoding="utf-8")
@@ -90,18 +83,9 @@ def test_hostile_texts_are_texts(tmp_path):
         for key in ("1", "g", "Escape", "2", "u", "ArrowLeft"):
             await visit.press(key)
         texts = await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)")
-        heads = await visit.read(
-            "[document.querySelector('#texts h3'), $('criteria').querySelector('legend span')].map(one => one.textContent)"
-        )
+        heads = await visit.read("[document.querySelector('#texts h3'), $('criteria').querySelector('legend span')].map(one => one.textContent)")
         made = "document.querySelectorAll('img, svg, iframe, a, main style, main script, [onload], [onerror], [style]').length"
-        return (
-            texts,
-            heads,
-            await visit.read(made),
-            await visit.read("window.bad"),
-            visit.said,
-            visit.asked(path.as_uri()),
-        )
+        return texts, heads, await visit.read(made), await visit.read("window.bad"), visit.said, visit.asked(path.as_uri())
 
     texts, heads, made, bad, said, asked = chromium.driven(look)
     assert [text.replace("\ud800", "\ufffd") for text in texts + heads] == [SEEN] * 4
@@ -130,7 +114,7 @@ def test_keys_answer_and_move(tmp_path):
     seen, kept, comment = chromium.driven(look)
     assert seen == [
         ("4", 0, 1, "fieldset"), ("ArrowUp", 0, 0, "fieldset"), (" ", 0, 1, "fieldset"), ("2", 1, 0, "place"),
-        ("u", 0, 1, "place"), ("ArrowRight", 1, 0, "place"), ("ArrowLeft", 0, 0, "place"),
+        ("u", 0, 1, "place"), ("ArrowRight", 1, 0, "place"), ("ArrowLeft", 0, 1, "place"),
         ("ArrowDown", 0, 1, "fieldset"), ("7", 0, 1, "fieldset"), ("x", 0, 1, "fieldset"), ("not", 0, 1, "fieldset"),
     ]  # fmt: skip
     assert kept == [[4, "cannot_say"], []]
@@ -151,11 +135,7 @@ def test_other_keyboards_and_keys_that_are_off(tmp_path):
         await visit.reload()
         await visit.read("begin()")
         await visit.press("5", "u")
-        return (
-            before,
-            await visit.read("answered().map(one => one.value)"),
-            await visit.read("$('single_keys').checked"),
-        )
+        return before, await visit.read("answered().map(one => one.value)"), await visit.read("$('single_keys').checked")
 
     assert chromium.driven(look) == ([1, 4], [1, 4], False)
 
@@ -200,9 +180,7 @@ def test_a_number_that_was_typed_is_of_the_item_that_it_stood_under(tmp_path):
         visit = await begun(browser, path)
         await visit.press("4", "2")
         await visit.click("#next")
-        return await visit.read("items.map(item => item.answers[0].map(one => one[0]))"), await visit.read(
-            "$('number0').value"
-        )
+        return await visit.read("items.map(item => item.answers[0].map(one => one[0]))"), await visit.read("$('number0').value")
 
     assert chromium.driven(look) == ([[42], []], "")
 
@@ -214,9 +192,7 @@ def test_pairs_are_turned_back(tmp_path):
         visit = await begun(browser, path)
         shown = []
         for key in ("1", "1", "2", "3"):
-            shown.append(
-                await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)")
-            )
+            shown.append(await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)"))
             await visit.press(key)
         text = await visit.read("[...document.querySelectorAll('#criteria button span')].map(one => one.textContent)")
         return shown, text, await exported(visit, tmp_path)
@@ -242,9 +218,7 @@ def test_a_name_makes_an_order_and_turns_pairs(tmp_path):
         order = await visit.read("items.map(item => item.id)")
         file = await exported(visit, tmp_path)
         await visit.reload()
-        again = await visit.read(
-            "[$('name').value, $('begin').textContent, document.activeElement.id, items.map(item => item.id)]"
-        )
+        again = await visit.read("[$('name').value, $('begin').textContent, document.activeElement.id, items.map(item => item.id)]")
         firsts = await visit.read("Array.from({length: 400}, (_, k) => { enter('n' + k); return items[0].id; })")
         turns = await visit.read("Array.from({length: 400}, (_, k) => hash('n' + k) % 2).reduce((a, b) => a + b)")
         return hidden, missing, order, file, again, firsts, turns
@@ -286,12 +260,10 @@ def test_comments_come_back_as_they_were(tmp_path):
         check_ratings(frame)
     again = write(read_frame(table, texts=texts), tmp_path / "again.csv", for_spreadsheets=True)
     assert again.read_bytes() == table.read_bytes()
-    assert len(list(csv.reader(table.open(encoding="utf-8", newline="")))) == len(COMMENTS) + 1
+    assert len(list(csv.reader(io.StringIO(table.read_bytes().decode(), newline="")))) == len(COMMENTS) + 1
 
 
-@pytest.mark.parametrize(
-    "score", [0.1 + 0.2, 1e-5, 1.5e-7, 12345.678, 1e16, 1.7976931348623157e308, -0.0, 5, 123456789012345680]
-)
+@pytest.mark.parametrize("score", [0.1 + 0.2, 1e-5, 1.5e-7, 12345.678, 1e16, 1.7976931348623157e308, -0.0, 5, 123456789012345680])
 def test_numbers_are_written_as_python_writes_them(tmp_path, score):
     path = page_at(tmp_path)
     found = chromium.visited(path, lambda visit: visit.read(f"inPython({score!r})"), width=400)
@@ -331,9 +303,10 @@ def test_a_file_continues_in_another_browser(tmp_path, kind):
             said.append(await visit.read("$('file_found').textContent"))
             await visit.read("$('file_found').textContent = ''")
         comment = await visit.read("items[0].comment")
-        return said, comment, await exported(visit, tmp_path, kind)
+        return said, comment, await exported(visit, later, kind)
 
-    said, comment, again = chromium.driven(second, tmp_path)
+    (later := tmp_path / "later").mkdir()
+    said, comment, again = chromium.driven(second, later)
     assert [text.split(" ", 2)[0] for text in said[:5]] == ["Nothing"] * 5
     assert "another page (ba9876543210)" in said[0]
     assert "labels of ben" in said[1]
@@ -341,7 +314,7 @@ def test_a_file_continues_in_another_browser(tmp_path, kind):
         "Answers taken from the file: 4. Already here: 1. Not of this page: 0.",
         "Answers taken from the file: 0. Already here: 5. Not of this page: 0.",
     ]
-    assert comment == '="odd",\n\'=1'
+    assert comment == "=\"odd\",\n'=1"
     one, other = (read_frame(name).sort_values(["position", "criterion"], ignore_index=True) for name in (file, again))
     assert other["score"][0] == 1  # pressed here, and later
     pd.testing.assert_frame_equal(one[1:], other[1:])
@@ -395,14 +368,7 @@ def test_two_tabs_see_each_other(tmp_path):
     assert found[0] in ([1, 2, 3], [1, 2, 3, 4])
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        FULL,
-        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });",
-    ],
-    ids=["full", "blocked"],
-)
+@pytest.mark.parametrize("before", [FULL, "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });"], ids=["full", "blocked"])
 def test_storage_that_fails_is_said_and_labels_can_be_exported(tmp_path, before):
     path = page_at(tmp_path)
 
@@ -467,14 +433,10 @@ def test_names_do_not_run_into_each_other(tmp_path):
 
     async def look(browser):
         visit = await browser.tab(path)
-        script = (
-            "[...new Set(['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x'].map({}))].length"
-        )
+        script = "[...new Set(['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x'].map({}))].length"
         keys = await visit.read(script.format("name => { enter(name); return items[0].keys[0]; }"))
         files = await visit.read(script.format("name => { enter(name); return fileName('csv'); }"))
-        safe = await visit.read(
-            "['../x', '王', 'a b', 'CON', ''].map(name => { enter(name); return fileName('csv'); })"
-        )
+        safe = await visit.read("['../x', '王', 'a b', 'CON', ''].map(name => { enter(name); return fileName('csv'); })")
         return keys, files, safe
 
     keys, files, safe = chromium.driven(look)
@@ -493,8 +455,7 @@ def test_the_end_leads_to_what_is_open(tmp_path):
         first = await visit.read(f"[$('end_head').textContent, $('thanks').hidden, {counts}]")
         await visit.click("#to_open")
         at = await visit.read("[view, place]")
-        await visit.press("1", "1", "ArrowDown", "1")
-        await visit.read("answered().length")
+        await visit.press("1", "1", "1")
         last = await visit.read(f"[view, $('end_head').textContent, $('thanks').hidden, {counts}, $('to_open').hidden]")
         reminder = "[...document.querySelectorAll('.unexported')].map(one => one.hidden)"
         before = await visit.read(reminder)
@@ -504,7 +465,7 @@ def test_the_end_leads_to_what_is_open(tmp_path):
     first, at, last, before, after = chromium.driven(look, tmp_path)
     assert first == ["Your labels", True, [2, 5, 1, 3]]
     assert at == ["ask", 1]
-    assert last[0] == "end" or last[3][3] > 0
+    assert last == ["end", "All done", False, [4, 8, 1, 0], True]
     assert not any(before) and all(after)
 
 
@@ -546,32 +507,17 @@ def test_a_reader_of_the_screen_is_told(tmp_path):
         said = await status(visit)
         await visit.call("Accessibility.enable")
         nodes = (await visit.call("Accessibility.getFullAXTree"))["nodes"]
-        return said, [
-            (one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes if not one["ignored"]
-        ]
+        return said, [(one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes if not one["ignored"]]
 
     said, nodes = chromium.driven(look)
     assert said == "coherence: 4 good. Item 2 of 3."
     names = {(role, name) for role, name, _ in nodes}
-    assert {
-        ("heading", "News"),
-        ("heading", "Item 2 of 3"),
-        ("group", "coherence"),
-        ("region", "source"),
-        ("region", "output"),
-    } <= names
-    assert {
-        ("button", "4 good"),
-        ("button", "cannot say"),
-        ("textbox", "Comment on this item"),
-        ("switch", "Single keys"),
-    } <= names
+    assert {("heading", "News"), ("heading", "Item 2 of 3"), ("group", "coherence"), ("region", "source"), ("region", "output")} <= names
+    assert {("button", "4 good"), ("button", "cannot say"), ("textbox", "Comment on this item"), ("switch", "Single keys")} <= names
     assert {role for role, _ in names} >= {"banner", "main", "contentinfo", "status", "alert", "progressbar"}
     bar = next(one for role, _, one in nodes if role == "progressbar")
     assert bar["value"]["value"] in (1, "1", "33%")
-    assert all(
-        name for role, name, _ in nodes if role in ("button", "textbox", "region", "heading", "progressbar", "switch")
-    )
+    assert all(name for role, name, _ in nodes if role in ("button", "textbox", "region", "heading", "progressbar", "switch"))
 
 
 def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
@@ -589,7 +535,7 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
 
 
 def test_ids_come_back_as_they_are(tmp_path):
-    ids = ["007", "\ufeffa", "=1+1", "港/🙂", 'a,b"c', "exported"]
+    ids = ["007", "\ufeffa", "=1+1", "港/🙂", "a,b\"c", "exported"]
     asked = tuple(Asked(one, ("s", "o")) for one in ids)
     task = Task("T", "0123456789ab", ("source", "output"), False, (COHERENCE,), "", (Sheet("ana", asked),))
     path = tmp_path / "page.html"

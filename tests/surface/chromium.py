@@ -28,7 +28,7 @@ _OPTIONS = (
 _CODES = {
     "Enter": ("Enter", 13), "Tab": ("Tab", 9), " ": ("Space", 32), "Escape": ("Escape", 27), "?": ("Slash", 191),
     "ArrowLeft": ("ArrowLeft", 37), "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39),
-    "ArrowDown": ("ArrowDown", 40),
+    "ArrowDown": ("ArrowDown", 40), "End": ("End", 35), "Backspace": ("Backspace", 8), ".": ("Period", 190),
 }  # fmt: skip
 _NOT_OF_THE_PAGE = ("data:", "about:", "chrome")
 
