@@ -77,7 +77,14 @@ def test_a_text_of_several_items_stands_once():
 
 @pytest.mark.parametrize(
     "letters",
-    ["The harbour is closed. ", '"quoted" \\ and\nbroken\n', "港は閉鎖された。", "🙂🚢👩‍🔧 ", '<p class="x">A &amp; B</p>\n', "if a<b: "],
+    [
+        "The harbour is closed. ",
+        '"quoted" \\ and\nbroken\n',
+        "港は閉鎖された。",
+        "🙂🚢👩‍🔧 ",
+        '<p class="x">A &amp; B</p>\n',
+        "if a<b: ",
+    ],
     ids=["words", "quotes", "cjk", "emoji", "html", "code"],
 )
 def test_it_weighs_under_three_times_its_texts(letters):
@@ -87,7 +94,9 @@ def test_it_weighs_under_three_times_its_texts(letters):
 
 
 def test_the_table_of_words_has_all_and_no_others():
-    page, script = (resources.files("calib.labelling").joinpath(name).read_text("utf-8") for name in ("page.html.j2", "page.js"))
+    page, script = (
+        resources.files("calib.labelling").joinpath(name).read_text("utf-8") for name in ("page.html.j2", "page.js")
+    )
     used = set(re.findall(r"words\.(\w+)", page)) | set(re.findall(r'words\["(\w+)"\]', page))
     used |= {name for name in WORDS if f'"{name}"' in script or f"{name}:" in script}
     assert used == set(WORDS)

@@ -24,7 +24,7 @@ _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
     *("--no-first-run", "--remote-debugging-port=0", "--disable-component-update", "--disable-sync"),
 )
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240 - nothing else runs beside the one browser
+# ruff: noqa: ASYNC220, ASYNC240 - nothing else runs beside the one browser
 _CODES = {
     "Enter": ("Enter", 13), "Tab": ("Tab", 9), " ": ("Space", 32), "Escape": ("Escape", 27), "?": ("Slash", 191),
     "ArrowLeft": ("ArrowLeft", 37), "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39),
