@@ -103,10 +103,8 @@ def annotators_of(annotators: Sequence[str] | None, rater: str | None, overlap: 
         raise ArgumentError("rater", rule, f"got {rater!r}", mentions=("annotators",))
     names = tuple(_name(name, "annotators") for name in annotators)
     if not names or len(set(names)) < len(names):
-        again = next((name for name in names if names.count(name) > 1), "none")
-        raise ArgumentError(
-            "annotators", "must be different names, one at least", f"got {again!r}" + " twice" * bool(names)
-        )
+        again = next((f"{name!r} twice" for name in names if names.count(name) > 1), "none")
+        raise ArgumentError("annotators", "must be different names, one at least", f"got {again}")
     if overlap is not None:
         _fitting(check.whole(overlap, "overlap", least=0), names, n)
     return names

@@ -76,6 +76,8 @@ def _criteria(given: list[str]) -> dict[str, str | None] | list[str] | None:
 
 
 def _words(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(path)!r}.")
     try:
         words = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
@@ -98,7 +100,10 @@ def _time(pages: LabelPages) -> str:
 
 
 def _next(chosen: Path) -> str:
-    return f"calib read-labels LABELS.csv --drawn {shlex.quote(str(chosen))}"
+    from calib.intake.entry import is_table_file
+
+    drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
+    return f"calib read-labels LABELS.csv{drawn}"
 
 
 @options_from("read_labels", without=("drawn",), called={"files": "LABELS"})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy import special
 
 from calib import stats
 from calib.core.numeric import adjusted
@@ -17,6 +19,7 @@ from calib.table import parse_scale
 _PAUSE = pd.Timedelta(minutes=30)
 _FLAGGED = 0.05
 _FEW = 10  # labels below which the same one each time says nothing
+_COMMON = 5  # items in common below which no difference of annotators can be told
 _LONG = 10  # medians: a page that was left open
 
 
@@ -140,18 +143,60 @@ def in_common(answers: pd.DataFrame) -> int:
     return int(labels.groupby("item")["rater"].nunique().gt(1).sum())
 
 
+def strictness_of(answers: pd.DataFrame) -> list[str]:
+    """A sentence for each criterion of which annotators differ on the items in common by more than chance.
+
+    If they do not differ, any exchange of an item's labels among those who gave them is as likely as what came: under
+    these exchanges each annotator's sum of deviations from the items' means has a known variance. p-values by the
+    chi-squared law, adjusted (Holm) over criteria.
+    """
+    labels = answers[answers["score"].notna()]
+    found = [(str(name), *_strictness(rows)) for name, rows in labels.groupby("criterion", sort=False)]
+    if not found:
+        return []
+    adjusted_p = adjusted([p for _, p, _ in found], "holm")
+    notes = []
+    for (criterion, _, mean), p in zip(found, adjusted_p, strict=True):
+        if p < _FLAGGED:
+            told = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
+            notes.append(
+                f"{criterion}: annotators differ on the items in common ({told} from the items' means, p {short(p)}): "
+                "an interval of their labels is one for these annotators; others may give another mean."
+            )
+    return notes
+
+
+def _strictness(rows: pd.DataFrame) -> tuple[float, pd.Series]:
+    """The p-value of "no annotator is stricter", and how far each is from the mean of an item on average."""
+    table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
+    common = table[table.count(axis=1) > 1].dropna(axis=1, how="all")
+    scores, there = common.to_numpy(dtype=float), common.notna().to_numpy()
+    if len(common) < _COMMON:
+        return math.nan, pd.Series(dtype=float)
+    m = there.sum(axis=1)
+    off = np.where(there, common.sub(common.mean(axis=1), axis=0).to_numpy(), 0.0)
+    variance = np.nanvar(scores, axis=1, ddof=1)
+    spread = np.diag(there.T @ variance) - (there.T * (variance / m)) @ there
+    total = off.sum(axis=0)
+    rank = int(np.linalg.matrix_rank(spread, hermitian=True))
+    p = float(special.chdtrc(rank, total @ np.linalg.pinv(spread, hermitian=True) @ total)) if rank else math.nan
+    return p, pd.Series(total / there.sum(axis=0), index=common.columns)
+
+
 def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
     """Active seconds that a label takes on average, "cannot say" paid for too; NaN where no time is known.
 
-    No answer counts for more than ten times its annotator's median: a page was left open.
+    No item counts for more than ten times its annotator's median: a page was left open. Items, not answers: of several
+    criteria the first answer takes the reading, too.
     """
     timed = answers[answers["seconds"].notna()]
     labels = int(timed["score"].notna().sum())
     if not labels:
         return math.nan, []
-    most = _LONG * timed.groupby("rater")["seconds"].transform("median")
-    long = (timed["seconds"] > most) & (most > 0)
-    total = float(timed["seconds"].where(~long, most).sum())
-    longest = timed.loc[long, "seconds"].max()
-    told = f"{counted(int(long.sum()), 'answer')} took more than ten times the median (the longest {longest:.0f} s)"
+    spent = timed.groupby(["rater", "item"], sort=False)["seconds"].sum()
+    most = _LONG * spent.groupby("rater").transform("median")
+    long = (spent > most) & (most > 0)
+    total = float(spent.where(~long, most).sum())
+    longest = spent[long].max()
+    told = f"{counted(int(long.sum()), 'item')} took more than ten times the median (the longest {longest:.0f} s)"
     return total / labels, [f"{told} and count as ten times it in the seconds per label."] * bool(long.any())

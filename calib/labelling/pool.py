@@ -181,6 +181,10 @@ def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[
     shown = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not shown:
         raise _no_texts(source, drawn)
+    if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in shown):
+        given = f"{', '.join(map(repr, shown))} alone would be seen: {source.name} has {_named(source.frame)}"
+        raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", given,
+                                 mentions=("pair",))  # fmt: skip
     return shown
 
 
@@ -226,7 +230,7 @@ def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> p
     """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
     names = [columns["item"]] if "item" in columns else found.ids
     candidates = [_ids_of(found, name, paired=paired) for name in names]
-    if "item" not in columns:
+    if not names:  # the places of rows
         candidates.append(pd.Series(range(len(found.source.frame))).map("{}".format))
     if drawn.chosen is None:
         return candidates[0]
@@ -274,8 +278,9 @@ def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
         given = f"{len(strangers)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
         raise TableArgumentError("drawn", "must hold ids of the items", given)
     for item, spelled in chosen.items():
-        if spelled.encode("utf-8", "ignore").decode() != spelled:
-            raise TableError(f"{pool.name}, {pool.lines[item]}: the id {item!r} holds half a character.")
+        if "\0" in spelled or spelled.encode("utf-8", "ignore").decode() != spelled:
+            rule = "holds half a character or NUL, which no file of labels can"
+            raise TableError(f"{pool.name}, {pool.lines[item]}: the id {item!r} {rule}.")
         if all(not text.strip() for text in pool.texts[item]):
             raise TableError(
                 f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."

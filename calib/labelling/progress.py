@@ -27,7 +27,9 @@ def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
     strangers = sorted(items - known)
     if len(strangers) == len(items):
         rule = "must have the items that were labelled"
-        raise ArgumentError("drawn", rule, f"has none of {counted(len(items), 'item')}, such as {strangers[0]!r}")
+        cut = {one.lstrip("0") or "0" for one in known} & items
+        hint = " (a spreadsheet took the zeros in front of their ids: export from the page again)" * bool(cut)
+        raise ArgumentError("drawn", rule, f"has none of {counted(len(items), 'item')}, such as {strangers[0]!r}{hint}")
     notes = []
     if strangers:
         notes.append(f"{counted(len(strangers), 'labelled item')} not among the drawn ones, such as {strangers[0]!r}.")
@@ -59,7 +61,7 @@ def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width
         told = f"people were asked for {', '.join(sorted(asked))} and the judge for {', '.join(sorted(judged))}"
         return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{told}: there is no interval.",))
     pairs = list(gold_pairs(drawn, gold))
-    first = answers[answers["score"].notna()].groupby(["criterion", "item"])["when"].min()
+    first = _first_labels(answers)
     looks = [look for pair in pairs if (look := _so_far(pair, first, said)) is not None]
     needed = _needed(drawn, gold, pairs, half_width, said)
     return Progress(
@@ -93,18 +95,32 @@ def _needed(
     return needed
 
 
+def _first_labels(answers: pd.DataFrame) -> pd.Series:
+    """The rank of each criterion and item in the order in which they were first labelled; NaN where nothing tells it.
+
+    Where times are missing or alike it is the place that an annotator's page gave the item, which is random, and where
+    places are alike, too, a hash: never the order of the pool, in which the items of one system may stand together.
+    """
+    labels = answers[answers["score"].notna()]
+    mixed = pd.util.hash_array(labels["item"].astype(str).to_numpy(dtype=object), categorize=False)
+    ordered = labels.assign(mixed=mixed).sort_values(["when", "position", "mixed"], kind="stable")
+    told = ordered["when"].notna() | ordered["position"].notna()
+    ranks = pd.Series(np.arange(len(ordered)), index=ordered.index).where(told)
+    return ranks.groupby([ordered["criterion"], ordered["item"]]).min()
+
+
 def _so_far(pair: Pair, first: pd.Series, said: list[str]) -> tuple[dict[str, Any], Any] | None:
     """The interval that may be looked at after every label, in the order in which they came."""
     criterion, frame = pair.label["criterion"], pair.frame
     rows = frame[frame["y"].notna() & frame["x"].notna()]
-    if why := _not_simple(frame, rows):
+    came = first.reindex(pd.MultiIndex.from_product([[criterion], rows["item"].astype(str)])).to_numpy(dtype=float)
+    if why := _not_simple(frame, rows) or "no time or place says when each label came" * bool(np.isnan(came).any()):
         said.append(f"{criterion}: no interval that may be looked at after every label, as {why}; `interval` has one.")
         return None
     if len(rows) < _START:
         missing = counted(_START - len(rows), "label")
         said.append(f"{criterion}: {missing} short of the first interval, which needs {_START}.")
         return None
-    came = first[criterion].reindex(rows["item"].astype(str)).to_numpy()
     ordered = rows.iloc[np.argsort(came, kind="stable")]
     pool = frame.loc[frame["x"].notna(), "x"].astype(float)
     y, x = (ordered[name].astype(float).to_numpy() for name in "yx")

@@ -16,6 +16,7 @@ from calib.labelling.task import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
 WINS = "0|0.5|1"
+_WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first is better"))
 _SAY = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
 
@@ -88,7 +89,8 @@ def _scale_of_each(scale: Any, names: list[str]) -> dict[str, Any]:
 def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
     judged = drawn.scales.get(name, "")
     if scale is None and not (paired or judged):
-        given = "came without, and of the judge none is known" if drawn.criteria else "came without"
+        theirs = "of the judge none is known" if name in drawn.criteria else f"the judge scored {_listed(drawn.criteria)}"
+        given = f"came without, and {theirs}" if drawn.criteria else "came without"
         raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
     if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
         raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
@@ -97,7 +99,7 @@ def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) 
     if paired and text != WINS:
         raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
     _warn_of_another(name, text, judged)
-    return Criterion(name, meaning, text, levels)
+    return Criterion(name, meaning, text, _WON if paired else levels)
 
 
 def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
@@ -124,27 +126,32 @@ def _parsed(scale: Any, judged: str) -> Scale:
     if isinstance(scale, Scale):
         return scale
     if isinstance(scale, Mapping):
-        return Scale.parse("|".join(_pair(*pair) for pair in scale.items()))
-    if not isinstance(scale, str):
-        if not _is_list(scale):
-            raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
-        scale = "|".join(str(one) for one in scale)
+        text = "|".join(_pair(*pair) for pair in scale.items())
+    elif isinstance(scale, str) or _is_list(scale):
+        text = scale if isinstance(scale, str) else "|".join(str(one) for one in scale)
+    else:
+        raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
     try:
-        pairs = scale_words(scale)
+        pairs = scale_words(text)
         values = parse_scale(judged)
-        are_words = "=" not in scale and not any(_is_number_of(*pair) for pair in pairs)
+        are_words = "=" not in text and not any(_is_number_of(*pair) for pair in pairs)
         if are_words and values is not None and len(values.values) == len(pairs):
-            scale = "|".join(f"{word}={_number(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
-        return Scale.parse(scale)
+            text = "|".join(f"{word}={_number(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
+        found = Scale.parse(text)
     except ArgumentError as error:
         raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
+    if are_words and any(word[0].isdecimal() for word in found.labels):
+        rule = "must say the value of each word where one begins with a figure, such as 'poor=1|good=2'"
+        raise ArgumentError("scale", rule, f"got {scale!r}")
+    return found
 
 
 def _pair(one: Any, other: Any) -> str:
     """A value and its word, in either order."""
     value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
     try:
-        return f"{str(word).replace('|', '/').strip()}={_number(float(value))}"
+        number = _number(float(value))
+        return f"{str(word).replace('|', '/').strip() or number}={number}"
     except (TypeError, ValueError):
         given = f"got {one!r}: {other!r}"
         raise ArgumentError("scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", given) from None

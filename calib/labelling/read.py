@@ -17,7 +17,7 @@ from calib.intake.entry import given
 from calib.intake.taken import Data
 from calib.labelling.answers import ENDINGS, answers_in
 from calib.labelling.joined import joined_answers
-from calib.labelling.people import annotators_of, disagreements_of, flagged, in_common, price_of
+from calib.labelling.people import annotators_of, disagreements_of, flagged, in_common, price_of, strictness_of
 from calib.labelling.progress import against_drawn, progress_of
 from calib.table import check_ratings
 from calib.tables.door import Checked, scores_in
@@ -89,17 +89,13 @@ def read_labels(
     answers, known, notes = joined_answers(_named_apart(read), page)
     for note in notes:
         check.warn(note)
-    pool = (
-        None
-        if drawn is None
-        else scores_in(given(drawn, None, {}, names=("scores",), needs=("judge",)).scores, "drawn")
-    )
+    pool = None if drawn is None else _drawn(drawn)
     notes += [] if pool is None else against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
     gold = mean_of_people(scores_in(ratings, "files"))
     annotators, (price, said) = annotators_of(answers), price_of(answers)
     agreed, why = _reliability(ratings, pool)
-    notes += [*flagged(annotators), *said, *why]
+    notes += [*flagged(annotators), *strictness_of(answers), *said, *why]
     return Labels(
         ratings=ratings,
         gold=gold.frame,
@@ -114,14 +110,26 @@ def read_labels(
     )
 
 
+def _drawn(drawn: Data) -> Checked:
+    """The judge's scores, of which some items were drawn."""
+    scores = given(drawn, None, {}, names=("scores",), needs=()).scores
+    if scores is None:
+        raise ArgumentError("drawn", "must be what `choose_items` returned", "got a table without a judge's scores")
+    return scores_in(scores, "drawn")
+
+
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files, those of a folder in the order of their names."""
-    given = [files] if isinstance(files, str | os.PathLike) else list(files)
+    given = list(files) if isinstance(files, Sequence) and not isinstance(files, str) else [files]
+    if odd := [one for one in given if not isinstance(one, str | os.PathLike)]:
+        raise ArgumentError("files", "must be paths of files of labels", f"got {type(odd[0]).__name__}")
     found: list[Path] = []
     for name in given:
         path = Path(name).expanduser()
         if path.is_dir():
-            inside = sorted(one for one in path.iterdir() if one.suffix.lower() in ENDINGS)
+            # what begins so is of the system or of an open spreadsheet
+            seen = (one for one in path.iterdir() if not one.name.startswith((".", "~$")))
+            inside = sorted(one for one in seen if one.suffix.lower() in ENDINGS)
             if not inside:
                 raise ArgumentError("files", f"must be files ({', '.join(ENDINGS)})", f"{str(path)!r} holds none")
             found += inside

@@ -73,8 +73,7 @@ class Asked:
     @property
     def shown(self) -> tuple[str, ...]:
         """The texts in the order in which they are shown."""
-        *before, first, second = self.texts if self.swapped else (*self.texts, "", "")
-        return (*before, second, first) if self.swapped else self.texts
+        return (*self.texts[:-2], self.texts[-1], self.texts[-2]) if self.swapped else self.texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.stop import stoppable
 from calib.intake.entry import opened
 from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words
 from calib.intake.taken import Source
-from calib.labelling.assign import annotators_of, file_names, sheets_of
+from calib.labelling.assign import annotators_of, sheets_of
+from calib.labelling.files import ENDINGS, checked_path, spare, written
 from calib.labelling.pool import drawn_of, pool_of, to_ask
 from calib.labelling.question import criteria_of
-from calib.labelling.read import read_labels
-from calib.labelling.task import Asked, Criterion, Sheet, Task, page_id
-from calib.table import TableArgumentError
-from calib.table.files import whole_or_not
+from calib.labelling.rounds import still_to_label
+from calib.labelling.task import Asked, Task, page_id
 from calib.tables.label_pages import LabelPages
-from calib.tables.labels import Labels
 
-_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json",)}
 _GUIDES = (".md", ".markdown", ".txt")
 
 
@@ -95,7 +89,7 @@ def label_page(
     system : str, optional
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path
-        Where to write.
+        Where to write. A file that is read, and a workbook that somebody has filled in, are not written over.
 
     Returns
     -------
@@ -118,8 +112,10 @@ def label_page(
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
     as_typed(label_page, locals())
-    check.choice(to, "to", tuple(_ENDINGS))
-    path = _path(path, to)
+    check.choice(to, "to", tuple(ENDINGS))
+    path = checked_path(path, to)
+    if words and to != "html":
+        raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     told = _guideline(guideline)
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
     drawn = _own_choice(items) if drawn is None else drawn
@@ -127,7 +123,7 @@ def label_page(
     pool = pool_of(items, columns, inputs, pair, picked)
     asked = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = _left(to_ask(pool, picked), labelled, page, asked)
+    chosen = still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -141,8 +137,9 @@ def label_page(
     )
     title = title or ", ".join(one.name for one in asked)
     task = Task(title, page, pool.parts, pair is not None, asked, told, sheets)
+    spare(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
     return LabelPages(
-        paths=_written(task, path, to, words),
+        paths=written(task, path, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
@@ -152,16 +149,6 @@ def label_page(
         n_labels=sum(len(sheet.asked) for sheet in sheets) * len(asked),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
     )
-
-
-def _path(path: str | Path, to: str) -> Path:
-    path, endings = Path(path).expanduser(), _ENDINGS[to]
-    if path.suffix.lower() not in endings:
-        rule = f"must end in {' or '.join(endings)} for {to!r}"
-        raise ArgumentError("path", rule, f"got {str(path)!r}")
-    if path.is_dir():
-        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
-    return path
 
 
 def _guideline(given: str | Path | None) -> str:
@@ -176,6 +163,8 @@ def _guideline(given: str | Path | None) -> str:
         raise ArgumentError(
             "guideline", f"must be a text, or a file that ends in {', '.join(_GUIDES)}", f"got {text!r}"
         )
+    if not path.is_file():
+        raise ArgumentError("guideline", "must be a text, or a file", f"there is no file {text!r}")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -187,76 +176,3 @@ def _own_choice(items: Any) -> Any:
     source = opened(items, "items")
     source = source if isinstance(source, Source) else source_of(source, "items")
     return items if "chosen" in source.frame else None
-
-
-def _left(
-    chosen: dict[str, tuple[str, tuple[str, ...]]], labelled: Any, page: str, asked: Sequence[Criterion]
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Those of which a label is missing."""
-    if labelled is None:
-        return chosen
-    there = _rows_so_far(labelled, page)
-    done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
-    wanted = {one.name for one in asked}
-    left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
-    if not left:
-        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
-    return left
-
-
-def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
-    """Item and criterion of what was answered on this page."""
-    given = labelled.ratings if isinstance(labelled, Labels) else labelled
-    frame = given if isinstance(given, pd.DataFrame) else read_labels(_label_files(given)).ratings
-    if missing := {"item", "criterion"} - set(frame):
-        raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
-    pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
-    if pages:
-        rule = "must be labels of a page with the same items, criteria and scales"
-        raise ArgumentError("labelled", rule, f"these are of page {min(pages)}, and this is {page}")
-    return frame[["item", "criterion"]].astype(str)
-
-
-def _label_files(given: Any) -> list[Path]:
-    paths = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
-    if not paths or not all(isinstance(path, str | Path) for path in paths):
-        rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
-        raise ArgumentError("labelled", rule, f"got {given!r}")
-    for path in map(Path, paths):
-        if not path.expanduser().exists():
-            raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
-    return [Path(path) for path in paths]
-
-
-def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
-    """The files: each whole or not at all."""
-    if to == "label-studio":
-        from calib.labelling.label_studio import write_label_studio
-
-        return (write_label_studio(task, path), path.with_suffix(".xml"))
-    files = _of_each(task, path)
-    if to == "argilla":
-        from calib.labelling.argilla import settings_beside, write_argilla
-
-        written = [write_argilla(task, sheet, target) for sheet, target in files]
-        return tuple(one for target in written for one in (target, settings_beside(target)))
-    if to == "xlsx":
-        from calib.labelling.workbook import write_workbook
-
-        return tuple(write_workbook(task, sheet, target) for sheet, target in files)
-    from calib.labelling.page import page_of
-
-    texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for text, (_, target) in zip(texts, files, strict=True):
-        with stoppable(), whole_or_not(target) as part:
-            part.write_text(text, encoding="utf-8", newline="")
-    return tuple(target for _, target in files)
-
-
-def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
-    """A file for each annotator; the one of a single sheet is called as was said."""
-    if len(task.sheets) == 1:
-        return [(task.sheets[0], path)]
-    names = file_names([sheet.annotator for sheet in task.sheets])
-    return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]

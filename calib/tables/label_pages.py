@@ -54,13 +54,16 @@ class LabelPages:
 
     def __str__(self) -> str:
         """Where the pages are, and how much there is to label."""
+        return f"{printable(', '.join(map(str, self.paths)))}: {self._counts}"
+
+    @property
+    def _counts(self) -> str:
         who = len(self.annotators)
         shared = f", {self.overlap} of them by {'both' if who == 2 else f'all {who}'} annotators" if who > 1 else ""
-        files = ", ".join(map(str, self.paths))
-        return printable(f"{files}: {self.n_items} items to label ({', '.join(self.criteria)}){shared}")
+        items = f"{self.n_items} item{'s' * (self.n_items != 1)}"
+        return printable(f"{items} to label ({', '.join(self.criteria)}){shared}")
 
     def _repr_html_(self) -> str:
         """Links, for a notebook."""
         links = (f'<a href="{quote(path.as_posix())}" target="_blank">{escape(path.name)}</a>' for path in self.paths)
-        text = escape(str(self).partition(": ")[2]) if len(self.paths) < 2 else escape(str(self).rpartition(": ")[2])
-        return f"<p>{', '.join(links)}: {text}</p>"
+        return f"<p>{', '.join(links)}: {escape(self._counts)}</p>"

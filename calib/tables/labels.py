@@ -35,8 +35,10 @@ class Progress:
     needed : Results or None
         Of `labels_needed`, with the labels so far as its pilot.
     so_far : Results or None
-        Of `calib.stats.confidence_sequence`, on the items in the order of their first label: its intervals hold
-        however often one looks. None where items were not drawn simply, or where fewer than ten are labelled.
+        Of `calib.stats.confidence_sequence`, on the items in the order of their first label (by time, else by place
+        on the page): its intervals hold however often one looks, as far as the order is random: not where one
+        annotator begins and another, who is stricter, goes on. None where items were not drawn simply, where nothing
+        tells the order, or where fewer than ten are labelled.
     said : tuple of str
         The same in sentences, and why something of it is missing.
     """
@@ -88,12 +90,12 @@ class Labels:
     reliability : Results or None
         Of `calib.reliability`, for each criterion of which annotators have three items in common or more.
     seconds_per_label : float
-        Active seconds that a label takes on average: the price that `plan` asks for. No answer counts for more than ten
+        Active seconds that a label takes on average: the price that `plan` asks for. No item counts for more than ten
         times its annotator's median, and answers without a label are paid for, too. NaN where no time is known.
     progress : Progress or None
         How far the labels are, where `drawn` was given.
     notes : tuple of str
-        What looks wrong, each a sentence.
+        What looks wrong, each a sentence: also where annotators differ on items in common by more than chance.
 
     Examples
     --------

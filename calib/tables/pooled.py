@@ -28,7 +28,8 @@ def mean_of_raters(scores: Checked) -> Checked:
 def mean_of_people(people: Checked) -> Checked:
     """One label per item and criterion: the mean of those who gave one; others than people stay apart.
 
-    Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing.
+    Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
+    of such labels is one for those who labelled, as items were dealt out to them by chance, not for people in general.
     """
     parts = [rows for _, rows in _by_criterion(people.frame)]
     several = [len([*slices(rows)]) > 1 and set(rows["method"]) == {"human"} for rows in parts]

@@ -186,6 +186,7 @@ def test_what_is_not_known_must_be_said(refused):
     assert said.startswith("`scale` must be given for 'tone', such as '1|2|3|4|5'")
     said = refused(drawn=DRAWN.assign(scale=""))
     assert "came without, and of the judge none is known" in said
+    assert "the judge scored 'coherence'" in refused(criteria="tone")
 
 
 # --- of which items -----------------------------------------------------------------------------------------------
@@ -660,7 +661,7 @@ def test_labels_of_another_page_are_refused(page, refused, tmp_path):
     done = answers(page(), sorted(CHOSEN))
     assert "has all 20 chosen items" in refused(labelled=done)
     said = refused(labelled=done.assign(page="0123456789ab"))
-    assert said.startswith("`labelled` must be labels of a page with the same items, criteria and scales")
+    assert said.startswith("`labelled` must be labels of a page with the same items and texts, criteria, meanings of these, and scales")
     calib.table.write(done.assign(page="0123456789ab"), tmp_path / "labels.csv")
     assert "must be labels of a page with the same items" in refused(labelled=tmp_path / "labels.csv")
     assert "there is no column 'criterion'" in refused(labelled=done[["item"]])

@@ -492,6 +492,26 @@ def test_how_far_it_is(saved):
     assert f"{needed.n_gold} with the judge" in progress.said[0]
 
 
+def test_without_times_it_is_the_order_of_the_pages_not_that_of_the_pool(saved):
+    """The pool may stand by systems, and a sequence in that order misses the mean more often than it says."""
+    drawn, _ = study()
+    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).to_numpy()
+    scores = np.where(np.arange(len(chosen)) < len(chosen) // 2, 1, 5)
+    order = np.random.default_rng(9).permutation(len(chosen))
+    at_once = answers("ann", chosen[order].tolist(), scores[order].tolist(), step=0)
+    looks = [
+        calib.read_labels(saved(frame), drawn=drawn).progress.so_far.one()
+        for frame in (at_once, at_once.assign(time=""), answers("ann", chosen[order].tolist(), scores[order].tolist()))
+    ]
+    for found in looks[:2]:
+        assert found.low.tolist() == looks[2].low.tolist()
+        assert found.high.tolist() == looks[2].high.tolist()
+    unknown = at_once.assign(time="", position=np.nan)
+    progress = calib.read_labels(saved(unknown), drawn=drawn).progress
+    assert progress.so_far is None
+    assert "no time or place says when each label came" in progress.said[0]
+
+
 def test_short_of_ten_labels_it_is_said(saved):
     drawn, _ = study()
     chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 import calib
 from calib import cli, stats
@@ -122,3 +123,25 @@ def test_the_shell_chooses_more(tmp_path, capsys, ending):
     assert drawn["chosen"].astype(str).tolist() == in_memory["chosen"].astype(str).tolist()
     assert run("choose", second, 200, "--more", "--out", tmp_path / "x.csv") == 2
     assert "N must be at most the number of items that are not chosen yet (180 of 240)" in capsys.readouterr().err
+
+
+# --- simulations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["simple", "strata", "active"])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_an_interval_after_two_rounds_holds_as_often_as_it_says(design, missing):
+    """Of a judge that is too kind, in a design of its own uncertainty; some labels are missing by chance."""
+    rng, number, held, m = np.random.default_rng(20261122), 400, 0, 400
+    for _ in range(number):
+        entropy, y = rng.uniform(0.05, 1, m), rng.normal(3, 0.6, m)
+        f = y + 0.8 + rng.normal(0, 1, m) * entropy
+        told = {} if design == "simple" else {"entropy": entropy}
+        first = stats.choose_items(f, 40, design=design, rng=rng, **told)
+        both = stats.choose_items(f, 40, after=first, rng=rng, **told)
+        labels = np.where(both.chosen & (rng.random(m) >= missing), y, np.nan)
+        how = {"active": {"inclusion": both.inclusion}, "strata": {"strata": both.stratum}}.get(design, {})
+        found = stats.ppi_mean(labels, f, **how)
+        held += found.interval.low <= 3 <= found.interval.high
+    assert binomtest(held, number, 0.95).pvalue > 1e-3
