@@ -147,5 +147,5 @@ async def to_focus(visit, name):
     """How many times Tab is pressed until an element has the focus."""
     fields = "a, button, input, textarea, [tabindex='0']"
     order = f'[...document.querySelectorAll("{fields}")].filter(one => one.checkVisibility() && !one.disabled)'
-    after = "document.activeElement.compareDocumentPosition(one) === 4"
+    after = "document.activeElement.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING"
     return await visit.read(f"{order}.filter(one => {after}).findIndex(one => one.id === '{name}') + 1")
