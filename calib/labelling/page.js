@@ -136,11 +136,11 @@ function tick() {
   if (!away && view === "ask") items[place].spent += Math.min(now - mark, IDLE);
   [mark, away] = [now, document.hidden];
 }
-function seconds(item) {
+function secondsOf(item) {
   tick();
-  const spent = Math.round(item.spent / 100) / 10;
+  const spent = item.spent;
   item.spent = 0;
-  return spent;
+  return Math.round(spent / 100) / 10;
 }
 function stamp() {
   latest = Math.max(Date.now(), latest + 1); // no two at once: the last one can be undone
@@ -161,7 +161,7 @@ const answered = () => items.flatMap(item => item.answers.flatMap((list, c) => (
 function record(c, value) {
   const item = items[place], score = turned(item, value);
   if (fresh(item, c).at(-1)?.[0] === score) return;
-  item.answers[c].push([score, seconds(item), stamp()]);
+  item.answers[c].push([score, secondsOf(item), stamp()]);
   keepAnswers(item, c);
 }
 function answer(c, value) {
@@ -241,7 +241,7 @@ function begin() {
   toOpen(-1);
 }
 function openDialog(name) {
-  if (name === "remove") $("remove_head").textContent = say("remove_sure", { annotator });
+  $("remove_head").textContent = say("remove_sure", { annotator });
   $(name).showModal();
 }
 
@@ -320,8 +320,8 @@ function paintItem(item) {
 }
 function paintEnd(begun, done) {
   const open = items.length * criteria.length - begun.length;
-  const cannot = begun.filter(one => one.value === CANNOT).length;
-  const counts = { count_items: done, count_answers: begun.length, count_cannot_say: cannot, count_open: open };
+  const unsure = begun.filter(one => one.value === CANNOT).length;
+  const counts = { count_items: done, count_answers: begun.length, count_cannot_say: unsure, count_open: open };
   $("counts").replaceChildren(...Object.entries(counts).map(([word, count]) => (
     make("div", {}, make("dt", {}, say(word)), make("dd", {}, count))
   )));
@@ -439,8 +439,8 @@ function actionOnItem(key, target) {
   const scrolls = target.matches(".plain") && target.scrollHeight > target.clientHeight;
   if (key === back) return () => go(place - 1);
   if (key === on) return () => go(place + 1);
-  if (key === "ArrowUp" && !scrolls) return () => choose(active - 1);
-  if (key === "ArrowDown" && !scrolls) return () => choose(active + 1);
+  const step = { ArrowUp: -1, ArrowDown: 1 }[key];
+  if (step) return scrolls ? null : () => choose(active + step);
   if (key === " ") return () => answer(active, CANNOT);
   if (key === "c") return () => $("comment").focus();
   const button = criteria[active].buttons.find(one => one.key === key);
@@ -469,24 +469,15 @@ function onKey(event) {
   if (act && !event.repeat) act();
 }
 
-function onClick(id, act) {
-  $(id).addEventListener("click", act);
-}
-onClick("begin", begin);
-onClick("previous", () => go(place - 1));
-onClick("next", () => go(place + 1));
-onClick("undo", undo);
-onClick("to_export", toEnd);
-onClick("to_open", () => toOpen(-1));
-onClick("to_items", () => go(place));
-onClick("csv", () => download("csv", csv()));
-onClick("jsonl", () => download("jsonl", jsonl()));
-onClick("open_guideline", () => openDialog("guideline"));
-onClick("open_keys", () => openDialog("keys"));
-onClick("ask_remove", () => openDialog("remove"));
-onClick("remove_now", removeAll);
+const clicks = {
+  begin, undo, previous: () => go(place - 1), next: () => go(place + 1),
+  to_export: toEnd, to_open: () => toOpen(-1), to_items: () => go(place),
+  csv: () => download("csv", csv()), jsonl: () => download("jsonl", jsonl()), remove_now: removeAll,
+  open_guideline: () => openDialog("guideline"), open_keys: () => openDialog("keys"), ask_remove: () => openDialog("remove"),
+};
+for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
 document.querySelectorAll(".close").forEach(one => one.addEventListener("click", () => one.closest("dialog").close()));
-$("file").addEventListener("change", event => takeFile(event.target.files[0]));
+$("file").addEventListener("change", event => event.target.files.length && takeFile(event.target.files[0]));
 $("comment").addEventListener("input", event => { keepComment(items[place], event.target.value); paint(); });
 $("single_keys").addEventListener("change", event => { keep(SINGLE_KEYS, event.target.checked ? null : "off"); paint(); });
 $("name")?.addEventListener("input", () => { enter(nameTyped()); paint(); });

@@ -21,11 +21,13 @@ FLUENCY = replace(COHERENCE, name="fluency", meaning="")
 WINS = Criterion("better", "Which is better?", "0|0.5|1", tuple(Level(value, "") for value in (0, 0.5, 1)))
 HOSTILE = (
     "<script>window.bad=1;alert(1)</script></script><!-- <img src='http://127.0.0.1:9/x' onerror='window.bad=1'>"
-    "<svg onload=alert(2)><a href='javascript:alert(3)'>x</a><style>*{display:none}</style>{{ 7 * 7 }} [m](javascript:x)"
+    "<svg onload=alert(2)><a href='javascript:alert(3)'>x</a><style>*{display:none}</style>{{ 7 * 7 }} [m](x:y)"
     "<iframe src='http://127.0.0.1:9/y'></iframe> \u2028 \u2029 \x00 \x1b[31m \u202e txet \u2066 \ud800 ]]> &lt;b&gt;"
 )
 SEEN = HOSTILE.replace("\ud800", "\ufffd")
-CLOCK = "const began = performance.now.bind(performance); window.later = 0; performance.now = () => began() + window.later;"
+CLOCK = (
+    "const began = performance.now.bind(performance); window.later = 0;performance.now = () => began() + window.later;"
+)
 FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
 
@@ -34,7 +36,13 @@ def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, 
     texts = task.pop("texts", [(f"Source {k}.", f"Summary {k}.") for k in range(n)])
     asked = tuple(Asked(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
     sheets = (Sheet(annotator, asked),)
-    told = {"title": "News", "page": "0123456789ab", "parts": ("source", "output"), "paired": False, "guideline": "Read."}
+    told = {
+        "title": "News",
+        "page": "0123456789ab",
+        "parts": ("source", "output"),
+        "paired": False,
+        "guideline": "Read.",
+    }
     whole = Task(**(told | task), criteria=tuple(criteria), sheets=sheets)
     path = folder / name
     path.write_text(page_of(whole, sheets[0], words), encoding="utf-8")
@@ -83,9 +91,19 @@ def test_hostile_texts_are_texts(tmp_path):
         for key in ("1", "g", "Escape", "2", "u", "ArrowLeft"):
             await visit.press(key)
         texts = await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)")
-        heads = await visit.read("[document.querySelector('#texts h3'), $('criteria').querySelector('legend span')].map(one => one.textContent)")
-        made = "document.querySelectorAll('img, svg, iframe, a, main style, main script, [onload], [onerror], [style]').length"
-        return texts, heads, await visit.read(made), await visit.read("window.bad"), visit.said, visit.asked(path.as_uri())
+        heads = await visit.read(
+            "[...document.querySelectorAll('#part0, legend span')].slice(0, 2).map(one => one.textContent)"
+        )
+        kinds = "img, svg, iframe, a, main style, main script, [onload], [onerror], [style]"
+        made = f"document.querySelectorAll('{kinds}').length"
+        return (
+            texts,
+            heads,
+            await visit.read(made),
+            await visit.read("window.bad"),
+            visit.said,
+            visit.asked(path.as_uri()),
+        )
 
     texts, heads, made, bad, said, asked = chromium.driven(look)
     assert [text.replace("\ud800", "\ufffd") for text in texts + heads] == [SEEN] * 4
@@ -126,7 +144,7 @@ def test_other_keyboards_and_keys_that_are_off(tmp_path):
 
     async def look(browser):
         visit = await begun(browser, path)
-        for key, code in (("&", "Digit1"), ("٤", "Digit4"), ("3", "Numpad3"), ("г", "KeyU")):
+        for key, code in (("&", "Digit1"), ("٤", "Digit4"), ("3", "Numpad3"), ("\u0433", "KeyU")):
             await visit.press(key, code=code)
         await visit.press("End", code="Numpad1")
         before = await visit.read("answered().map(one => one.value)")
@@ -135,7 +153,11 @@ def test_other_keyboards_and_keys_that_are_off(tmp_path):
         await visit.reload()
         await visit.read("begin()")
         await visit.press("5", "u")
-        return before, await visit.read("answered().map(one => one.value)"), await visit.read("$('single_keys').checked")
+        return (
+            before,
+            await visit.read("answered().map(one => one.value)"),
+            await visit.read("$('single_keys').checked"),
+        )
 
     assert chromium.driven(look) == ([1, 4], [1, 4], False)
 
@@ -180,7 +202,9 @@ def test_a_number_that_was_typed_is_of_the_item_that_it_stood_under(tmp_path):
         visit = await begun(browser, path)
         await visit.press("4", "2")
         await visit.click("#next")
-        return await visit.read("items.map(item => item.answers[0].map(one => one[0]))"), await visit.read("$('number0').value")
+        return await visit.read("items.map(item => item.answers[0].map(one => one[0]))"), await visit.read(
+            "$('number0').value"
+        )
 
     assert chromium.driven(look) == ([[42], []], "")
 
@@ -192,7 +216,9 @@ def test_pairs_are_turned_back(tmp_path):
         visit = await begun(browser, path)
         shown = []
         for key in ("1", "1", "2", "3"):
-            shown.append(await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)"))
+            shown.append(
+                await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)")
+            )
             await visit.press(key)
         text = await visit.read("[...document.querySelectorAll('#criteria button span')].map(one => one.textContent)")
         return shown, text, await exported(visit, tmp_path)
@@ -218,7 +244,9 @@ def test_a_name_makes_an_order_and_turns_pairs(tmp_path):
         order = await visit.read("items.map(item => item.id)")
         file = await exported(visit, tmp_path)
         await visit.reload()
-        again = await visit.read("[$('name').value, $('begin').textContent, document.activeElement.id, items.map(item => item.id)]")
+        again = await visit.read(
+            "[$('name').value, $('begin').textContent, document.activeElement.id, items.map(item => item.id)]"
+        )
         firsts = await visit.read("Array.from({length: 400}, (_, k) => { enter('n' + k); return items[0].id; })")
         turns = await visit.read("Array.from({length: 400}, (_, k) => hash('n' + k) % 2).reduce((a, b) => a + b)")
         return hidden, missing, order, file, again, firsts, turns
@@ -236,8 +264,9 @@ def test_a_name_makes_an_order_and_turns_pairs(tmp_path):
 
 
 COMMENTS = (
-    "=1+1", "+x", "-5", "-x", "@SUM(A1)", "\tx", " =x", "'=x", "''+x", "'x", "\u200b=x", "\uff1dx", 'a "quoted", one', "two\nlines",
-    "007", "1e5", "nan", " spaces ", "港", "🙂", "\x85=x", "\u00a0-x", "[1, 2]", "true", ",", '"', "'", "\n=x", "\x1b[31m",
+    "=1+1", "+x", "-5", "-x", "@SUM(A1)", "\tx", " =x", "'=x", "''+x", "'x", "\u200b=x", "\uff1dx", 'a "quoted", one',
+    "two\nlines", "007", "1e5", "nan", " spaces ", "港", "🙂", "\x85=x", "\u00a0-x",
+    "[1, 2]", "true", ",", '"', "'", "\n=x", "\x1b[31m",
 )  # fmt: skip
 
 
@@ -263,7 +292,9 @@ def test_comments_come_back_as_they_were(tmp_path):
     assert len(list(csv.reader(io.StringIO(table.read_bytes().decode(), newline="")))) == len(COMMENTS) + 1
 
 
-@pytest.mark.parametrize("score", [0.1 + 0.2, 1e-5, 1.5e-7, 12345.678, 1e16, 1.7976931348623157e308, -0.0, 5, 123456789012345680])
+@pytest.mark.parametrize(
+    "score", [0.1 + 0.2, 1e-5, 1.5e-7, 12345.678, 1e16, 1.7976931348623157e308, -0.0, 5, 123456789012345680]
+)
 def test_numbers_are_written_as_python_writes_them(tmp_path, score):
     path = page_at(tmp_path)
     found = chromium.visited(path, lambda visit: visit.read(f"inPython({score!r})"), width=400)
@@ -314,7 +345,7 @@ def test_a_file_continues_in_another_browser(tmp_path, kind):
         "Answers taken from the file: 4. Already here: 1. Not of this page: 0.",
         "Answers taken from the file: 0. Already here: 5. Not of this page: 0.",
     ]
-    assert comment == "=\"odd\",\n'=1"
+    assert comment == '="odd",\n\'=1'
     one, other = (read_frame(name).sort_values(["position", "criterion"], ignore_index=True) for name in (file, again))
     assert other["score"][0] == 1  # pressed here, and later
     pd.testing.assert_frame_equal(one[1:], other[1:])
@@ -368,7 +399,14 @@ def test_two_tabs_see_each_other(tmp_path):
     assert found[0] in ([1, 2, 3], [1, 2, 3, 4])
 
 
-@pytest.mark.parametrize("before", [FULL, "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });"], ids=["full", "blocked"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        FULL,
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });",
+    ],
+    ids=["full", "blocked"],
+)
 def test_storage_that_fails_is_said_and_labels_can_be_exported(tmp_path, before):
     path = page_at(tmp_path)
 
@@ -389,8 +427,8 @@ def test_what_is_broken_in_the_storage_is_passed_over(tmp_path):
     path = page_at(tmp_path, n=8)
     time = "2026-01-01T00:00:00.000Z"
     odd = [
-        "{", "null", "7", '[[9, 1, "' + time + '"]]', '[["a", 1, "' + time + '"]]', '[[3, -1, "' + time + '"]]', '[[3, 1, "then"]]',
-        '[[3, 1, "' + time + '"], [3], null]',
+        "{", "null", "7", '[[9, 1, "' + time + '"]]', '[["a", 1, "' + time + '"]]', '[[3, -1, "' + time + '"]]',
+        '[[3, 1, "then"]]',        '[[3, 1, "' + time + '"], [3], null]',
     ]  # fmt: skip
 
     async def look(browser):
@@ -433,10 +471,14 @@ def test_names_do_not_run_into_each_other(tmp_path):
 
     async def look(browser):
         visit = await browser.tab(path)
-        script = "[...new Set(['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x'].map({}))].length"
+        script = (
+            "[...new Set(['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x'].map({}))].length"
+        )
         keys = await visit.read(script.format("name => { enter(name); return items[0].keys[0]; }"))
         files = await visit.read(script.format("name => { enter(name); return fileName('csv'); }"))
-        safe = await visit.read("['../x', '王', 'a b', 'CON', ''].map(name => { enter(name); return fileName('csv'); })")
+        safe = await visit.read(
+            "['../x', '王', 'a b', 'CON', ''].map(name => { enter(name); return fileName('csv'); })"
+        )
         return keys, files, safe
 
     keys, files, safe = chromium.driven(look)
@@ -482,7 +524,8 @@ def test_nothing_is_wider_than_the_screen_and_the_answers_stay_in_view(tmp_path,
         found = [await visit.read(wide)]
         await visit.read("begin()")
         found.append(await visit.read(wide))
-        in_view = "(() => { const at = $('criteria').children[active].getBoundingClientRect(); return at.top < innerHeight && at.bottom > 0; })()"
+        box = "$('criteria').children[active].getBoundingClientRect()"
+        in_view = f"{box}.top < innerHeight && {box}.bottom > 0"
         seen = [await visit.read(in_view)]
         for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
             await visit.press(key)
@@ -490,7 +533,7 @@ def test_nothing_is_wider_than_the_screen_and_the_answers_stay_in_view(tmp_path,
         await visit.read("scrollTo(0, document.body.scrollHeight / 2)")
         seen.append(await visit.read(in_view))
         await visit.press("e")
-        return found + [await visit.read(wide)], seen
+        return [*found, await visit.read(wide)], seen
 
     found, seen = chromium.driven(look)
     assert max(found) <= 0
@@ -507,17 +550,32 @@ def test_a_reader_of_the_screen_is_told(tmp_path):
         said = await status(visit)
         await visit.call("Accessibility.enable")
         nodes = (await visit.call("Accessibility.getFullAXTree"))["nodes"]
-        return said, [(one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes if not one["ignored"]]
+        return said, [
+            (one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes if not one["ignored"]
+        ]
 
     said, nodes = chromium.driven(look)
     assert said == "coherence: 4 good. Item 2 of 3."
     names = {(role, name) for role, name, _ in nodes}
-    assert {("heading", "News"), ("heading", "Item 2 of 3"), ("group", "coherence"), ("region", "source"), ("region", "output")} <= names
-    assert {("button", "4 good"), ("button", "cannot say"), ("textbox", "Comment on this item"), ("switch", "Single keys")} <= names
+    assert {
+        ("heading", "News"),
+        ("heading", "Item 2 of 3"),
+        ("group", "coherence"),
+        ("region", "source"),
+        ("region", "output"),
+    } <= names
+    assert {
+        ("button", "4 good"),
+        ("button", "cannot say"),
+        ("textbox", "Comment on this item"),
+        ("switch", "Single keys"),
+    } <= names
     assert {role for role, _ in names} >= {"banner", "main", "contentinfo", "status", "alert", "progressbar"}
     bar = next(one for role, _, one in nodes if role == "progressbar")
     assert bar["value"]["value"] in (1, "1", "33%")
-    assert all(name for role, name, _ in nodes if role in ("button", "textbox", "region", "heading", "progressbar", "switch"))
+    assert all(
+        name for role, name, _ in nodes if role in ("button", "textbox", "region", "heading", "progressbar", "switch")
+    )
 
 
 def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
@@ -535,7 +593,7 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
 
 
 def test_ids_come_back_as_they_are(tmp_path):
-    ids = ["007", "\ufeffa", "=1+1", "港/🙂", "a,b\"c", "exported"]
+    ids = ["007", "\ufeffa", "=1+1", "港/🙂", 'a,b"c', "exported"]
     asked = tuple(Asked(one, ("s", "o")) for one in ids)
     task = Task("T", "0123456789ab", ("source", "output"), False, (COHERENCE,), "", (Sheet("ana", asked),))
     path = tmp_path / "page.html"

@@ -1,0 +1,151 @@
+"""A whole sitting in a browser, by keyboard alone: what was pressed is exported, and makes the same interval."""
+
+import asyncio
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_data import page_ids
+
+import calib
+from calib.table import check_ratings, read_frame
+
+chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
+pytestmark = chromium.MARKS
+
+CRITERIA = ["coherence", "fluency"]
+
+
+@pytest.fixture
+def chosen(tmp_path):
+    """240 items with a judge's scores, 60 of them chosen, and the page to label these."""
+    rng = np.random.default_rng(7)
+    items = pd.DataFrame(
+        {"item": [f"gpt-4o/{k}" for k in range(240)], "source": [f"Source {k // 4}." for k in range(240)],
+         "output": [f"Summary {k}." for k in range(240)]}
+    )  # fmt: skip
+    parts = [
+        pd.DataFrame(
+            {
+                "item": items["item"],
+                "criterion": name,
+                "rater": "judge",
+                "score": rng.uniform(1, 5, 240),
+                "scale": "1|2|3|4|5",
+            }
+        )
+        for name in CRITERIA
+    ]
+    scores = pd.concat(parts, ignore_index=True)
+    picked = set(rng.permutation(items["item"])[:60])
+    path = tmp_path / "label.html"
+    calib.label_page(
+        items, scores.assign(chosen=scores["item"].isin(picked)), criteria=CRITERIA, scale="1|2|3|4|5",
+        annotators=["ana"], path=path,
+    )  # fmt: skip
+    return scores, next(tmp_path.glob("label*.html"))
+
+
+class Sitting:
+    """Presses keys, and keeps what they come to by itself: answers to (place, criterion), each with those before it."""
+
+    def __init__(self):
+        self.given, self.order, self.where = {}, [], (0, 0)
+
+    def answer(self, value):
+        place, c = self.where
+        self.given.setdefault(self.where, []).append(value)
+        self.order.append(self.where)
+        self.where = (place, c + 1) if c + 1 < len(CRITERIA) else (place + 1, 0)
+
+    def undo(self):
+        self.where = self.order.pop()
+        self.given[self.where].pop()
+
+    def found(self, ids):
+        return {(ids[place], CRITERIA[c]): values[-1] for (place, c), values in self.given.items() if values}
+
+
+async def press(visit, sitting, rng, until):
+    while sitting.where[0] < until:
+        key = rng.choice(["1", "2", "3", "4", "5", " ", "u"], p=[0.15, 0.15, 0.2, 0.2, 0.15, 0.1, 0.05])
+        await visit.press(str(key))
+        if key != "u":
+            sitting.answer(math.nan if key == " " else int(key))
+        elif sitting.order:
+            sitting.undo()
+
+
+def answers(path):
+    frame = check_ratings(read_frame(path))
+    assert set(frame["status"]) == {"ok", "cannot_say"}
+    return {(row.item, row.criterion): row.score for row in frame.itertuples()}
+
+
+def same(found, expected):
+    return found.keys() == expected.keys() and all(
+        found[key] == value or (math.isnan(found[key]) and math.isnan(value)) for key, value in expected.items()
+    )
+
+
+def test_a_sitting_of_sixty_items_by_keyboard(tmp_path, chosen):
+    scores, page = chosen
+    ids, rng, sitting = page_ids(page), np.random.default_rng(11), Sitting()
+    (files := tmp_path / "files").mkdir()
+
+    async def first_day(profile):
+        async with chromium.Browser(profile, files) as browser:
+            visit = await browser.tab(page)
+            await visit.press(*["Tab"] * await to_focus(visit, "begin"), "Enter")
+            await press(visit, sitting, rng, 23)
+            await visit.reload()
+            assert await visit.read("[document.activeElement.id, $('begin').textContent]") == [
+                "begin",
+                "Continue (23 of 60)",
+            ]
+            await visit.press("Enter", "c")
+            await visit.type('=half done, "so far"')
+            await visit.press("Escape")
+            await press(visit, sitting, rng, 41)
+            await visit.press("u")  # an answer from before comes back as the place to be
+            sitting.undo()
+            await asyncio.sleep(6)  # Chromium writes its storage every few seconds
+        # leaving kills the browser
+
+    async def second_day(profile):
+        async with chromium.Browser(profile, files) as browser:
+            visit = await browser.tab(page)
+            assert await visit.read("$('begin').textContent") == f"Continue ({sitting.where[0]} of 60)"
+            await visit.press("Enter")
+            await press(visit, sitting, rng, 60)
+            assert await visit.read("[view, $('end_head').textContent]") == ["end", "All done"]
+            table = await visit.downloaded(files, visit.press(*["Tab"] * await to_focus(visit, "csv"), "Enter"))
+            lines = await visit.downloaded(files, visit.press("Tab", "Enter"))
+            return table, lines, visit.said, visit.asked(page.as_uri())
+
+    asyncio.run(first_day(tmp_path / "profile"))
+    table, lines, said, asked = asyncio.run(second_day(tmp_path / "profile"))
+    assert (said, asked) == ([], [])
+    expected = sitting.found(ids)
+    assert len(expected) == 120
+    assert same(answers(table), expected)
+    assert same(answers(lines), expected)
+    comments = read_frame(table).groupby("item")["comment"].first()
+    assert comments[comments != ""].tolist() == ['=half done, "so far"']
+
+    rows = [{"item": item, "criterion": name, "score": value} for (item, name), value in expected.items()]
+    direct = pd.DataFrame(rows).dropna().assign(rater="ana", scale="1|2|3|4|5")
+    golds = (calib.read_labels(table), table, direct)
+    frames = [calib.interval(scores, gold).to_frame().drop(columns="warnings") for gold in golds]  # who could not say
+    assert list(frames[0]["criterion"]) == CRITERIA
+    for frame in frames[:2]:
+        pd.testing.assert_frame_equal(frame, frames[2], check_exact=True)
+
+
+async def to_focus(visit, name):
+    """How many times Tab is pressed until an element has the focus."""
+    fields = "a, button, input, textarea, [tabindex='0']"
+    order = f'[...document.querySelectorAll("{fields}")].filter(one => one.checkVisibility() && !one.disabled)'
+    after = "document.activeElement.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING"
+    return await visit.read(f"{order}.filter(one => {after}).findIndex(one => one.id === '{name}') + 1")
