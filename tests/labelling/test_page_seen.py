@@ -25,6 +25,9 @@ HOSTILE = (
     "<iframe src='http://127.0.0.1:9/y'></iframe> \u2028 \u2029 \x00 \x1b[31m \u202e txet \u2066 \ud800 ]]> &lt;b&gt;"
 )
 SEEN = HOSTILE.replace("\ud800", "\ufffd")
+WITHOUT = (
+    "This page needs JavaScript, which is switched off here. It runs in this file alone and sends nothing anywhere."
+)
 CLOCK = (
     "const began = performance.now.bind(performance); window.later = 0;performance.now = () => began() + window.later;"
 )
@@ -606,3 +609,14 @@ def test_ids_come_back_as_they_are(tmp_path):
 
     assert list(read_frame(chromium.driven(look, tmp_path), texts=["item"])["item"]) == ids
     assert veiled("exported") != "exported"
+
+
+def test_without_javascript_it_says_so(tmp_path):
+    path = page_at(tmp_path)
+
+    async def look(visit):
+        await visit.call("Emulation.setScriptExecutionDisabled", value=True)
+        await visit.reload()
+        return await visit.read("document.body.innerText")
+
+    assert chromium.visited(path, look, width=400).split("\n\n")[:2] == ["News", WITHOUT]
