@@ -428,6 +428,7 @@ function keyPressed(event) {
 }
 function actionOf(key, target) {
   if ((key === " " || key === "Enter") && target.closest("button, input")) return null;
+  if (key === "Enter" && view === "start") return begin;
   if (key === "g") return () => openDialog("guideline");
   if (key === "?") return () => openDialog("keys");
   if (key === "e" && !$("to_export").hidden) return toEnd;

@@ -17,6 +17,7 @@ from calib.labelling.task import ANSWERS, Sheet, Task, veiled
 
 _HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # besides, what could end a script or a line of it
+_BUTTONS = 10  # levels of a scale; more of them, or none, are a number to type: as in page.js
 _BLANK = re.compile(r"\{\w+\}")
 
 
@@ -55,6 +56,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
     made: dict[str, Any] = {"style": style, "script": script, "data": _data(task, sheet, said), "version": __version__}
     hashes = {"style_hash": source_hash(style), "script_hash": source_hash(script)}
     told = {"task": task, "items": len(sheet.asked), "annotator": sheet.annotator, "words": said}
+    told["typed"] = any(not 0 < len(one.levels) <= _BUTTONS for one in task.criteria)
     page = environment.from_string(_file("page.html.j2")).render(told | made | hashes)
     return _HALF.sub("\ufffd", page.lstrip())
 

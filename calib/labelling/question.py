@@ -89,7 +89,8 @@ def _scale_of_each(scale: Any, names: list[str]) -> dict[str, Any]:
 def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
     judged = drawn.scales.get(name, "")
     if scale is None and not (paired or judged):
-        theirs = "of the judge none is known" if name in drawn.criteria else f"the judge scored {_listed(drawn.criteria)}"
+        known = f"the judge scored {_listed(drawn.criteria)}"
+        theirs = "of the judge none is known" if name in drawn.criteria else known
         given = f"came without, and {theirs}" if drawn.criteria else "came without"
         raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
     if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):

@@ -661,7 +661,7 @@ def test_labels_of_another_page_are_refused(page, refused, tmp_path):
     done = answers(page(), sorted(CHOSEN))
     assert "has all 20 chosen items" in refused(labelled=done)
     said = refused(labelled=done.assign(page="0123456789ab"))
-    assert said.startswith("`labelled` must be labels of a page with the same items and texts, criteria, meanings of these, and scales")
+    assert said.startswith("`labelled` must be labels of a page with the same items and texts, criteria, meanings of")
     calib.table.write(done.assign(page="0123456789ab"), tmp_path / "labels.csv")
     assert "must be labels of a page with the same items" in refused(labelled=tmp_path / "labels.csv")
     assert "there is no column 'criterion'" in refused(labelled=done[["item"]])
