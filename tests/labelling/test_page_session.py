@@ -149,3 +149,40 @@ async def to_focus(visit, name):
     order = f'[...document.querySelectorAll("{fields}")].filter(one => one.checkVisibility() && !one.disabled)'
     after = "document.activeElement.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING"
     return await visit.read(f"{order}.filter(one => {after}).findIndex(one => one.id === '{name}') + 1")
+
+
+def test_three_annotators_with_items_in_common_make_the_interval_of_their_labels(tmp_path, chosen):
+    """Each presses what a formula says of the item that is shown; the same labels are given directly."""
+    scores, _ = chosen
+    scores = scores[scores["criterion"] == "fluency"]
+    items = pd.DataFrame({"item": scores["item"], "output": [f"Summary {k}." for k in range(240)]})
+    drawn = calib.choose_items(scores, 40, rng=2)
+    names = ["ana", "ben", "cy"]
+    pages = calib.label_page(items, drawn, annotators=names, overlap=10, path=tmp_path / "three.html")
+
+    def label(name, item):
+        return 1 + (len(name) * 7 + int(item.split("/")[1]) * 3) % 5
+
+    async def sitting(visit, name, ids, folder):
+        await visit.press("Enter", *(str(label(name, item)) for item in ids))
+        return await visit.downloaded(folder, visit.click("#csv"))
+
+    async def everybody():
+        files = []
+        for name, page in zip(names, pages.paths, strict=True):
+            (folder := tmp_path / name).mkdir()
+            async with chromium.Browser(tmp_path / f"of-{name}", folder) as browser:
+                files.append(await sitting(await browser.tab(page), name, page_ids(page), folder))
+        return files
+
+    labels = calib.read_labels(asyncio.run(everybody()), drawn=drawn)
+    rows = [(name, item) for name, page in zip(names, pages.paths, strict=True) for item in page_ids(page)]
+    direct = pd.DataFrame(rows, columns=["annotator", "item"])
+    direct["label"] = [float(label(name, item)) for name, item in rows]
+    assert (len(direct), labels.overlap, len(labels.gold)) == (60, 10, 40)
+    mean = direct.groupby("item")["label"].mean()
+    assert labels.gold.set_index(labels.gold["item"].astype(str))["score"].to_dict() == mean.to_dict()
+    gold = direct.rename(columns={"annotator": "rater", "label": "score"})
+    gold = gold.assign(criterion="fluency", scale="1|2|3|4|5", method="human")
+    mine, theirs = (calib.interval(drawn, one).to_frame() for one in (labels, gold))
+    pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
