@@ -503,3 +503,4 @@ $("criteria").append(...criteria.map(fieldsetOf));
 enter(data.annotator || nameTyped());
 show("start");
 if (answered().length) $("begin").focus();
+else if (!data.annotator) $("name").focus({ preventScroll: true });

@@ -218,7 +218,7 @@ def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
         rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
         given = f"{source.name} is a table of scores"
         return TableArgumentError("items", rule, given, mentions=("drawn",))
-    given = f"none is called so: {source.name} has {_named(source.frame)}"
+    given = f"none has a name such as source, question, answer or output: {source.name} has {_named(source.frame)}"
     return TableArgumentError("inputs", "must name the columns of texts that people read", given)
 
 

@@ -86,11 +86,11 @@ def _needed(
         return None
     for pair, result in zip(pairs, needed, strict=True):
         there = int(pair.frame["y"].notna().sum())
-        more = counted(max(result.n_gold - there, 0), "more label")
-        enough = "no more are" if result.n_gold <= there else f"{more} {'is' if result.n_gold - there == 1 else 'are'}"
+        more = min(result.n_gold, result.n_gold_alone) - there
         said.append(
-            f"{pair.label['criterion']}: {there} labels so far; {enough} needed for +/- {short(half_width)} "
-            f"({result.n_gold} with the judge, {result.n_gold_alone} without)."
+            f"{pair.label['criterion']}: {counted(there, 'item')} labelled so far; "
+            f"{'no more' if more <= 0 else f'{more} more'} needed for +/- {short(half_width)} "
+            f"({result.n_gold} with the judge, {result.n_gold_alone} without), looked at once."
         )
     return needed
 

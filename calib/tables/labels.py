@@ -54,7 +54,11 @@ class Progress:
     def _lines(self) -> list[str]:
         looks = [] if self.so_far is None else zip(self.so_far.labels, self.so_far, strict=True)
         done = [f"{self.chosen - self.left} of {self.chosen} chosen items are labelled."] * bool(self.chosen)
-        return [*done, *(f"{label['criterion']}: {result}." for label, result in looks), *self.said]
+        return [
+            *done,
+            *(f"{label['criterion']}: {result} (wider than that of `interval`)." for label, result in looks),
+            *self.said,
+        ]
 
     def __str__(self) -> str:
         return "\n".join(map(visible, self._lines))
@@ -144,7 +148,7 @@ class Labels:
         yield f"{self._counts} (page {self.page})", [], _annotators_told(self.annotators)
         if self.reliability is not None:
             pairs = zip(self.reliability.labels, self.reliability, strict=True)
-            yield "How far they agree", [f"{label['criterion']}: {result}" for label, result in pairs], None
+            yield "How far they agree", [f"{label['criterion']}: {_agreed(result)}" for label, result in pairs], None
         if math.isfinite(self.seconds_per_label):
             price = f"{short(self.seconds_per_label)} s a label (median {short(self._median)} s an answer)"
             yield "What a label costs", [f"{price}: `.seconds_per_label`, the price that `plan` asks for."], None
@@ -173,25 +177,19 @@ class Labels:
         return "\n".join([*parts, f"<p><small>{_html(all_of_it)}</small></p>", "</div>"])
 
 
+def _agreed(result: Any) -> str:
+    """How far people agree, with the interval that few items in common want."""
+    low, high = result.alpha.interval
+    return f"{result}; {100 * result.alpha.confidence_level:g} % CI of alpha [{short(low)}, {short(high)}]"
+
+
 def _annotators_told(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table of annotators."""
-    heads = [
-        "annotator",
-        "criterion",
-        "labels",
-        "cannot say",
-        "seconds",
-        "sittings",
-        "mean",
-        "drift",
-        "p",
-        "run",
-        "p",
-        "flags",
-    ]
+    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "sittings", "mean"]
+    heads += ["drift", "p of drift", "run", "p of run", "flags"]
     rows = []
     for row in annotators.to_dict("records"):
-        run = "" if math.isnan(row["run"]) else f"{row['run']:.0f} of {short(row['run_value'])}"
+        run = "" if math.isnan(row["run"]) else f"{row['run']:.0f} times {short(row['run_value'])}"
         counts = [
             row["n_labels"],
             row["n_cannot_say"],
