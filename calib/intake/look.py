@@ -21,6 +21,7 @@ from calib.intake.files.source import source_of
 from calib.intake.intake import taken_in
 from calib.intake.taken import Columns, Intake, Source, Taken
 from calib.table import TableArgumentError, TableError
+from calib.tables.labels import Labels
 from calib.tables.text import visible
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
 
 def _sources(first: Any, second: Any) -> list[Source]:
     """The files as they are read; two frames are called as the lines to type call them."""
-    things = {"first": first} | ({} if second is None else {"second": second})
+    given = {"first": first} | ({} if second is None else {"second": second})
+    things = {name: thing.ratings if isinstance(thing, Labels) else thing for name, thing in given.items()}
     # a file that is not there has a name of its own
     called = {name: "" if isinstance(thing, str | os.PathLike) else name for name, thing in things.items()}
     found = [_as_given(source_of(thing, called[name]), thing) for name, thing in things.items()]

@@ -698,3 +698,11 @@ def test_labels_take_all_json_types(tmp_path):
     found = calib.read_labels(path).ratings
     assert found["swapped"].tolist() == [True, False]
     assert found["comment"].tolist() == ["", ""]
+
+
+def test_labels_are_looked_at(saved):
+    drawn, files = study()
+    labels = calib.read_labels(saved(*files))
+    mine, theirs = (str(calib.look(drawn, one)) for one in (labels, labels.ratings))
+    assert mine == theirs
+    assert "3 annotators" in mine
