@@ -67,7 +67,8 @@ def _bar(what: str, total: int | None, done: int, since: float) -> Any:
         bar = bar_class()(total=total, desc=what, leave=False)
     except ImportError:
         return None
-    bar.start_t -= since
+    if not bar.disable:  # which the environment may say: TQDM_DISABLE
+        bar.start_t -= since
     bar.update(done)
     bar.refresh()
     return bar

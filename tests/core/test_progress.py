@@ -1,6 +1,8 @@
 """Bars beside long work: who sees one, and that the work is the same with and without."""
 
 import io
+import os
+import subprocess
 import sys
 from contextlib import redirect_stderr
 from types import SimpleNamespace
@@ -103,3 +105,18 @@ def test_a_bootstrap_gives_the_same_numbers_with_a_bar(at_once):
     assert with_bar == without
     assert "resamples" in said
     assert not silence
+
+
+def test_bars_that_the_environment_forbids_are_none():
+    """tqdm reads TQDM_DISABLE when it is loaded, and such a bar has no clock."""
+    pytest.importorskip("tqdm")
+    code = (
+        "import io, sys; from calib.core import progress as module; module._SILENT = -1.0;"
+        "sys.stderr = io.StringIO(); sys.stderr.isatty = lambda: True;"
+        "print(sum(module.progress(range(5), 'steps')), repr(sys.stderr.getvalue()))"
+    )
+    told = {**os.environ, "TQDM_DISABLE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=told, timeout=60
+    )
+    assert done.stdout.split() == ["10", "''"]

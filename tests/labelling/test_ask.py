@@ -303,9 +303,8 @@ def test_columns_that_are_shown(page, refused):
     assert "`inputs` must be columns of the items, but got 'outptu': the frame has 'item'" in refused(inputs=["outptu"])
     said = refused(ITEMS.rename(columns={"source": "s1", "output": "s2"}))
     assert said == (
-        "`inputs` must name the columns of texts that people read, but none has a name such as source, question, answer "
-        "or output: the frame has 'item', "
-        "'system', 's1', 's2'."
+        "`inputs` must name the columns of texts that people read, but none has a name such as source, question, "
+        "answer or output: the frame has 'item', 'system', 's1', 's2'."
     )
 
 
