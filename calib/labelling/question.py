@@ -47,7 +47,7 @@ def _named(criteria: Any, drawn: Drawn) -> dict[str, str]:
     """Names with their meanings."""
     if criteria is None:
         if not drawn.criteria:
-            rule = "must say what is asked of each item, such as 'coherence' or {'tone': 'Is it kind?'}"
+            rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
             raise ArgumentError("criteria", rule, "came without, and no criterion was drawn for")
         return {name: _built_in(name, drawn) for name in drawn.criteria}
     if isinstance(criteria, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,7 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Scores, TableFile
-from calib.console.show import show_lines, show_rows, write
+from calib.console.show import paragraphs, show_lines, show_rows, write
 from calib.intake.taken import Columns
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def choose(
     from calib.intake.entry import is_table_file
 
     # in a table of calib's the criterion is one of several that are there
-    chosen = files.said.get("criterion") if is_table_file(file) else None
+    is_own = not is_table_file(file)
+    chosen = None if is_own else files.said.get("criterion")
     said = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
     judged, _ = replace(files, said=cast(Columns, said)).taken(file, names=("scores",))
     if chosen is not None:
@@ -44,6 +46,8 @@ def choose(
     typer.echo(f"{len(shown)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(shown[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in shown]])
     write(drawn, out)
+    texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
+    paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 
 @options_from(
