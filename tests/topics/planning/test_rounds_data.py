@@ -110,6 +110,8 @@ def test_what_cannot_go_on_is_refused():
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_the_shell_chooses_more(tmp_path, capsys, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
     calib.table.write(JUDGE, tmp_path / "judge.csv")
     first, second = tmp_path / f"chosen.{ending}", tmp_path / f"chosen-2.{ending}"
     assert run("choose", tmp_path / "judge.csv", 40, "--out", first, "--design", "strata") == 0
