@@ -2,10 +2,11 @@
 // Every text is shown as text, every answer is kept in this browser, nothing is sent anywhere.
 const $ = id => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
-const CANNOT = "cannot_say", IDLE = 60000, OURS = "calib", SINGLE_KEYS = `${OURS}"single_keys"`;
+const CANNOT = "cannot_say", IDLE = 60000, OURS = "calib", SINGLE_KEYS = `${OURS}"single_keys"`, WRITTEN = `${OURS}"written"`;
 const criteria = data.criteria.map(told => ({ ...told, ...choices(told) }));
 let view = "", annotator = "", items = [], place = 0, active = 0; // what is shown
 let failed = false, exported = false; // whether storage fails, whether a file has all that is here
+let book = null; // the database beside the storage
 let mark = 0, away = document.hidden, latest = 0; // the clock
 
 function say(word, blanks = {}) {
@@ -64,11 +65,36 @@ function failing() {
 function kept(key) {
   try { return localStorage.getItem(key); } catch { failing(); return null; }
 }
+function put(key, text) {
+  if (text === null) localStorage.removeItem(key);
+  else localStorage.setItem(key, text);
+}
 function keep(key, text) {
+  const at = Date.now();
+  try { book?.transaction("kept", "readwrite").objectStore("kept").put({ key, text, at }); }
+  catch { book = null; }
   try {
-    if (text === null) localStorage.removeItem(key);
-    else localStorage.setItem(key, text);
+    put(key, text);
+    localStorage.setItem(WRITTEN, at);
   } catch { failing(); }
+}
+// Browsers write local storage late, and one that crashes may lose the last minute. Its database does not wait:
+// what it has from after the last write that the storage knows of is put back.
+function settled(request) {
+  return new Promise(resolve => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => resolve(null);
+    setTimeout(resolve, 3000, null);
+  });
+}
+async function openBook() {
+  try {
+    const request = indexedDB.open(OURS, 1), written = Number(localStorage.getItem(WRITTEN));
+    request.onupgradeneeded = () => request.result.createObjectStore("kept", { keyPath: "key" });
+    book = await settled(request);
+    const all = book && await settled(book.transaction("kept").objectStore("kept").getAll());
+    for (const { key, text, at } of all ?? []) if (at >= written) put(key, text);
+  } catch { book = null; }
 }
 function isTime(text) {
   return typeof text === "string" && !isNaN(Date.parse(text)) && new Date(text).toISOString() === text;
@@ -95,8 +121,8 @@ function keepComment(item, text) {
   markExported(false);
 }
 function markExported(isSo) {
+  if (isSo || exported) keep(keyOf(annotator), isSo ? new Date().toISOString() : null);
   exported = isSo;
-  keep(keyOf(annotator), isSo ? new Date().toISOString() : null);
 }
 function loadAll() {
   for (const item of items) {
@@ -493,14 +519,16 @@ addEventListener("storage", event => {
   paint();
 });
 addEventListener("pageshow", event => { if (event.persisted && !failed) { loadAll(); paint(); } });
-addEventListener("beforeunload", event => { if (failed && answered().length) event.preventDefault(); });
+addEventListener("beforeunload", event => { if (failed && !exported && answered().length) event.preventDefault(); });
 
-keep(OURS, "");
-keep(OURS, null); // whether this browser keeps anything
-$("single_keys").checked = kept(SINGLE_KEYS) !== "off";
-if (!data.annotator) $("name").value = kept(keyOf()) ?? "";
-$("criteria").append(...criteria.map(fieldsetOf));
-enter(data.annotator || nameTyped());
-show("start");
-if (answered().length) $("begin").focus();
-else if (!data.annotator) $("name").focus({ preventScroll: true });
+openBook().then(() => {
+  keep(OURS, "");
+  keep(OURS, null); // whether this browser keeps anything
+  $("single_keys").checked = kept(SINGLE_KEYS) !== "off";
+  if (!data.annotator) $("name").value = kept(keyOf()) ?? "";
+  $("criteria").append(...criteria.map(fieldsetOf));
+  enter(data.annotator || nameTyped());
+  show("start");
+  if (answered().length) $("begin").focus();
+  else if (!data.annotator) $("name").focus({ preventScroll: true });
+});

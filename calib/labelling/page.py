@@ -15,7 +15,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import source_hash
 from calib.labelling.task import ANSWERS, Sheet, Task, veiled
 
-_HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
+_HALF = re.compile("[\0\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # besides, what could end a script or a line of it
 _BUTTONS = 10  # levels of a scale; more of them, or none, are a number to type: as in page.js
 _BLANK = re.compile(r"\{\w+\}")

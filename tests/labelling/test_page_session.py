@@ -110,7 +110,7 @@ def test_a_sitting_of_sixty_items_by_keyboard(tmp_path, chosen):
             await press(visit, sitting, rng, 41)
             await visit.press("u")  # an answer from before comes back as the place to be
             sitting.undo()
-            await asyncio.sleep(6)  # Chromium writes its storage every few seconds
+            await asyncio.sleep(6)  # a hundred answers came in two seconds, faster than a disk
         # leaving kills the browser
 
     async def second_day(profile):
@@ -186,3 +186,21 @@ def test_three_annotators_with_items_in_common_make_the_interval_of_their_labels
     gold = gold.assign(criterion="fluency", scale="1|2|3|4|5", method="human")
     mine, theirs = (calib.interval(drawn, one).to_frame() for one in (labels, gold))
     pd.testing.assert_frame_equal(mine, theirs, check_exact=True)
+
+
+def test_a_browser_that_is_killed_loses_nothing(tmp_path, chosen):
+    """At a person's pace Chromium keeps its storage in memory for many seconds; its database has what is answered."""
+    _, page = chosen
+
+    async def days():
+        async with chromium.Browser(tmp_path / "profile") as browser:
+            visit = await browser.tab(page)
+            await visit.press("Enter")
+            for key in "13524152":
+                await visit.press(key)
+                await asyncio.sleep(2)
+        async with chromium.Browser(tmp_path / "profile") as browser:
+            visit = await browser.tab(page)
+            return await visit.read("answered().map(one => one.value)"), await visit.read("$('begin').textContent")
+
+    assert asyncio.run(days()) == ([1, 3, 5, 2, 4, 1, 5, 2], "Continue (4 of 60)")

@@ -100,6 +100,9 @@ class Visit:
     async def settled(self, condition="location.href !== 'about:blank'"):
         """Until the page is there, and has said and asked for what it still does."""
         await self.until(f"document.readyState === 'complete' && {condition}")
+        # a page to label with first looks up what is kept
+        with contextlib.suppress(TimeoutError):  # without JavaScript it never does
+            await self.until("!document.getElementById('start') || document.body.dataset.view", seconds=3)
         await asyncio.sleep(0.1)
         await self.read("1")
 
