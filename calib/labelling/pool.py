@@ -54,6 +54,12 @@ class Pool:
     sides: dict[str, tuple[str, str]]
 
 
+def source_in(thing: Any, argument: str) -> Source:
+    """A file or frame as it is read; what was read before is not read again."""
+    found = opened(thing, argument)
+    return found if isinstance(found, Source) else source_of(found, argument)
+
+
 # --- what was drawn -------------------------------------------------------------------------------------------------
 
 
@@ -64,8 +70,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
     if not isinstance(drawn, str | Path | Mapping) and _are_ids(drawn):
         return _of_ids(drawn)
-    source = opened(drawn, "drawn")
-    source = source if isinstance(source, Source) else source_of(source, "drawn")
+    source = source_in(drawn, "drawn")
     frame = source.frame
     if "chosen" in frame:
         try:
@@ -134,8 +139,7 @@ def pool_of(
     items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn
 ) -> Pool:
     """The texts of all items, chosen or not."""
-    source = opened(items, "items")
-    source = source if isinstance(source, Source) else source_of(source, "items")
+    source = source_in(items, "items")
     refuse_unknown([source], columns)
     if drawn.is_own and "chosen" in source.frame:
         rule = "must be the table that has the column `chosen`"

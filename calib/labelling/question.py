@@ -11,6 +11,7 @@ from calib.core.check import ArgumentError
 from calib.intake.rows.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale
+from calib.labelling.carried import figure
 from calib.labelling.pool import Drawn
 from calib.labelling.task import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
@@ -119,7 +120,7 @@ def _ends(text: str) -> str:
         ends = None
     if ends is None:
         raise ArgumentError("scale", f"must read {_SAY}", f"got {text!r}")
-    return f"{_number(ends.low)}..{_number(ends.high)}"
+    return f"{figure(ends.low)}..{figure(ends.high)}"
 
 
 def _parsed(scale: Any, judged: str) -> Scale:
@@ -137,7 +138,7 @@ def _parsed(scale: Any, judged: str) -> Scale:
         values = parse_scale(judged)
         are_words = "=" not in text and not any(_is_number_of(*pair) for pair in pairs)
         if are_words and values is not None and len(values.values) == len(pairs):
-            text = "|".join(f"{word}={_number(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
+            text = "|".join(f"{word}={figure(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
         found = Scale.parse(text)
     except ArgumentError as error:
         raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
@@ -151,15 +152,11 @@ def _pair(one: Any, other: Any) -> str:
     """A value and its word, in either order."""
     value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
     try:
-        number = _number(float(value))
+        number = figure(float(value))
         return f"{str(word).replace('|', '/').strip() or number}={number}"
     except (TypeError, ValueError):
         given = f"got {one!r}: {other!r}"
         raise ArgumentError("scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", given) from None
-
-
-def _number(value: float) -> str:
-    return repr(float(value)).removesuffix(".0")
 
 
 def _is_number_of(word: str, value: float) -> bool:

@@ -8,13 +8,10 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.intake.entry import opened
-from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words
-from calib.intake.taken import Source
 from calib.labelling.assign import annotators_of, sheets_of
 from calib.labelling.files import ENDINGS, checked_path, spare, written
-from calib.labelling.pool import drawn_of, pool_of, to_ask
+from calib.labelling.pool import drawn_of, pool_of, source_in, to_ask
 from calib.labelling.question import criteria_of
 from calib.labelling.rounds import still_to_label
 from calib.labelling.task import Asked, Task, page_id
@@ -118,9 +115,9 @@ def label_page(
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     told = _guideline(guideline)
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
-    drawn = _own_choice(items) if drawn is None else drawn
-    picked = drawn_of(drawn, columns)
-    pool = pool_of(items, columns, inputs, pair, picked)
+    texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
+    picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
+    pool = pool_of(texts, columns, inputs, pair, picked)
     asked = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
     chosen = still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
@@ -169,10 +166,3 @@ def _guideline(given: str | Path | None) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
-
-
-def _own_choice(items: Any) -> Any:
-    """The items, where they say themselves which are chosen; else nothing."""
-    source = opened(items, "items")
-    source = source if isinstance(source, Source) else source_of(source, "items")
-    return items if "chosen" in source.frame else None
