@@ -16,7 +16,7 @@ from calib import plot, stats
 from calib.core.topic import topic_of
 
 PACKAGE = Path(calib.__file__).parent
-TOPICS = ("agreement", "distributions", "draws", "means", "prompts", "planning")
+TOPICS = ("agreement", "distributions", "draws", "means", "prompts", "planning", "calibration")
 RESERVED = ("verbs", "plots", "words", "commands")
 # what a module of each kind may import besides its own kind; a name is the module or package, up to the dot
 STATISTICS = {
@@ -27,6 +27,7 @@ STATISTICS = {
     "means": (),
     "prompts": ("means",),
     "planning": ("means", "prompts"),
+    "calibration": ("agreement", "distributions", "means"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 

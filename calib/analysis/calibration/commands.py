@@ -1,0 +1,3 @@
+"""The command line's calibration: calibrate, forecast-quality, sets, escalate."""
+
+from __future__ import annotations
