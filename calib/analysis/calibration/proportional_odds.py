@@ -62,8 +62,8 @@ def _whole_numbers(x: Floats) -> tuple[Floats, Codes] | None:
     if low != int(low) or (place != offset).any():
         return None
     there = np.bincount(place) > 0
-    values = low + np.flatnonzero(there)
-    row = place if there.all() else np.asarray((np.cumsum(there) - 1)[place], dtype=np.intp)
+    values: Floats = np.asarray(low + np.flatnonzero(there), dtype=float)
+    row: Codes = place if there.all() else (np.cumsum(there) - 1)[place]
     return values[:, None], row
 
 
@@ -84,6 +84,21 @@ def with_pseudo(z: Floats, counts: Floats, pseudo: float) -> tuple[Floats, Float
     centre = np.zeros((*z.shape[:-2], 1, z.shape[-1]))
     labels = np.full((*counts.shape[:-2], 1, counts.shape[-1]), pseudo / counts.shape[-1])
     return np.concatenate([z, centre], axis=-2), np.concatenate([counts, labels], axis=-2)
+
+
+def chances(a: Floats, at: Floats) -> Floats:
+    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0.
+
+    Examples
+    --------
+    >>> chances(np.array([-1.0, 1.0]), np.array([0.0])).round(4)
+    array([[0.2689, 0.4621, 0.2689]])
+    """
+    eta = a - at[..., None]
+    apart = -np.expm1(-np.diff(a, axis=-1))
+    one = np.ones((*eta.shape[:-1], 1))
+    reached, left = np.concatenate([special.expit(eta), one], -1), np.concatenate([one, special.expit(-eta)], -1)
+    return np.asarray(reached * left * np.concatenate([one, np.broadcast_to(apart, eta[..., 1:].shape), one], -1))
 
 
 # --- the fit ----------------------------------------------------------------------------------------------------------
@@ -109,7 +124,7 @@ def fitted(
     at = _start(z, counts, penalty, start)
     value = _penalised(at, z, counts, penalty)
     for _ in range(_STEPS):
-        step = _newton(at, z, counts, penalty)
+        step = newton_step(at, z, counts, penalty)
         at, new = _shortened(at, step, value, z, counts, penalty)
         gain, value = new - value, new
         if (gain <= _SMALL).all():
@@ -169,7 +184,7 @@ def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats) -> Floats:
     return np.asarray(sides.sum(axis=(-2, -1)) + apart.sum(axis=-1))
 
 
-def _newton(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
+def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
     """Newton's step; a trace on the diagonal keeps it finite where the labels do not tell a direction."""
     gradient, information = derivatives(*_split(at, counts), z, counts, penalty)
     diagonal = np.einsum("...ii->...i", information)
