@@ -293,8 +293,8 @@ def calibration_map(
         resampled_slopes=other_b,
         x=table.x,
         counts=table.counts,
-        fold=fold,
-        own_only=own_only,
+        fold=fold if n_groups > 1 else np.full(len(fold), -1),
+        own_only=own_only and z.shape[1] > 1,
         ridge=ridge,
         pseudo=float(pseudo),
         n=round(float(table.counts.sum())) if weights is not None else n_used,
@@ -444,8 +444,8 @@ def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
         "shares": bool((np.ptp(found.x, axis=0) == 0).all()),
-        f"negative_slope: the higher the judge's score, the lower people's labels (in {reversed_:.0%} of the resamples, "
-        "too); the map follows": alone and slope < 0,
+        "negative_slope: the higher the judge's score, the lower people's labels "
+        f"(in {reversed_:.0%} of the resamples, too); the map follows": alone and slope < 0,
         f"labels_alike: every label is {short(found.levels[given][0])}; nothing tells which items have another": int(
             given.sum()
         )
