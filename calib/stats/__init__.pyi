@@ -19,6 +19,10 @@ from calib.analysis.agreement.reliability import Reliability as Reliability, rel
 from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
 from calib.analysis.calibration.corp import Corp as Corp, corp as corp
+from calib.analysis.calibration.forecast_quality import (
+    ForecastQuality as ForecastQuality,
+    forecast_quality as forecast_quality,
+)
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
