@@ -23,6 +23,10 @@ from calib.analysis.calibration.calibration_map import (
     calibration_map as calibration_map,
 )
 from calib.analysis.calibration.corp import Corp as Corp, corp as corp
+from calib.analysis.calibration.forecast_quality import (
+    ForecastQuality as ForecastQuality,
+    forecast_quality as forecast_quality,
+)
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.distributions.distribution import (
     entropy as entropy,

@@ -169,9 +169,7 @@ def need_labels(used: Any) -> None:
         raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
 
 
-def parts_of_score(
-    below: Floats, place: Codes, weight: Floats, x: Floats | None = None
-) -> tuple[float, float, float]:
+def parts_of_score(below: Floats, place: Codes, weight: Floats, x: Floats | None = None) -> tuple[float, float, float]:
     """Mean ranked probability score of the forecasts, of their isotonic recalibration, of the labels' shares."""
     total = weight.sum()
     by_score = None if x is None else ordered(x, weight)

@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 from calib.core.check import Codes, Floats
 
 _DIGITS = 12  # sums of the same shares in another order differ in the digits behind
+_TINY = 1e-9  # of a weight: nothing is left
 
 
 class Ordered(NamedTuple):
@@ -45,21 +46,26 @@ def monotone(mean: Floats, weight: Floats, *, increasing: bool = True) -> Floats
     return np.asarray(isotonic_regression(mean, weights=weight, increasing=increasing).x)
 
 
+def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Floats:
+    """For each row the increasing fit of the rows of other folds, on the line between its neighbours there."""
+    row = np.empty(len(y), dtype=np.intp)
+    row[at.order] = np.repeat(np.arange(len(at.x)), np.diff(at.start, append=len(y)))
+    total, out = np.bincount(row, weight * y), np.empty(len(y))
+    for one in range(int(fold.max()) + 1):
+        own = fold == one
+        mine = np.bincount(row[own], weight[own], minlength=len(at.x))
+        left = at.weight - mine
+        known = left > _TINY * at.weight
+        mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[known] / left[known]
+        out[own] = np.interp(at.x[row[own]], at.x[known], monotone(mean, left[known]))
+    return out
+
+
 def isotonic_distribution(at: Ordered, place: Codes, n_levels: int, weight: Floats) -> Floats:
-    """Isotonic distributional regression: for each value of an input the chance of a label up to each level.
+    """For each value of an input the chance of a label up to each level but the last, shape (u, K - 1).
 
-    An antitonic regression of 1{y <= k} for each k; on one ordered input these cannot cross. Shape (u, K - 1).
-
-    References
-    ----------
-    Henzi, Ziegel and Gneiting (2021), Isotonic distributional regression, JRSS B 83.
+    An antitonic regression of 1{y <= k} for each k (isotonic distributional regression); on one input these cannot
+    cross. Henzi, Ziegel and Gneiting (2021), JRSS B 83.
     """
-    columns = [
-        monotone(at.mean(place <= k, weight), at.weight, increasing=False) for k in range(n_levels - 1)
-    ]
-    return np.stack(columns, axis=1)
-
-
-def between(x: Floats, at: Ordered, fit: Floats) -> Floats:
-    """The fit at other inputs: on the line between its neighbours, beyond the ends that of the end."""
-    return np.interp(np.round(x, _DIGITS), at.x, fit)
+    upto = (at.mean((place <= k).astype(float), weight) for k in range(n_levels - 1))
+    return np.stack([monotone(mean, at.weight, increasing=False) for mean in upto], axis=1)
