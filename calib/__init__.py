@@ -60,6 +60,7 @@ _RARE = {
         "averaging",
         "distribution_fit",
         "fit_temperature",
+        "forecast_quality",
     ),
     *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "to_batch"),
     *("transport_test", "variance_components", "write_steps", "write_variants"),
