@@ -32,7 +32,14 @@ from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
 )
+from calib.analysis.calibration.annotator_logit import (
+    AnnotatorLogit as AnnotatorLogit,
+    Forecaster as Forecaster,
+    Shift as Shift,
+    annotator_logit as annotator_logit,
+)
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
+from calib.analysis.calibration.ridge_choice import RidgeCandidate as RidgeCandidate
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
     expectation as expectation,

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.calibration.ordered_logit import (
-    OrderedLogit,
     Sample,
-    every_level_has_an_end,
     inputs_of,
     ordered_logit,
     penalties_checked,
@@ -36,6 +34,12 @@ _FEW = 10  # labels beyond the first of each person, below which no spread of pe
 _FOLDS = 10
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
 _SHOWN = 10  # persons that an error names
+_KNOWN = (  # what a forecast may know: its name, what the judge said, who rates
+    ("shares", False, False),
+    ("judge", True, False),
+    ("annotators", False, True),
+    ("judge and annotators", True, True),
+)
 
 
 class Shift(NamedTuple):
@@ -215,12 +219,172 @@ def annotator_logit(
     penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
     alone = ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
     sample = sample_of(x, y, levels, groups, weights)
-    names, person = _people(annotators, sample)
-    people = _peopled(sample, person, alone)
-    repeated = people.n_labels > 1
-    known = int(people.n_labels.sum()) - len(names) >= _FEW
-    tau = float(people.tau(people.counts)) if known else 0.0
-    a, b, shift, error = people.fit(people.counts, tau)
-    forecasters = _forecasters(people, sample, known=known)
+    names, person = _persons(annotators, sample)
+    n_labels = np.bincount(person)
+    known = len(person) - len(names) >= _FEW
+    table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
+    z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
+    who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
+    taken = list(alone.inputs_used)
+    people = _People(z[:, taken], who, who @ (n_labels > 1) if known else np.zeros(len(who)), alone.ridge, float(pseudo))
+    tau = people.tau(table.counts)
+    a, b, information = people.fit(table.counts, tau)
+    shift, error = people.shifts(b, information, tau)
+    forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
     warned = _warnings(forecasters, known=known)
-    ...
+    for text in warned:
+        check.warn(text)
+    slopes = np.zeros(len(spread))
+    slopes[taken] = b[: len(taken)] / spread[taken]
+    return AnnotatorLogit(
+        levels=sample.levels,
+        thresholds=a + slopes @ centre,
+        slopes=slopes,
+        tau=float(tau),
+        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())),
+        forecasters=forecasters,
+        ridge=alone.ridge,
+        pseudo=float(pseudo),
+        inputs_used=alone.inputs_used,
+        n=alone.n,
+        n_groups=alone.n_groups,
+        n_missing=alone.n_missing,
+        warnings=(*alone.warnings, *warned),
+    )
+
+
+class _People(NamedTuple):
+    """Standardised inputs (R, p) and who rates (R, J), zeros and one 1, of each row of a table of counts (R, K).
+
+    The shifts are tau v with a standard normal v, so that tau = 0 is a value like any other. `repeated` is 1 for rows
+    of persons whose labels tell of tau.
+    """
+
+    z: Floats
+    who: Floats
+    repeated: Floats
+    ridge: float
+    pseudo: float
+
+    def fit(
+        self, counts: Floats, tau: Floats, start: tuple[Floats, Floats] | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Thresholds, slopes followed by v, and their information, of tables (..., R, K) with tau (...)."""
+        problem = self._problem(counts, tau)
+        a, b, _ = fitted(*problem, start)
+        return a, b, derivatives(a, b, *problem)[1]
+
+    def _problem(self, counts: Floats, tau: Floats) -> tuple[Floats, Floats, Floats]:
+        z = np.broadcast_to(self.z, (*tau.shape, *self.z.shape))
+        design = np.concatenate([z, tau[..., None, None] * self.who], axis=-1)
+        penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.who.shape[1])])
+        return (*with_pseudo(design, counts, self.pseudo), penalty)
+
+    def tau(self, counts: Floats) -> Floats:
+        """Spread of persons with the highest restricted likelihood, for each table (..., R, K)."""
+        shape = counts.shape[:-2]
+        if not self.repeated.any():
+            return np.zeros(shape)
+        heights, start = [], None
+        for tau in _TAUS:
+            problem = self._problem(counts * self.repeated[:, None], np.full(shape, tau))
+            *start, height = fitted(*problem, start)
+            heights.append(height - np.linalg.slogdet(derivatives(*start, *problem)[1])[1] / 2)
+        return _peak(np.array(heights))
+
+    def shifts(self, b: Floats, information: Floats, tau: Floats) -> tuple[Floats, Floats]:
+        """Shift of each person and its standard error, (..., J)."""
+        last = self.who.shape[1]
+        variance = np.einsum("...ii->...i", np.linalg.inv(information))[..., -last:]
+        return tau[..., None] * b[..., -last:], tau[..., None] * np.sqrt(np.clip(variance, 0.0, 1.0))
+
+
+def _peak(heights: Floats) -> Floats:
+    """The tau at the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them."""
+    best = heights.argmax(axis=0)
+    at = np.clip(best, 1, len(_TAUS) - 2)
+    left, top, right = (np.take_along_axis(heights, (at + step)[None], axis=0)[0] for step in (-1, 0, 1))
+    bend = np.minimum(left - 2 * top + right, -1e-12)
+    tau = _TAUS[at] * (_TAUS[1] / _TAUS[0]) ** np.clip((left - right) / bend / 2, -1.0, 1.0)
+    return np.where(best == 0, 0.0, tau)
+
+
+def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
+    """Probability of each level (n, K) where the log-odds of a higher label are normal around `at` (n,)."""
+    if not spread.any():
+        return chances(a, at)
+    masses = _MASSES / _MASSES.sum()
+    return np.asarray(sum(mass * chances(a, at + spread * node) for node, mass in zip(_NODES, masses, strict=True)))
+
+
+# --- what forecasts labels of other documents -------------------------------------------------------------------------
+
+
+def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:
+    """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
+    if int(labels.unit.max()) < 1:
+        return ()
+    fold = dealt(labels, _FOLDS)
+    train = labels.table.counts - held_out(labels, fold)
+    w = labels.weight / labels.weight.sum()
+    shares = np.bincount(labels.place, w, minlength=train.shape[-1])
+    reference = w @ losses_of(np.tile(shares, (len(w), 1)), labels.place)[1]
+    rows = []
+    for name, by_judge, by_person in _KNOWN:
+        known = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
+        log, rps = (w @ loss for loss in losses_of(_left_out(known, labels, train, fold, person), labels.place))
+        rows.append(Forecaster(name, float(rps), float(1 - rps / reference), float(log)))
+    return tuple(rows)
+
+
+def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, person: Codes) -> Floats:
+    """Forecast of each label by the fit to the other folds; of a person whom these do not have, as a new one's."""
+    tau = people.tau(train)
+    a, b, information = people.fit(train, tau)
+    shift, error = people.shifts(b, information, tau)
+    slopes = b[fold, : people.z.shape[1]]
+    at = np.einsum("ij,ij->i", people.z[labels.table.row], slopes) + shift[fold, person]
+    return averaged(a[fold], at, error[fold, person])
+
+
+def _warnings(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
+    warned = []
+    if not known:
+        warned.append(
+            "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
+            "tau stands as 0. Ask some for more labels."
+        )
+    skill = {one.forecast: one.skill for one in forecasters}
+    if known and skill and skill["judge and annotators"] <= skill["annotators"]:
+        warned.append(
+            f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
+            f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f})."
+        )
+    return tuple(warned)
+
+
+# --- persons ----------------------------------------------------------------------------------------------------------
+
+
+def _persons(annotators: Labels, sample: Sample) -> tuple[list[Hashable], Codes]:
+    """Names of the persons with a label in use, in order of appearance, and whose each label is."""
+    check.codes(annotators, "annotators")
+    check.same_length(y=sample.used, annotators=annotators)
+    given = annotators.tolist() if hasattr(annotators, "tolist") else list(annotators)
+    names = [name for name, used in zip(given, sample.used, strict=True) if used]
+    return list(dict.fromkeys(names)), check.codes(names, "annotators")
+
+
+def _is_one(annotator: Any) -> bool:
+    return annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
+
+
+def _known(who: Sequence[Any], known: dict[Any, Any]) -> Sequence[Any]:
+    """Whom the labels have, or None."""
+    strangers = [one for one in who if not isinstance(one, Hashable) or one not in known]
+    if strangers:
+        names = [repr(name) for name in known if name is not None]
+        told = ", ".join(names[:_SHOWN]) + f", ... ({len(names)} people)" * (len(names) > _SHOWN)
+        rule = f"must be one of {told}, or None for a new person"
+        raise ArgumentError("annotator", rule, f"got {strangers[0]!r}")
+    return who
