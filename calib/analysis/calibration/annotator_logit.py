@@ -9,13 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.calibration.ordered_logit import (
-    Sample,
-    inputs_of,
-    ordered_logit,
-    penalties_checked,
-    sample_of,
-)
+from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_logit, penalties_checked, sample_of
 from calib.analysis.calibration.proportional_odds import (
     chances,
     counted,
@@ -226,7 +220,9 @@ def annotator_logit(
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
     taken = list(alone.inputs_used)
-    people = _People(z[:, taken], who, who @ (n_labels > 1) if known else np.zeros(len(who)), alone.ridge, float(pseudo))
+    people = _People(
+        z[:, taken], who, who @ (n_labels > 1) if known else np.zeros(len(who)), alone.ridge, float(pseudo)
+    )
     tau = people.tau(table.counts)
     a, b, information = people.fit(table.counts, tau)
     shift, error = people.shifts(b, information, tau)

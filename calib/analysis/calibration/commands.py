@@ -9,11 +9,11 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores, TableFile, to_write
-from calib.console.show import paragraphs, show_lines, show_results, show_rows, shown_text, write
+from calib.console.files import Files, Human, Scores, TableFile, to_write
+from calib.console.show import show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _JSON = (".json",)
 _CALLED = {"scores": "FILE", "gold": "LABELS"}
@@ -24,9 +24,15 @@ def calibrate(
     file: Scores,
     files: Files,
     labels: Human = None,
-    apply: Annotated[Path | None, typer.Option(help="A saved calibration: FILE is scored by it, without labels.")] = None,
-    allow_stale: Annotated[bool, typer.Option(help="With --apply: although judge or prompt differ from its own.")] = False,
-    save: Annotated[Path | None, to_write(*_JSON, told="Keep the calibration there, to apply it to other scores")] = None,
+    apply: Annotated[
+        Path | None, typer.Option(help="A saved calibration: FILE is scored by it, without labels.")
+    ] = None,
+    allow_stale: Annotated[
+        bool, typer.Option(help="With --apply: although judge or prompt differ from its own.")
+    ] = False,
+    save: Annotated[
+        Path | None, to_write(*_JSON, told="Keep the calibration there, to apply it to other scores")
+    ] = None,
     out: Annotated[Path | None, TableFile] = None,
     **options: Any,
 ) -> None:

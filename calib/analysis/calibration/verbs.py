@@ -1,27 +1,29 @@
 """One item's score on tables: calibrated, judged as a forecast, as a set of labels, or handed to people."""
 
 from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
+
 import numpy as np
 import pandas as pd
+
 from calib import stats
+from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
+from calib.table import TableError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
-from calib.tables.calibration_inputs import Beside, KINDS, beside, judges_of
+from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
+from calib.tables.forecasts import chance_columns, forecasts_of
 from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
-from calib.analysis.distributions.verbs import weights_by_level
-from calib.table import TableError, has_replies
-from calib.tables.forecasts import chance_columns, forecasts_of
 from calib.tables.results import Results, words
-
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -221,7 +223,9 @@ def forecast_quality(
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                result = stats.forecast_quality(**_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng)
+                result = stats.forecast_quality(
+                    **_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng
+                )
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(result, judged.warnings)))
     return Results.of(answers)
@@ -251,6 +255,4 @@ def _labels_beside(
 # --- sets -----------------------------------------------------------------------------------------------------------
 
 
-
 # --- escalation -----------------------------------------------------------------------------------------------------
-

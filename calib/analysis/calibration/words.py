@@ -1,14 +1,17 @@
 """Calibration in words: sentences, heads, parts of a report."""
 
 from __future__ import annotations
+
 import math
-import numpy as np
 from collections.abc import Mapping, Sequence
-from typing import Any, TYPE_CHECKING
-from calib.core.result import Interval, bracket, short
-from calib.tables.text import each_once, number_span, told_apart, visible
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.core.result import Interval, bracket, short
 from calib.tables.results import Results, words
+from calib.tables.text import each_once, told_apart, visible
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
@@ -145,6 +148,4 @@ def pit_fact(result: ForecastQuality) -> str:
 # --- sets -----------------------------------------------------------------------------------------------------------
 
 
-
 # --- escalation -----------------------------------------------------------------------------------------------------
-
