@@ -23,6 +23,8 @@ class Curve(NamedTuple):
         The curve is of the chance of a label above this level; NaN: of the mean label.
     forecast, observed : ndarray
         Ascending; at 50 places at most.
+    share : ndarray
+        Of the labels, up to each of these places from the one before.
     low, high : ndarray
         Where `observed` lies, place by place, if labels come with the forecast chances; NaN where nothing was drawn.
     """
@@ -30,6 +32,7 @@ class Curve(NamedTuple):
     above: float
     forecast: Floats
     observed: Floats
+    share: Floats
     low: Floats
     high: Floats
 
@@ -110,7 +113,7 @@ def null_of(
     tails = (1 - level) / 2, (1 + level) / 2
     above = (*seen.levels[:-1], np.nan)
     curves = tuple(
-        Curve(float(name), by.x[at], fit[at], *_ends(path, tails))
+        Curve(float(name), by.x[at], fit[at], _shares(by, at), *_ends(path, tails))
         for name, by, fit, at, path in zip(above, seen.by, fits, grid, paths, strict=True)
     )
     if not n_resamples:
@@ -126,7 +129,13 @@ def _grid(at: Ordered) -> Codes:
     if len(at.x) <= _POINTS:
         return np.arange(len(at.x))
     share = np.cumsum(at.weight) / at.weight.sum()
-    return np.unique(np.searchsorted(share, np.linspace(0, 1, _POINTS)).clip(0, len(at.x) - 1))
+    inner = np.searchsorted(share, np.linspace(0, 1, _POINTS)[1:-1]).clip(0, len(at.x) - 1)
+    return np.unique(np.concatenate([[0], inner, [len(at.x) - 1]]))
+
+
+def _shares(at: Ordered, grid: Codes) -> Floats:
+    upto = np.cumsum(at.weight) / at.weight.sum()
+    return np.diff(upto[grid], prepend=0.0)
 
 
 def _ends(path: Floats, tails: tuple[float, float]) -> tuple[Floats, Floats]:
