@@ -22,9 +22,16 @@ from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,
     accept_threshold as accept_threshold,
+)
 from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
+)
+from calib.analysis.calibration.cascade import Escalation as Escalation
+from calib.analysis.calibration.escalation_power import (
+    EscalationPower as EscalationPower,
+    PowerPoint as PowerPoint,
+    escalation_power as escalation_power,
 )
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.distributions.distribution import (
