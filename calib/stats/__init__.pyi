@@ -27,7 +27,13 @@ from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
 )
+from calib.analysis.calibration.cascade import Escalation as Escalation
 from calib.analysis.calibration.corp import Corp as Corp, corp as corp
+from calib.analysis.calibration.escalation_power import (
+    EscalationPower as EscalationPower,
+    PowerPoint as PowerPoint,
+    escalation_power as escalation_power,
+)
 from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
