@@ -114,8 +114,10 @@ class Escalation(Result):
     def __str__(self) -> str:
         promised = f"with {100 * self.confidence_level:g} % confidence at most {100 * self.risk:g} % of the verdicts"
         if not self.n_accepted:
-            return f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that " \
+            return (
+                f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that "
                 f"{promised} differ from people's{self._bracketed_warnings}"
+            )
         return (
             f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by the judge alone, "
             f"{promised} differ from people's; {self.n_people} are for people{self._bracketed_warnings}"
@@ -179,5 +181,3 @@ def wrong(verdict: Floats, y: Floats, cut: float | None, within: float) -> Float
     """1 where a verdict differs from people's label, NaN where one of them is missing."""
     apart = np.abs(y - verdict) > within + 1e-9 if cut is None else (y >= cut) != (verdict > 0)
     return np.where(np.isfinite(y) & np.isfinite(verdict), apart, np.nan).astype(float)
-
-
