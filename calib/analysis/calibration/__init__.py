@@ -5,15 +5,15 @@ from calib.core.topic import Shown, Topic
 TOPIC = Topic(
     home=__name__,
     results={
-        "ForecastQuality": Shown(
-            name="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
-            fact="forecast_fact", conclusions="forecast_sentences", speaks=True,
-        ),
+        "CalibrationMap": Shown(
+            name="what a score means",
+            plots=("calibration",),
+            apart=True,
+            fact="map_fact",
+            conclusions="map_sentences",
+            speaks=True,
+            adds=True,
+        )
     },
-    heads={
-        "skill_in_sample": "skill beside these labels' shares", "rps": "RPS", "crps": "CRPS", "mcb": "MCB",
-        "dsc": "DSC", "unc": "UNC", "ece": "calibration error", "ece_null": "of calibrated forecasts",
-        "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
-        "mcb_null_high": "MCB of calibrated forecasts, upper end",
-    },
-)  # fmt: skip
+    heads={"judge": "judge's score", "n_at": "labels there", "label_mean": "mean label there"},
+)
