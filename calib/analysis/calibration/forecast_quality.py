@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.calibration.corp import Corp, corp_of, forecasts_in, need_labels, parts_of_score
 from calib.analysis.calibration.isotonic import learned_elsewhere, ordered
-from calib.analysis.calibration.reliability_band import Curve, forecasts_of, null_of
+from calib.analysis.calibration.reliability_band import Curve, forecasts_of, kin_of, null_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
@@ -142,6 +142,7 @@ class _Data(NamedTuple):
     unit: Codes
     levels: Floats
     number: Floats | None
+    used: NDArray[np.bool_]  # which of the rows that came these are
 
     @property
     def label(self) -> Floats:
@@ -161,6 +162,7 @@ def forecast_quality(
     levels: ArrayLike | None = None,
     *,
     groups: Labels | None = None,
+    items: Labels | None = None,
     weights: ArrayLike | None = None,
     floor: float = 0.0,
     confidence_level: float = 0.95,
@@ -182,15 +184,18 @@ def forecast_quality(
     levels : array_like, shape (K,), optional
         Values of the scale, which need not be evenly spaced. Default: 0, 1, ..., K - 1; of numbers 0 and 1.
     groups : sequence, shape (n,), optional
-        Labels are independent between groups (documents). Default: each row is on its own.
+        Labels are independent between groups (documents). Default: each item is on its own.
+    items : sequence, shape (n,), optional
+        What each label is of, where several people labelled an item. Default: each row is an item.
     weights : array_like, shape (n,), optional
         How often each row counts, such as 1 / number of labels of its item.
     floor : float, default 0
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
     confidence_level : float, default 0.95
     n_resamples : int, default 999
-        Labels drawn with the chances that the forecasts say, for the null of MCB and of the calibration error, and the
-        band of the curves. 0: none of these.
+        How often labels are drawn with the chances that the forecasts say, for the null of MCB and of the calibration
+        error, and the band of the curves. 0: none of these. Labels of one item and of one group are drawn as much
+        alike as those that came are, beyond their forecasts (normal scores with two correlations).
     rng : Generator or int, default 0
 
     Returns
@@ -219,11 +224,12 @@ def forecast_quality(
     check.whole(n_resamples, "n_resamples", least=0)
     if not 0 <= floor < 1:
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
-    data, n_missing = _labelled(p, y, levels, groups, weights)
+    data, n_missing = _labelled(p, y, levels, items if groups is None else groups, weights)
     scores = _scores(data, floor) | _parts(data, n_missing, confidence_level)
     seen = forecasts_of(data.below, data.weight, data.levels, data.number)
     certain = data.number is not None
-    null = null_of(seen, data.place, certain, n_resamples, confidence_level, np.random.default_rng(rng))
+    kin = None if certain else kin_of(data.below, data.place, data.weight, units_of(items, data.used), data.unit)
+    null = null_of(seen, data.place, kin, n_resamples, confidence_level, np.random.default_rng(rng))
     found = ForecastQuality(
         **scores,
         mcb_null=null.mcb,
@@ -265,7 +271,7 @@ def _labelled(
     need_labels(used)
     number = None if number is None or len(values) == 2 else number[used]
     unit = units_of(groups, used)
-    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
+    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number, used), int((~used).sum())
 
 
 def _need_on_scale(number: Floats, levels: Floats) -> None:

@@ -120,9 +120,7 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     names = told_apart([label for label, _ in pairs])
     for place, (curve, name) in enumerate(zip(curves, names, strict=True)):
         _draw_curve(drawn, curve, figure.COLOURS[place], plain_text(name) if len(pairs) > 1 else "")
-    levels = pairs[0][1].levels
-    ends = [levels[0], levels[-1]] if math.isnan(curves[0].above) else [0.0, 1.0]
-    drawn.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
+    _draw_diagonal(drawn, pairs[0][1], curves[0])
     _name_axes(drawn, pairs[0][1], curves[0], len(pairs))
     fact = curve_fact(pairs[0][1], curves[0]) if len(pairs) == 1 else forecast_fact(Results.of(pairs))
     if len(pairs) > 1:
@@ -155,14 +153,23 @@ def _draw_curve(ax: Axes, curve: Curve, colour: str, name: str) -> None:
         ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
 
 
+def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: Curve) -> None:
+    """Where what comes is what was forecast; a number forecasts no chance."""
+    mean = math.isnan(curve.above)
+    if mean or result.kind == "distribution":
+        ends = [result.levels[0], result.levels[-1]] if mean else [0.0, 1.0]
+        ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
+
+
 def _name_axes(ax: Axes, result: ForecastQuality, curve: Curve, n_results: int) -> None:
     n = f"   (n = {result.n} labels)" * (n_results == 1)
     if math.isnan(curve.above):
-        ax.set_xlabel(f"mean label, as forecast{n}")
+        ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
         ax.set_ylabel("mean label that came")
         return
-    ax.set_xlabel(f"chance of a label above {short(curve.above)}, as forecast{n}")
-    ax.set_ylabel("share of labels above it")
+    chance = f"chance of a label above {short(curve.above)}, as forecast"
+    ax.set_xlabel(f"{chance if result.kind == 'distribution' else 'score'}{n}")
+    ax.set_ylabel(f"share of labels above {short(curve.above)}")
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:

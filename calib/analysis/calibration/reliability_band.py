@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from calib.analysis.calibration.isotonic import Ordered, monotone, ordered
 from calib.core.check import Codes, Floats
 from calib.core.result import Interval
 
 _BINS, _POINTS = 10, 50
+_FAR, _ALIKE = 3.0, 0.95  # normal score of a label that had no chance; correlation at most
 
 
 class Curve(NamedTuple):
@@ -94,18 +96,61 @@ def forecasts_of(below: Floats, weight: Floats, levels: Floats, number: Floats |
     return Forecasts(below, weight, levels, by, (bins * k + np.arange(k)).ravel())
 
 
+class Kin(NamedTuple):
+    """Labels of one item, and of other items of one group, are alike beyond what their forecasts say: how far."""
+
+    item: Codes
+    unit: Codes
+    same: float  # correlation of the normal scores of two labels of one item
+    near: float  # of two items of one group
+
+    def draw(self, below: Floats, rng: np.random.Generator) -> Codes:
+        """Labels with the chances that the forecasts say, as much alike as those that came."""
+        n, same = len(below), max(self.same, self.near)
+        if same == 0:
+            return np.asarray((rng.random((n, 1)) > below).sum(axis=1))
+        shared = [(self.near, self.unit), (same - self.near, self.item), (1 - same, np.arange(n))]
+        z = sum(np.sqrt(part) * rng.standard_normal(code.max() + 1)[code] for part, code in shared)
+        return np.asarray((special.ndtr(z)[:, None] > below).sum(axis=1))
+
+
+def kin_of(below: Floats, place: Codes, weight: Floats, item: Codes, unit: Codes) -> Kin:
+    """From products of the labels' normal scores over pairs, beside those of labels that are wholly alike.
+
+    A label stands for the part of the normal law that its chance makes up, with mean m; to first order the
+    product of two such means is the correlation times their variances (Hermite's expansion).
+    """
+    edge = special.ndtri(np.column_stack([np.zeros(len(below)), below, np.ones(len(below))]).clip(0, 1))
+    chance, density = np.diff(special.ndtr(edge), axis=1), np.exp(-(edge**2) / 2) / np.sqrt(2 * np.pi)
+    middle = np.where(chance > 0, -np.diff(density, axis=1) / np.where(chance > 0, chance, 1.0), edge[:, :-1])
+    own = middle[np.arange(len(place)), place].clip(-_FAR, _FAR)
+    told = (own - np.average(own, weights=weight), (chance * middle.clip(-_FAR, _FAR) ** 2).sum(axis=1))
+    (here, most_here), (all_pairs, most) = ([_pairs(weight * one, code) for one in told] for code in (item, unit))
+    alike = [
+        min(max(top / bottom, 0.0), _ALIKE) if bottom > 0 else 0.0
+        for top, bottom in ((here, most_here), (all_pairs - here, most - most_here))
+    ]
+    return Kin(item, unit, alike[0], min(alike[1], alike[0]) if most_here > 0 else alike[1])
+
+
+def _pairs(values: Floats, code: Codes) -> float:
+    """Sum of the products of all pairs with the same code."""
+    return float((np.bincount(code, values) ** 2).sum() - (values**2).sum())
+
+
 def null_of(
-    seen: Forecasts, place: Codes, certain: bool, n_resamples: int, level: float, rng: np.random.Generator
+    seen: Forecasts, place: Codes, kin: Kin | None, n_resamples: int, level: float, rng: np.random.Generator
 ) -> Null:
-    """Labels drawn with the chances that the forecasts say; of numbers, which say none, nothing is drawn."""
+    """Labels drawn with the chances that the forecasts say; of numbers, which say none (no kin), nothing is drawn."""
     fits, ece = seen.fits(place), seen.ece(place)
     mcb = seen.mcb(place, fits)
     grid = [_grid(at) for at in seen.by]
-    n_resamples = 0 if certain else n_resamples
+    n_resamples = 0 if kin is None else n_resamples
     drawn, errors = np.empty(n_resamples), np.empty(n_resamples)
     paths = [np.empty((n_resamples, len(at))) for at in grid]
     for i in range(n_resamples):
-        other = (rng.random((len(place), 1)) > seen.below).sum(axis=1)
+        assert kin is not None
+        other = kin.draw(seen.below, rng)
         again = seen.fits(other)
         drawn[i], errors[i] = seen.mcb(other, again), seen.ece(other)
         for path, fit, at in zip(paths, again, grid, strict=True):

@@ -249,7 +249,8 @@ def _labels_beside(
     owner = None if groups is None else groups_of(part, groups)
     unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
     weights = rows["weight"].to_numpy()
-    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels, "groups": unit, "weights": weights}
+    asked = {"groups": unit, "items": place, "weights": weights}
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------

@@ -121,15 +121,18 @@ def forecast_fact(results: Results[ForecastQuality]) -> str:
 def curve_fact(result: ForecastQuality, curve: Curve) -> str:
     """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
     mean = math.isnan(curve.above)
+    if result.kind == "number" and not mean:
+        low, high = curve.observed[0], curve.observed[-1]
+        return f"{100 * low:.0f} % of the lowest scores have a label above {short(curve.above)}, {100 * high:.0f} % of the highest"
     gap = (curve.observed - curve.forecast) * curve.share**0.5
     far = max(range(len(gap)), key=lambda i: abs(gap[i]))
     told = (curve.forecast[far], curve.observed[far])
-    said, came = (f"{value:.2f}" if mean else f"{value:.0%}".replace("%", " %") for value in told)
+    said, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in told)
     what = f"where {said} is forecast people give {came}" if mean else f"where {said} is forecast {came} came"
     if math.isnan(curve.low[0]):
         return what
     out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
-    return f"{what}; {f'{100 * out:.0f} % of the labels' if out else 'nothing'} lies out of the band"
+    return f"{what}; {f'{100 * out:.0f} % of the labels lie' if out else 'nothing lies'} out of the band"
 
 
 def pit_fact(result: ForecastQuality) -> str:
@@ -139,9 +142,9 @@ def pit_fact(result: ForecastQuality) -> str:
     if max(abs(low - 0.3), abs(high - 0.3), abs(ends - 0.1)) < 0.05:
         return "labels lie evenly in their forecasts"
     if low - high > 0.1:
-        return f"the forecasts are too high: {low:.0%} of the labels lie in their lowest 30 %".replace("%", " %", 1)
+        return f"the forecasts are too high: {100 * low:.0f} % of the labels lie in their lowest 30 %"
     if high - low > 0.1:
-        return f"the forecasts are too low: {high:.0%} of the labels lie in their highest 30 %".replace("%", " %", 1)
+        return f"the forecasts are too low: {100 * high:.0f} % of the labels lie in their highest 30 %"
     return "the forecasts are too sure" if ends > 0.1 else "the forecasts are not sure enough"
 
 
