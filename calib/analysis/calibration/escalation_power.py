@@ -84,7 +84,9 @@ class EscalationPower(Result):
     def __str__(self) -> str:
         what = f"a risk of {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
         if not self.at_best:
-            return f"{self.n_labels} labels cannot show {what}: {self.first_labels} without an error are needed at least"
+            return (
+                f"{self.n_labels} labels cannot show {what}: {self.first_labels} without an error are needed at least"
+            )
         best = f"{self.n_labels} labels: at best {100 * self.at_best:.3g} % of {self.n} items accepted at {what}"
         told = f", {100 * self.expected:.3g} % on the average if the confidences are right" * (self.expected >= 0)
         return f"{best}{told}; no share below {100 * self.smallest:.3g} % can be shown{self._bracketed_warnings}"
@@ -181,9 +183,7 @@ def _reached(sure: Floats, wrong: Floats, n: int, alpha: float, delta: float, rn
     thresholds, accepted = grid_of(sure)
     cell = np.searchsorted(-thresholds, -np.where(np.isfinite(sure), sure, -np.inf))
     size = np.bincount(cell, minlength=len(thresholds) + 1)
-    rate = np.divide(
-        np.bincount(cell, np.nan_to_num(wrong), len(size)), size, out=np.zeros(len(size)), where=size > 0
-    )
+    rate = np.divide(np.bincount(cell, np.nan_to_num(wrong), len(size)), size, out=np.zeros(len(size)), where=size > 0)
     drawn = rng.multivariate_hypergeometric(size, n, size=_TRIES)[:, :-1]
     e = rng.binomial(drawn, rate[:-1]).cumsum(axis=1)
     m = drawn.cumsum(axis=1)
