@@ -59,7 +59,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
         figure.handle(f"labels (area: how many; {short(found.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
     figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, found)])))
-    return figure.finished(drawn, ax)
+    return drawn
 
 
 def _map_line(found: CalibrationMap) -> tuple[Floats, Floats, Floats, Floats]:
@@ -79,7 +79,7 @@ def _label_dots(ax: Axes, found: CalibrationMap) -> None:
     row, place = np.nonzero(found.counts)
     at, where = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(where.ravel(), found.counts[row, place])
-    ax.scatter(*at.T, s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+    ax.scatter(at[:, 0], at[:, 1], s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------

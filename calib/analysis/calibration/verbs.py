@@ -50,7 +50,6 @@ def calibrate(
     groups: str | None = "group",
     annotators: bool = False,
     prompt: Any = None,
-    judge: Any = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
@@ -76,9 +75,8 @@ def calibrate(
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
     prompt : Prompt or sequence of Prompt, optional
-    judge : Judge, optional
-        What the scores were asked with. The file then has the hash of all that was sent, and of the judge's settings;
-        otherwise it has what the table knows.
+        What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
+        knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
     confidence_level : float, default 0.95
         Of the interval of the map.
     **columns
@@ -98,18 +96,21 @@ def calibrate(
     Examples
     --------
     >>> import calib
-    >>> files = {"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}
-    >>> print(calib.calibrate(files, scale="1|2|3|4"))
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibration = calib.calibrate(files, scale="1|2|3|4")
+    >>> print(calibration)
+    >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
+    judge, columns = _judge_and_columns(columns)
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
     asked = {"ridge": ridge, "confidence_level": confidence_level}
-    sent = {"prompt": _prompts(prompt, table), "judge": judge}
+    sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
@@ -117,6 +118,15 @@ def calibrate(
         answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
     labels, found = zip(*answers, strict=True)
     return Calibration(labels, found, table.frame)
+
+
+def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
+    """`judge` may be a `Judge` or, as everywhere, name a column."""
+    judge: Any = columns.get("judge")
+    if not hasattr(judge, "temperature"):
+        return None, columns
+    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
+    return judge, rest
 
 
 def _judges_alone(judges: Checked, people: Checked) -> Checked:
@@ -136,6 +146,8 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     known = set(table.frame["prompt"].astype(str))
     for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
         if one.id not in known:
             given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
             raise ArgumentError("prompt", "must be what the scores were asked with", given)
