@@ -124,7 +124,7 @@ class Escalation(Result):
         )
 
 
-def cascade(
+def staged(
     names: Sequence[str],
     confidence: Floats,
     errors: Floats,
@@ -159,25 +159,3 @@ def costs(stages: Sequence[Stage], n: int, asked: int, prices: Mapping[str, floa
     """Of the judges on what reaches them and people for `asked` items; and of people for all."""
     judges = sum(stage.reached * prices.get(stage.judge, prices.get("judge", 0.0)) for stage in stages)
     return judges + asked * prices["label"], n * prices["label"]
-
-
-def decided(p: Floats, values: Floats, levels: Floats, cut: float | None, within: float) -> tuple[Floats, Floats]:
-    """The likeliest verdict of each item and its chance, from the chance of each value, shape (n, V).
-
-    With a pass mark the verdict is 1 or 0; else the level that most of the chance is near.
-    """
-    if cut is not None:
-        yes = p[:, values >= cut].sum(axis=1)
-        return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
-    near = np.abs(values[:, None] - levels) <= within + 1e-9
-    chance = p @ near
-    off = np.abs((p @ values)[:, None] - levels)
-    best = np.where(chance >= chance.max(axis=1, keepdims=True) - 1e-9, off, np.inf).argmin(axis=1)
-    sure = chance[np.arange(len(p)), best]
-    return np.where(np.isnan(sure), np.nan, levels[best]), sure
-
-
-def wrong(verdict: Floats, y: Floats, cut: float | None, within: float) -> Floats:
-    """1 where a verdict differs from people's label, NaN where one of them is missing."""
-    apart = np.abs(y - verdict) > within + 1e-9 if cut is None else (y >= cut) != (verdict > 0)
-    return np.where(np.isfinite(y) & np.isfinite(verdict), apart, np.nan).astype(float)

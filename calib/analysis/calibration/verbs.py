@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -10,16 +10,29 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.calibration.cascade import costs, staged
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableError, has_replies
+from calib.table import TableArgumentError, TableError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
 from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
+from calib.tables.escalation import (
+    Decider,
+    aligned_deciders,
+    check_escalation,
+    columns_for,
+    decider_of,
+    of_raters,
+    replies_in,
+    rule_of,
+    stages_of,
+    votes_of,
+)
 from calib.tables.forecasts import chance_columns, forecasts_of
 from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
@@ -102,7 +115,8 @@ def calibrate(
         read = beside(own[Who.of(judged.label)], table, inputs)
         bound = Bound(judged, read.inputs, inputs, _units_of(judged, group), group, files.people, **sent)
         answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
-    return Calibration(*map(tuple, zip(*answers, strict=True)))
+    labels, found = zip(*answers, strict=True)
+    return Calibration(labels, found, table.frame)
 
 
 def _judges_alone(judges: Checked, people: Checked) -> Checked:
@@ -257,3 +271,191 @@ def _labels_beside(
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------
+
+
+def escalate(
+    scores: Data,
+    gold: Data = None,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    cut: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
+    inputs: str = "score",
+    cascade: Sequence[str] | None = None,
+    prices: Mapping[str, float] | None = None,
+    groups: str | None = "group",
+    **columns: Unpack[Columns],
+) -> Results[stats.Escalation]:
+    """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
+
+    The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
+    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
+        sample, of the items or of whole groups, such as `choose_items` draws.
+    risk, confidence_level : float
+        As for `calib.stats.accept_threshold`.
+    cut : float, optional
+        Pass mark on people's scale: the verdict is whether people give this or more.
+    within : float, optional
+        Without a pass mark: a verdict is a level, and wrong where people's label (the median) is farther off. Default:
+        one step of a scale of more than three values, else 0, as for preferences.
+    confidence : {"votes", "calibrated"} or str, optional
+        How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
+        ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
+        chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
+        the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
+        a column of the scores, beside the judge's own verdicts. Default: votes where there are some that differ.
+    inputs : {"score", "criteria", "raters"}, default "score"
+        As for `calibrate`; with "raters" all judges decide together.
+    cascade : sequence of str, optional
+        Raters, cheap first: each decides what it may of what those before it left.
+    prices : mapping, optional
+        Of a "label" and of a "judge" score, or of one of each rater by name.
+    groups : str or None, default "group"
+        The column of what items share (the document). Where whole groups were labelled these count, not the labels.
+    **columns
+        As for `calibrate`.
+
+    Returns
+    -------
+    Results
+        One for each judge and criterion, of a cascade one for each criterion; `.one().accepted` and `.one().people`
+        are frames of the scores, the latter for `label_page`.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or labels were drawn with unlike chances.
+    ValueError
+        If an argument breaks its rule.
+
+    Examples
+    --------
+    >>> import calib
+    >>> files = {"judge": [1, 2, 4, 5] * 60, "people": [1, 1, 5, 5] * 30 + [None] * 120}
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4, risk=0.15).one())
+    """
+    as_typed(escalate, locals())
+    check.choice(inputs, "inputs", KINDS)
+    check_escalation(risk, confidence_level, within, prices, cascade, inputs)
+    files = given(scores, gold, columns)
+    people = scores_in(files.people, "gold")
+    replies = replies_in(files.scores)
+    table = _judges_alone(scores_in(files.scores, "scores"), people)
+    judged = judges_of(table if cascade is None else of_raters(table, cascade), inputs)
+    own = {Who.of(label): rows for label, rows in judged.slices()}
+    group = files.named(groups)
+    asked = (group, *columns_for(judged.frame, confidence))
+    found = []
+    for one in labelled_pairs(judged, people, asked):
+        rows = own[Who.of(one.label)]
+        rule = rule_of(one, cut, within, pairwise=files.pairwise)
+        x = _aligned(beside(rows, table, inputs), rows, one)
+        votes = votes_of(replies, table, one, inputs)
+        found.append(decider_of(one, rule, rows, group, confidence, votes, x))
+    return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
+
+
+def _escalated(
+    deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
+) -> tuple[dict[str, Any], stats.Escalation]:
+    """Judges one after the other, on the items of all of them."""
+    first, several = deciders[0], len(deciders) > 1
+    rows, facts, drawn = aligned_deciders(deciders)
+    names = [str(one.label["rater"]) for one in deciders]
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn}
+    with in_the_names_of(first.label, confidence="scores", errors="gold"):
+        stages, by = staged(names, facts["confidence"], facts["errors"], **asked)
+    at = by, np.arange(len(by))  # people's items have what the last judge says
+    rows = rows.assign(verdict=facts["verdict"][at], confidence=facts["confidence"][at])
+    rows["decided_by"] = np.array([*names, ""], dtype=object)[by]
+    used = [stage for stage in stages if stage.decided]
+    labelled = np.isfinite(facts["errors"]).any(axis=0)
+    result = stats.Escalation(
+        accepted_share=float((by >= 0).mean()),
+        n=len(rows),
+        n_accepted=int((by >= 0).sum()),
+        n_people=int(((by < 0) & rows["label"].isna()).sum()),
+        n_labels=int(labelled.sum()),
+        n_groups=stages[0].found.n_groups if stages else 0,
+        risk=risk,
+        confidence_level=confidence_level,
+        threshold=used[-1].found.threshold if used else float("inf"),
+        verdict=str(first.rule),
+        confidence=", ".join(dict.fromkeys(one.said.source for one in deciders)),
+        exact=not any(one.said.source == "calibrated" for one in deciders),
+        stages=stages,
+        items=rows,
+        warnings=tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
+        + tuple(dict.fromkeys(text for stage in stages for text in stage.found.warnings)),
+    )
+    if prices is not None:
+        asked_for = result.n_people + int(rows["label"].notna().sum())
+        cost, of_people = costs(stages, len(rows), asked_for, prices)
+        result = replace(result, cost=cost, cost_of_people=of_people)
+    label = first.label | ({"rater": ", ".join(names)} if several else {})
+    return label, result
+
+
+def escalation_power(
+    scores: Data,
+    n_labels: int,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    confidence: str = "score",
+    probabilities: bool = False,
+    **columns: Unpack[Columns],
+) -> Results[stats.EscalationPower]:
+    """What share of the items a judge could be allowed to decide with so many labels, before any is bought.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores of all items; or a file of your own.
+    n_labels : int
+        Labels to be bought, at random among the items.
+    risk, confidence_level : float
+        As for `escalate`.
+    confidence : str, default "score"
+        The column that says how sure the judge is of each item.
+    probabilities : bool, default False
+        The confidence is the chance that the verdict is right: then what will be accepted on the average is told, too.
+    **columns
+        As for `choose_items`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError, ValueError
+        As `calib.stats.escalation_power`, or if there is no such column.
+
+    Examples
+    --------
+    >>> import calib
+    >>> files = {"item": range(300), "judge": [0, 1] * 150}
+    >>> print(calib.escalation_power(files, 20, judge="judge").one())
+    20 labels cannot show a risk of 0.1 with 90 % confidence: 22 without an error are needed at least
+    """
+    as_typed(escalation_power, locals())
+    files = given(scores, None, columns, names=("scores",), needs=("judge",))
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level}
+    answers = []
+    for label, rows in scores_in(files.scores, "scores").slices():
+        name = files.named(confidence) or confidence
+        if name not in rows:
+            raise TableArgumentError("confidence", "must be a column of the scores", f"got {confidence!r}")
+        sure = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=float)
+        with in_the_names_of(label, errors="confidence"):
+            errors = 1 - sure if probabilities else None
+            answers.append((label, stats.escalation_power(sure, n_labels, errors=errors, **asked)))
+    return Results.of(answers)

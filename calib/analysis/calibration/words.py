@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.analysis.calibration.cascade import Escalation
 from calib.core.result import Interval, bracket, short
+from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
 from calib.tables.text import each_once, told_apart, visible
 
@@ -152,3 +155,45 @@ def pit_fact(result: ForecastQuality) -> str:
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------
+
+
+# --- item by item ---------------------------------------------------------------------------------------------------
+
+
+def said_of_items(thing: Any) -> pd.DataFrame | None:
+    """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
+    if isinstance(thing, Results):
+        told = [_items_in(label, found) for label, found in zip(thing.labels, thing, strict=True)]
+        frames = [frame for frame in told if frame is not None]
+        if isinstance(thing, Calibration) and thing.scores is not None:
+            frames = [_calibrated_items(thing.apply(thing.scores))]
+        return pd.concat(frames, ignore_index=True) if frames else None
+    is_calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
+    return _calibrated_items(thing) if is_calibrated else None
+
+
+def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
+    if isinstance(found, Escalation):
+        return _decided_items(label, found)
+    return None
+
+
+def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
+    """The chance of each label, the mean and its interval; those of which least is known first."""
+    chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
+    judges = scores["rater"].astype(str).str.removesuffix(CALIBRATED)
+    shown = scores[["item", "criterion", *chances, "score", "sd", "conf_low", "conf_high"]].assign(judge=judges)
+    return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
+
+
+def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
+    """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
+    items = found.items
+    judge = np.where(items["decided_by"] != "", "the judge", "people")
+    whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
+    first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
+    shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
+    return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
