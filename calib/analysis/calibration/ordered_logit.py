@@ -18,7 +18,7 @@ from calib.analysis.calibration.proportional_odds import (
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import Candidate, Tabled, chosen_ridge, reference_ridge
+from calib.analysis.calibration.ridge_choice import RidgeCandidate, Tabled, chosen_ridge, reference_ridge
 from calib.analysis.calibration.sandwich import covariance_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -63,7 +63,7 @@ class OrderedLogit(Result):
         The penalty of the standardised slopes, and the number of pseudo-labels.
     inputs_used : tuple of int
         Places of the inputs that were taken: all of them, or the first alone where that was chosen.
-    candidates : tuple of Candidate
+    candidates : tuple of RidgeCandidate
         What ``ridge=None`` chose among, with the cross-validated scores of each; the chosen one is marked. Else empty.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
@@ -78,7 +78,7 @@ class OrderedLogit(Result):
     ridge: float
     pseudo: float
     inputs_used: tuple[int, ...]
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[RidgeCandidate, ...] = ()
     n: int
     n_groups: int
     n_missing: int = 0
@@ -243,7 +243,7 @@ def ordered_logit(
     table = counted(sample.x, sample.place, len(sample.levels), sample.weight)
     every_level_has_an_end(table.counts, sample.levels, pseudo)
     z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
-    tried: tuple[Candidate, ...] = ()
+    tried: tuple[RidgeCandidate, ...] = ()
     if ridge is None:
         tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
     best = next((one for one in tried if one.chosen), None)
