@@ -22,9 +22,15 @@ from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,
     accept_threshold as accept_threshold,
+)
 from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
+)
+from calib.analysis.calibration.conformal import (
+    ScoreSets as ScoreSets,
+    full_conformal as full_conformal,
+    split_conformal as split_conformal,
 )
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.distributions.distribution import (

@@ -16,7 +16,7 @@ _MOST = 20.0
 _CLEAR = 2.0  # standard errors by which another penalty must forecast better
 
 
-class Candidate(NamedTuple):
+class RidgeCandidate(NamedTuple):
     """A set of inputs and a penalty that were tried, and how well they forecast labels of other groups.
 
     Attributes
@@ -56,7 +56,7 @@ def reference_ridge(n_inputs: int) -> float:
     return min(float(n_inputs), _MOST)
 
 
-def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[Candidate, ...]:
+def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[RidgeCandidate, ...]:
     """The candidates, one of them chosen; none where groups are too few for folds, or nothing is to be chosen.
 
     First the inputs, each with its reference penalty: the first alone, unless all forecast labels of other groups
@@ -77,7 +77,7 @@ def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[Candidate, ...]:
     taken = _chosen(by_group, len(factors), factors.index(1.0))
     means = losses.sum(axis=2) / labels.weight.sum()
     return tuple(
-        Candidate(inputs, ridge, float(log), float(rps), i == taken)
+        RidgeCandidate(inputs, ridge, float(log), float(rps), i == taken)
         for i, ((inputs, ridge), (log, rps)) in enumerate(zip(tried, means, strict=True))
     )
 
