@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.analysis import TOPICS
 from calib.report.columns import informative, table_of
-from calib.report.sections import Part, Section
+from calib.report.sections import Section
 from calib.tables.text import visible
 
 KEYS = ("item", "criterion", "judge")
