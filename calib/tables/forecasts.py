@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import Floats
 from calib.core.result import short
-from calib.table import TableError, parse_scale
+from calib.stats import CalibrationMap
+from calib.table import TableError, check_scores, parse_scale
+from calib.tables.calibration import CALIBRATED, Calibration
+from calib.tables.calibration_file import scale_text, sha
+from calib.tables.door import Who
 from calib.tables.labelled import Labelled
 from calib.tables.results import words
 
@@ -77,3 +82,50 @@ def _need_one_scale(judged: Labelled) -> None:
     raise TableError(
         f"{words(judged.label)}: scores must be on people's scale, {short(low)} to {short(high)}, but {given}; {_FIRST}."
     )
+
+
+# --- a calibration's own ----------------------------------------------------------------------------------------------
+
+
+def kept_forecasts(calibration: Calibration, people: pd.DataFrame | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cross-fitted forecasts of the items that a calibration was fitted to, and their labels.
+
+    It keeps hashes of items, which `people` name, and of each item the mean label, which does where there are none.
+    """
+    parts = [_kept_of(label, found) for label, found in zip(calibration.labels, calibration, strict=True)]
+    forecasts = pd.concat([scores for scores, _ in parts], ignore_index=True)
+    if people is None:
+        if any(found.n_labels > found.n for found in calibration):
+            check.warn(
+                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what "
+                "one person says; give the labels as `gold` to have each of them count"
+            )
+        return check_scores(forecasts), check_scores(pd.concat([labels for _, labels in parts], ignore_index=True))
+    names = {sha(item): item for item in people["item"].unique()}
+    if not forecasts["item"].isin(names).any():
+        raise TableError(
+            "the labels must be of items that the calibration was fitted to, but none is; of other items judge what it "
+            "makes of their scores: calib.forecast_quality(calibration.apply(scores), gold)."
+        )
+    return check_scores(forecasts.assign(item=forecasts["item"].map(lambda item: names.get(item, item)))), people
+
+
+def _kept_of(label: dict[str, Any], found: CalibrationMap) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Of one map the forecast of each labelled item by the map that has not seen its fold, and the mean label."""
+    if len(found.slopes) > 1:
+        raise TableError(
+            f"{words(label)}: the calibration must read one score, but it reads {len(found.slopes)}, which it does not "
+            "keep; judge what it makes of the scores: calib.forecast_quality(calibration.apply(scores), gold)."
+        )
+    pairs, folds = pd.DataFrame(found.record["pairs"]), found.record["summary"]["map"]["folds"]
+    unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
+    fold = unit.map(folds).fillna(-1).astype(int).to_numpy()
+    p = found.predict(pairs["f"].to_numpy(dtype=float), fold=fold)
+    texts = scale_text(found.levels).split("|")
+    who = Who.of(label).label
+    shared = {"item": pairs["item"], "group": unit, "system": pairs["system"], "scale": "|".join(texts)}
+    known = {name: values for name, values in shared.items() if name == "scale" or values.notna().all()}
+    own = pd.DataFrame(known | who | {"rater": f"{who['rater']}{CALIBRATED}", "score": p @ found.levels})
+    own = own.assign(fold=fold, **{f"{CHANCE}{text}": column for text, column in zip(texts, p.T, strict=True)})
+    theirs = {"criterion": who["criterion"], "rater": "people", "method": "human", "score": pairs["y"].to_numpy()}
+    return own, pd.DataFrame(known | theirs)

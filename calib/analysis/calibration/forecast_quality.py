@@ -247,10 +247,7 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    warned = _warnings(found)
-    for text in warned:
-        check.warn(text)
-    return replace(found, warnings=warned)
+    return replace(found, warnings=_warnings(found))
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------
@@ -405,8 +402,11 @@ def _warnings(found: ForecastQuality) -> tuple[str, ...]:
     lost, n = found.n_impossible, found.n
     log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"
     band = f"{short(found.mcb_null.low)} to {short(found.mcb_null.high)}"
+    number = found.kind == "number"
     told = {
-        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0,
+        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
+        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
+        f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
         f"(skill {short(found.skill)})": found.skill < 0,
         f"miscalibrated: labels do not come with the chances that were forecast: MCB {short(found.corp.mcb)}, of "

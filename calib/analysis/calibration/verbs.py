@@ -33,7 +33,7 @@ from calib.tables.escalation import (
     stages_of,
     votes_of,
 )
-from calib.tables.forecasts import chance_columns, forecasts_of
+from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
 from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
@@ -184,7 +184,7 @@ def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, 
 
 
 def forecast_quality(
-    scores: Data,
+    scores: Data | Calibration,
     gold: Data = None,
     *,
     by: str | None = None,
@@ -239,6 +239,10 @@ def forecast_quality(
     """
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    if isinstance(scores, Calibration):
+        theirs = None if gold is None else scores_in(_people_in(gold, columns), "gold").frame
+        scores, gold = kept_forecasts(scores, theirs)
+        columns, groups = {}, groups and "group"
     files = given(scores, gold, columns)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
@@ -255,6 +259,11 @@ def forecast_quality(
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(result, judged.warnings)))
     return Results.of(answers)
+
+
+def _people_in(gold: Data, columns: Columns) -> Any:
+    """Labels alone: of a table, or of a file of one's own."""
+    return given(gold, None, columns, names=("gold",), needs=("label",)).people
 
 
 def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
