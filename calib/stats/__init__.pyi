@@ -27,12 +27,9 @@ from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
 )
-from calib.analysis.calibration.conformal import (
-    ScoreSets as ScoreSets,
-    full_conformal as full_conformal,
-    split_conformal as split_conformal,
-)
+from calib.analysis.calibration.conformal import full_conformal as full_conformal, split_conformal as split_conformal
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
+from calib.analysis.calibration.score_sets import ScoreSets as ScoreSets
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
     expectation as expectation,
