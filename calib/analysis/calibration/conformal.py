@@ -2,154 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from calib.analysis.calibration.ordered_logit import Sample, penalties_checked, sample_of
-from calib.analysis.calibration.proportional_odds import chances, counted, fitted, standardised, with_pseudo
+from calib.analysis.calibration.proportional_odds import counted, distinct_rows, fitted, standardised, with_pseudo
+from calib.analysis.calibration.score_sets import Cell, ScoreSets, coverage_point, least_labels, quantile_place
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.result import Result, short
-
-if TYPE_CHECKING:
-    import pandas as pd
+from calib.core.result import short
 
 _TIE = 1e-7  # scores this close are one: rounding of two fits makes no order
 _CHUNK = 400_000  # cells of tables that are refitted at once
 _MOST_CELLS = 20_000_000  # of all refits: some seconds; the split form takes over above
-_LOW = 0.05  # which point of the law of the coverage is printed
-POOLED = "all others"
-
-
-class Cell(NamedTuple):
-    """Items that have a quantile of their own.
-
-    Attributes
-    ----------
-    name : str
-        Value of the column; empty where there is one cell alone, "all others" of cells with too few labels.
-    n, k : int
-        Labels that count in it, and which of their scores, from the lowest, is the quantile; k > n: none is.
-    coverage_low : float
-        5 % point of the law of the realised coverage, Beta(k, n + 1 - k).
-    """
-
-    name: str
-    n: int
-    k: int
-    coverage_low: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreSets(Result):
-    """For each score of a judge the labels that people may give.
-
-    Attributes
-    ----------
-    levels : ndarray, shape (K,)
-        Values of people's scale, ascending.
-    level : float
-        How often the sets hold the label, on the average over samples of labels and new items.
-    method : str
-        "full" (each label is in the fit and in the quantile) or "split" (one half in the fit, the other in the
-        quantile).
-    score, low, high, size, most_likely : ndarray, shape (S,)
-        Distinct scores (in each cell) of the items; lowest and highest label of their sets, the number of labels in
-        between, both ends counted; and the label that is the most likely.
-    cell : ndarray of int, shape (S,)
-        Place of its cell in `cells`.
-    filled : ndarray of bool, shape (S,)
-        The set was empty, and has the most likely label instead.
-    p_values : ndarray, shape (S, K)
-        Of each label: the set holds those above 1 - level, what lies between them, and the most likely one.
-    n_items : ndarray of int, shape (S,)
-        Items with this score.
-    row : ndarray of int, shape (M,)
-        Place of each item's set; -1 where its score is missing: its set is the whole scale.
-    cells : tuple of Cell
-    n, n_groups, n_missing : int
-        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score.
-    n_unread, n_filled : int
-        Items without a score; items whose set was filled.
-    mean_size, singles : float
-        Mean number of labels in the sets of the items, and share of the sets that have one label.
-    ridge, pseudo : float
-        The penalty of the slope and the number of pseudo-labels.
-    warnings : tuple of str
-    """
-
-    levels: Floats
-    level: float
-    method: str
-    score: Floats
-    low: Floats
-    high: Floats
-    size: Codes
-    most_likely: Floats
-    cell: Codes = field(repr=False)
-    filled: NDArray[np.bool_] = field(repr=False)
-    p_values: Floats = field(repr=False)
-    n_items: Codes = field(repr=False)
-    row: Codes = field(repr=False)
-    cells: tuple[Cell, ...]
-    n: int
-    n_groups: int
-    n_missing: int
-    n_unread: int
-    n_filled: int
-    mean_size: float
-    singles: float
-    ridge: float
-    pseudo: float
-    warnings: tuple[str, ...] = ()
-    columns: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def coverage_low(self) -> float:
-        """In one sample of labels out of twenty the sets hold the label less often than this (the worst cell's)."""
-        return min(cell.coverage_low for cell in self.cells)
-
-    @property
-    def items(self) -> pd.DataFrame:
-        """One row per item, in their order (needs pandas): its score and its set."""
-        import pandas as pd
-
-        known, at = self.row >= 0, self.row.clip(0)
-        ends = {"low": self.low, "high": self.high, "size": self.size}
-        whole = {"low": self.levels[0], "high": self.levels[-1], "size": len(self.levels)}
-        columns = {"score": np.where(known, self.score[at], np.nan)}
-        columns |= {name: np.where(known, part[at], whole[name]) for name, part in ends.items()}
-        columns |= {"filled": known & self.filled[at]}
-        if len(self.cells) > 1:
-            columns["cell"] = np.where(known, np.array([c.name for c in self.cells], dtype=object)[self.cell[at]], "")
-        return pd.DataFrame(self.columns | columns)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        names = [cell.name for cell in self.cells]
-        several = len(names) > 1
-        columns = (self.score, self.low, self.high, self.size, self.most_likely, self.n_items, self.filled, self.cell)
-        return [
-            {"cell": names[cell]} * several
-            | {"score": score, "low": low, "high": high, "size": size}
-            | {"most_likely": mode, "n_items": items, "filled": filled}
-            for score, low, high, size, mode, items, filled, cell in zip(*(c.tolist() for c in columns), strict=True)
-        ]
-
-    def _terms(self) -> dict[str, Any]:
-        terms = {"sets": self.method, "score": "mid-cdf", "level": self.level, "ridge": self.ridge}
-        return terms | {"pseudo": self.pseudo, "n": self.n, "cells": len(self.cells) if len(self.cells) > 1 else None}
-
-    def __str__(self) -> str:
-        return (
-            f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
-            f"for {100 * self.singles:.3g} % of {len(self.row)} items, from {self.n} labels (95 of 100 such samples "
-            f"cover {100 * self.coverage_low:.3g} % or more){self._bracketed_warnings}"
-        )
+POOLED = "all others"  # what the cell of those with too few labels is called
 
 
 # --- the two forms ----------------------------------------------------------------------------------------------------
@@ -232,7 +101,7 @@ def full_conformal(
     values, which = np.unique(cells.score, return_inverse=True)
     base = _Fit.of(task.sample.x, task.sample.place, task)
     n_above = _refitted(values, table.x, table.counts, of_cell, base, task)[which, :, cells.of_set]
-    return _answer(task, "full", cells, n_above, base, everything)
+    return _answer(task, "full", cells, n_above, base.below(cells.score), everything)
 
 
 def split_conformal(
@@ -252,9 +121,9 @@ def split_conformal(
     r"""Sets as those of `full_conformal`, from one fit: for many labels, or a judge of many scores.
 
     One half of the labels, drawn at random (by document, where `groups` are given), is fitted; the others' scores
-    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n. A label is in the set where
-    its score is at most that. If k > n every set is the whole scale. With 25 labels these sets have .2 to 1 labels
-    more than the full form's, with 200 labels up to .1.
+    s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n. A label is in the set
+    where its score is at most that. If k > n every set is the whole scale. With 25 labels these sets have .2 to 1
+    labels more than the full form's, with 200 labels up to .1.
 
     Parameters
     ----------
@@ -290,13 +159,14 @@ def split_conformal(
     fits = np.isin(task.sample.unit, order[: (n_units + 1) // 2])
     cells = _cells(task, ~fits)
     base = _Fit.of(task.sample.x[fits], task.sample.place[fits], task)
-    known = base.strangeness(task.sample.x[~fits, 0])[np.arange((~fits).sum()), task.sample.place[~fits]]
-    tried = base.strangeness(cells.score)
+    known = _strangeness(base.below(task.sample.x[~fits, 0]))[np.arange((~fits).sum()), task.sample.place[~fits]]
+    below = base.below(cells.score)
+    tried = _strangeness(below)
     n_above = np.empty(tried.shape)
     for cell in range(len(cells.names)):
         own, here = np.sort(known[cells.of_label == cell]), cells.of_set == cell
         n_above[here] = len(own) - np.searchsorted(own, tried[here] - _TIE)
-    return _answer(task, "split", cells, n_above, base, ~fits)
+    return _answer(task, "split", cells, n_above, below, ~fits)
 
 
 def is_affordable(x: ArrayLike, y: ArrayLike, levels: ArrayLike) -> bool:
@@ -313,40 +183,6 @@ def is_affordable(x: ArrayLike, y: ArrayLike, levels: ArrayLike) -> bool:
     new = len(np.unique(score[np.isfinite(score)]))
     labelled = len(np.unique(score[np.isfinite(score) & np.isfinite(label)]))
     return new * k * (labelled + 2) * k <= _MOST_CELLS
-
-
-def quantile_place(n: int, level: float) -> int:
-    """Which of n scores, from the lowest, is the quantile: the least k of which k / (n + 1) is `level`.
-
-    Examples
-    --------
-    >>> quantile_place(9, 0.9), quantile_place(8, 0.9), quantile_place(160, 0.9)
-    (9, 9, 145)
-    """
-    return math.ceil((n + 1) * level - 1e-9)
-
-
-def least_labels(level: float) -> int:
-    """Labels without which every set is the whole scale.
-
-    Examples
-    --------
-    >>> [least_labels(level) for level in (0.8, 0.9, 0.95)]
-    [4, 9, 19]
-    """
-    return math.ceil(level / (1 - level) - 1e-9)
-
-
-def coverage_point(n: int, level: float, at: float = _LOW) -> float:
-    """Quantile of the realised coverage of one sample of n labels: of Beta(k, n + 1 - k), 1 where k > n.
-
-    Examples
-    --------
-    >>> [round(coverage_point(n, 0.9), 4) for n in (25, 50, 100, 200)]
-    [0.8239, 0.8262, 0.8482, 0.8637]
-    """
-    k = quantile_place(n, level)
-    return 1.0 if k > n else float(stats.beta.ppf(at, k, n + 1 - k))
 
 
 def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | int | None = 0) -> NDArray[np.bool_]:
@@ -414,7 +250,7 @@ def _task(
 
 
 def _named(value: Any) -> str:
-    return short(value) if isinstance(value, float | np.floating) else str(value)
+    return short(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 class _Cells(NamedTuple):
@@ -441,16 +277,16 @@ def _cells(task: _Task, counts: NDArray[np.bool_]) -> _Cells:
     place[kept] = np.arange(len(kept))
     alone = len(task.names) == 1
     names = task.names if alone else (*(task.names[cell] for cell in kept), *[POOLED] * bool(small.any()))
-    read = np.isfinite(task.x_new)
-    cell = (np.zeros(len(task.by_new), int) if alone else place[task.by_new])[read]
-    values, which = np.unique(task.x_new[read], return_inverse=True)
-    pair, set_of, n_items = np.unique(cell * max(len(values), 1) + which, return_inverse=True, return_counts=True)
+    read, total = np.isfinite(task.x_new), len(names)
+    values, which = distinct_rows(task.x_new[read][:, None])
+    pair = which if total == 1 else which * total + place[task.by_new[read]]
+    there = np.bincount(pair, minlength=len(values) * total)
+    sets = np.flatnonzero(there)
     row = np.full(len(task.x_new), -1)
-    row[read] = set_of
+    row[read] = (np.cumsum(there > 0) - 1)[pair]
     of_label = np.zeros(counts.sum(), int) if alone else place[task.by[counts]]
-    of_set, score = pair // max(len(values), 1), values[pair % max(len(values), 1)]
     pooled = () if alone else tuple(task.names[cell] for cell in np.flatnonzero(small))
-    return _Cells(names, of_label, of_set, score, n_items, row, pooled)
+    return _Cells(names, of_label, sets % total, values[sets // total, 0], there[sets], row, pooled)
 
 
 # --- fits and refits --------------------------------------------------------------------------------------------------
@@ -471,16 +307,22 @@ class _Fit(NamedTuple):
         a, b, _ = fitted(*with_pseudo(z, table.counts, task.pseudo), np.array([task.ridge]))
         return cls(a, b, centre, spread)
 
-    def chances(self, score: Floats) -> Floats:
-        return chances(self.a, (score - self.centre) / self.spread * self.b)
-
-    def strangeness(self, score: Floats) -> Floats:
-        return _strangeness(self.chances(score))
+    def below(self, score: Floats) -> Floats:
+        return _below(self.a, (score - self.centre) / self.spread * self.b)
 
 
-def _strangeness(p: Floats) -> Floats:
+def _below(a: Floats, at: Floats) -> Floats:
+    """Chance of each level and all below it (..., K + 1), from 0 to 1, where the log-odds of a higher one are `at`."""
+    eta = a - at[..., None]
+    chance = np.ones((*eta.shape[:-1], eta.shape[-1] + 2))
+    chance[..., 0] = 0.0
+    special.expit(eta, out=chance[..., 1:-1])
+    return chance
+
+
+def _strangeness(below: Floats) -> Floats:
     """Distance of the middle of each level's piece of the distribution from the middle of all."""
-    return np.abs(np.cumsum(p, axis=-1) - p / 2 - 0.5)
+    return np.abs((below[..., 1:] + below[..., :-1]) / 2 - 0.5)
 
 
 def _counts_by_cell(row: Codes, place: Codes, cell: Codes, shape: tuple[int, ...]) -> Floats:
@@ -506,7 +348,7 @@ def _above(values: Floats, x: Floats, tried: Floats, weight: Floats, base: _Fit,
     k, rows = tried.shape[-1], np.concatenate([np.broadcast_to(x, (len(x), len(values))), values[None]])
     z = standardised(rows, weight)[0].T[:, None, :, None]
     a, b, _ = fitted(*with_pseudo(z, tried, task.pseudo), np.array([task.ridge]), (base.a, base.b))
-    strange = _strangeness(chances(a[..., None, :], (z @ b[..., None])[..., 0]))
+    strange = _strangeness(_below(a[..., None, :], (z @ b[..., None])[..., 0]))
     new = strange[:, np.arange(k), -1, np.arange(k)]
     return (strange[:, :, :-1] >= new[..., None, None] - _TIE).reshape(len(values), k, -1).astype(float)
 
@@ -515,13 +357,13 @@ def _above(values: Floats, x: Floats, tried: Floats, weight: Floats, base: _Fit,
 
 
 def _answer(
-    task: _Task, method: str, cells: _Cells, n_above: Floats, base: _Fit, counts: NDArray[np.bool_]
+    task: _Task, method: str, cells: _Cells, n_above: Floats, below: Floats, counts: NDArray[np.bool_]
 ) -> ScoreSets:
     levels, k = task.sample.levels, len(task.sample.levels)
     n = np.bincount(cells.of_label, minlength=len(cells.names))
     place = np.array([quantile_place(int(number), task.level) for number in n])
     member = n_above + 1 > (n + 1 - place)[cells.of_set, None]
-    filled, mode = ~member.any(axis=1), base.chances(cells.score).argmax(axis=1)
+    filled, mode = ~member.any(axis=1), np.diff(below).argmax(axis=1)
     member[np.arange(len(mode)), mode] = True
     low, high = member.argmax(axis=1), k - 1 - member[:, ::-1].argmax(axis=1)
     size, n_unread = high - low + 1, int((cells.row < 0).sum())
