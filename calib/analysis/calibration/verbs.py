@@ -20,7 +20,6 @@ from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
 from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in
-from calib.tables.gold import groups_of, with_warnings
 from calib.tables.escalation import (
     Decider,
     aligned_deciders,
@@ -33,6 +32,7 @@ from calib.tables.escalation import (
     stages_of,
     votes_of,
 )
+from calib.tables.gold import groups_of, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results
 
