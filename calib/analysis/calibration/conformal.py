@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,20 +170,21 @@ def split_conformal(
     return _answer(task, "split", cells, n_above, below, ~fits)
 
 
-def is_affordable(x: ArrayLike, y: ArrayLike, levels: ArrayLike) -> bool:
-    """Whether all refits of the full form take some seconds at most: nearly always, if the judge has few scores.
-
-    Examples
-    --------
-    >>> is_affordable([1, 2, 3] * 100_000, [1, 2, 2] * 100_000, [1, 2, 3])
-    True
-    >>> is_affordable(np.linspace(0, 1, 5000), np.arange(5000) % 5, range(5))
-    False
-    """
+def sets_of(
+    x: ArrayLike, y: ArrayLike, *, levels: ArrayLike, rng: np.random.Generator | int | None = 0, **options: Any
+) -> ScoreSets:
+    """The full form where all its refits take some seconds at most, which they do of a judge with few scores."""
     score, label, k = np.asarray(x, dtype=float), np.asarray(y, dtype=float), len(np.asarray(levels))
     new = len(np.unique(score[np.isfinite(score)]))
     labelled = len(np.unique(score[np.isfinite(score) & np.isfinite(label)]))
-    return new * k * (labelled + 2) * k <= _MOST_CELLS
+    if new * k * (labelled + 2) * k <= _MOST_CELLS:
+        return full_conformal(x, y, levels=levels, **options)
+    found = split_conformal(x, y, levels=levels, rng=rng, **options)
+    said = (
+        f"split_form: the judge has {new} distinct scores, each of which the full form would refit to {labelled} "
+        f"others; here one half of the labels is fitted and the other gives the quantile"
+    )
+    return replace(found, warnings=(said, *found.warnings))
 
 
 def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | int | None = 0) -> NDArray[np.bool_]:
