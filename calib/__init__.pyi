@@ -13,6 +13,7 @@ from .analysis.calibration.verbs import (
     calibrate as calibrate,
     escalate as escalate,
     escalation_power as escalation_power,
+    forecast_quality as forecast_quality,
 )
 from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
