@@ -255,12 +255,8 @@ def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> lis
     share, risk, upper = (np.array([getattr(p, name) for p in found.curve]) for name in ("accepted", "risk", "upper"))
     ax.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
     ax.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
-    level = f"{100 * found.confidence_level:.4g} %"
-    handles = [
-        figure.handle(
-            f"{of}errors among labels, upper band of all thresholds ({level})", color=colour, marker="o", mfc="white"
-        )
-    ]
+    words = f"{of}errors among labels, upper band of all thresholds ({100 * found.confidence_level:.4g} %)"
+    handles = [figure.handle(words, color=colour, marker="o", mfc="white")]
     if found.accepted:
         rate = found.errors / found.m
         ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)

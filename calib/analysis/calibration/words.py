@@ -191,14 +191,14 @@ def accept_fact(results: Sequence[Any]) -> str:
     shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
     if not any(shares):
         return "nothing can be accepted"
-    return f"{number_span([100 * share for share in shares])} % of the items may be decided by the judge"
+    return f"{number_span([100 * share for share in shares])} % decided by judges alone"
 
 
 def escalation_notes(results: Sequence[Escalation]) -> list[str]:
     """What the promise is not."""
     return [
-        "The promise is about the accepted items together, if the labels are a random sample of all: not about one item, "
-        "nor about the accepted items of one system."
+        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
+        "item, nor about the accepted items of one system."
     ] * any(result.n_accepted for result in results)
 
 
