@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.calibration.cascade import costs, staged
+from calib.analysis.calibration.conformal import one_of_each, sets_of
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
@@ -34,7 +35,7 @@ from calib.tables.escalation import (
     votes_of,
 )
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
-from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.gold import groups_of, parts_of, whole_column, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
 
@@ -74,6 +75,9 @@ def calibrate(
     groups : str or None, default "group"
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
+    annotators : bool, default False
+        Each person who labelled has a shift of her own: `apply` then forecasts what a new person says, or one of these
+        (``annotator="ann"``), and the result says what is forecast by who rated alone, without the judge.
     prompt : Prompt or sequence of Prompt, optional
         What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
         knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
@@ -109,7 +113,7 @@ def calibrate(
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level}
+    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
@@ -164,14 +168,29 @@ def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
     return read.x[place]
 
 
+def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
+    """Who gave each label, of whom there must be two."""
+    if given_["annotator"].nunique() < 2:
+        rule = "must hold the labels of each of several annotators where {0} is True"
+        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
+        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
+    return given_["annotator"].astype(str).to_numpy()
+
+
 def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
     judged, given_ = bound.judged, bound.judged.given
     row = given_["row"].to_numpy()
     units = np.asarray(bound.units, dtype=object)[row]
+    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(
-            x[row], given_["y"], levels=judged.levels, groups=units, weights=given_["weight"], **asked
+            x[row],
+            given_["y"],
+            levels=judged.levels,
+            groups=units,
+            weights=given_["weight"],
+            **asked | {"annotators": persons},
         )
     n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
     found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
@@ -289,6 +308,112 @@ def _labels_beside(
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
+
+
+def score_sets(
+    scores: Data,
+    gold: Data = None,
+    *,
+    level: float = 0.9,
+    by: str | None = None,
+    groups: str | None = "group",
+    one_per_group: bool = False,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ScoreSets]:
+    """For every item the labels that people may give, so that this many of the sets hold what they would say.
+
+    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are;
+    of a judge with so many distinct scores that the refits would take long the split form, which is said. The promise
+    is about items without a label: the set of a labelled one is what another item of the same score would have.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame, optional
+        People's labels of a random sample of these items. Of several people the median counts.
+    level : float, default 0.9
+        How often a set shall hold the label.
+    by : str, optional
+        A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
+        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
+    groups : str or None, default "group"
+        The column of what items share (the source document).
+    one_per_group : bool, default False
+        Take one label per document, drawn at random: sets then hold for items of new documents.
+    rng : Generator or int, default 0
+        Which label of a document is taken, and which half of the labels is fitted in the split form.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Each with `items`: a frame with the score and the set of each item. An item whose score could not be read has
+        the whole scale.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the labelled items were drawn with unequal probabilities.
+    ValueError
+        If no labelled item has a score.
+
+    Examples
+    --------
+    >>> import calib, pandas as pd
+    >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
+    >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
+    >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+    """
+    as_typed(score_sets, locals())
+    check.probability(level, "level")
+    files = given(scores, gold, columns)
+    people = scores_in(files.people, "gold")
+    judges = _judges_alone(scores_in(files.scores, "scores"), people)
+    by, group = by if by == "score" else files.named(by), files.named(groups)
+    answers = []
+    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
+        frame, cell = judged.frame, _cell_of(judged.frame, by)
+        _drawn_alike(frame, cell, judged.label)
+        units = _units_of(judged, group)
+        if one_per_group:
+            frame = _one_label_per_group(frame, units, rng)
+        with in_the_names_of(judged.label, y="gold", x="scores", **({} if by is None else {"by": "by"})):
+            found = sets_of(frame["x"], frame["y"], level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
+        about = {name: frame[name].to_numpy() for name in ("item", "group", "system") if name in frame}
+        found = replace(found, columns=about | {"label": judged.frame["y"].to_numpy()})
+        label = judged.label | {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
+        answers.append((label, with_warnings(found, judged.warnings)))
+    return Results.of(answers)
+
+
+def _cell_of(frame: pd.DataFrame, by: str | None) -> Any:
+    """What has a quantile of its own; an item without a score is in none, and gets the whole scale."""
+    if by == "score":
+        return frame["x"].fillna(frame["x"].min()).fillna(0.0).to_numpy()
+    return None if by is None else whole_column(frame, by, "by")
+
+
+def _drawn_alike(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
+    """Labelled items must come in no particular order among the others, within each cell."""
+    if "inclusion" not in frame or frame["inclusion"].isna().all() or frame["y"].notna().all():
+        return
+    chance = frame["inclusion"].astype(float).groupby(np.zeros(len(frame)) if cell is None else cell)
+    if ((chance.max() - chance.min()) > 1e-9).any():
+        design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
+        raise TableError(
+            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
+            f'these with several ({design}). Draw with design="simple" or "groups"; or, of strata, type by="stratum".'
+        )
+
+
+def _one_label_per_group(frame: pd.DataFrame, units: Any, rng: np.random.Generator | int | None) -> pd.DataFrame:
+    if units is None:
+        raise TableArgumentError("one_per_group", "needs a column of documents (groups=), of which there is none")
+    usable = frame["y"].notna() & frame["x"].notna()
+    return frame.assign(y=frame["y"].where(one_of_each(units, usable, rng)))
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------
