@@ -35,7 +35,6 @@ from calib.analysis.calibration.calibration_map import (
 )
 from calib.analysis.calibration.cascade import Escalation as Escalation
 from calib.analysis.calibration.conformal import (
-    ScoreSets as ScoreSets,
     full_conformal as full_conformal,
     split_conformal as split_conformal,
 )
