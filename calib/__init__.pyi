@@ -9,7 +9,13 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
-from .analysis.calibration.verbs import calibrate as calibrate, score_sets as score_sets
+from .analysis.calibration.verbs import (
+    calibrate as calibrate,
+    escalate as escalate,
+    escalation_power as escalation_power,
+    forecast_quality as forecast_quality,
+    score_sets as score_sets,
+)
 from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
     fit_temperature as fit_temperature,

@@ -17,6 +17,7 @@ from calib.core.result import Result
 from calib.core.text import source_hash
 from calib.core.topic import shown
 from calib.report.front import Front, fronted
+from calib.report.items import item_by_item, said_of_items
 from calib.report.markdown import markdown
 from calib.report.parts import expanded
 from calib.report.sections import Section, Thing, paragraphs_of, section_of
@@ -90,15 +91,20 @@ def report(
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_page = ending == ".html"
+    of_items = [said_of_items(thing) for _, thing in pairs]
+    # a table that is all about items stands in their section alone
+    rest = [pair for pair, said in zip(pairs, of_items, strict=True) if said is None or isinstance(pair[1], Results)]
     sections = [
         section_of(*pair, anchor=f"s{i}", pictures=of_page)
-        for i, pair in enumerate(progress(pairs, "sections"), start=1)
+        for i, pair in enumerate(progress(rest, "sections"), start=1)
     ]
+    if said := [frame for frame in of_items if frame is not None]:
+        sections.append(item_by_item(said, f"s{len(rest) + 1}"))
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
-    said = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
+    told = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
     front, sections = fronted(sections[len(opening) :])
-    text = (_html if of_page else markdown)(title, said, front, sections)
+    text = (_html if of_page else markdown)(title, told, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Calibration(Results[CalibrationMap]):
     labels : tuple of dict
         For each map what it is about, and the counts of what did not match.
     results : tuple of CalibrationMap
+    scores : DataFrame, optional
+        The judge's scores that came with the labels, for a report; none in what a file or a selection holds.
 
     Examples
     --------
@@ -44,12 +46,14 @@ class Calibration(Results[CalibrationMap]):
     >>> items, people = calib.load_planted()
     >>> judge = calib.Judge("offline", method="logprob")
     >>> scores = calib.summarize(calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False), items)
-    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[:60])], items)
+    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[::5])], items)
     >>> calibration = calib.calibrate(scores, few)
     >>> calibrated = calibration.apply(scores)
     >>> calibrated[["rater", "scale"]].iloc[0].tolist()
     ['offline (calibrated)', '1|2|3|4|5']
     """
+
+    scores: pd.DataFrame | None = field(default=None, repr=False)
 
     def apply(self, scores: Any, *, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
         """Scores on people's scale: what people would say of each item, and how sure that is.
@@ -245,7 +249,7 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
         )
     code, names = pd.factorize(units.astype(object))
     known = np.fromiter((folds.get(sha(one), -1) for one in names), dtype=np.intp, count=len(names))
-    return known[code]
+    return np.asarray(known[code])
 
 
 def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:

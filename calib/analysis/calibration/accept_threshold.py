@@ -110,7 +110,7 @@ class AcceptThreshold(Result):
     def __str__(self) -> str:
         promised = f"risk at most {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
         if not self.accepted:
-            return f"nothing is accepted: no threshold keeps the {promised}, from {self.n} labels{self._bracketed_warnings}"
+            return f"nothing is accepted: no {promised}, from {self.n} labels{self._bracketed_warnings}"
         what = (
             f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
         )
@@ -177,7 +177,7 @@ def accept_threshold(
     >>> errors = [0] * 59 + [1] + [0] * 54 + [1] * 6 + [0, 1] * 15
     >>> result = accept_threshold(confidence, errors, pool=confidence * 10)
     >>> result.threshold, result.accepted, result.m, result.errors, round(result.bound, 4)
-    (0.7, 0.8, 120, 7, 0.0955)
+    (0.7, 0.8, 120, 7, 0.0961)
     """
     sure, wrong = check.array(confidence, "confidence", ndim=1), check.array(errors, "errors", ndim=1)
     check.same_length(confidence=sure, errors=wrong, groups=groups)

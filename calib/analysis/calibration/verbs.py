@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -10,21 +10,36 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.conformal import one_of_each, sets_of
+from calib.analysis.calibration.cascade import costs, staged
+from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
 from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
-from calib.tables.door import Checked, Who, in_the_names_of, scores_in
-from calib.tables.gold import groups_of, whole_column, with_warnings
+from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
+from calib.tables.escalation import (
+    Decider,
+    aligned_deciders,
+    check_escalation,
+    columns_for,
+    decider_of,
+    of_raters,
+    replies_in,
+    rule_of,
+    stages_of,
+    votes_of,
+)
+from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
+from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
 
-# --- calibrate -------------------------------------------------------------------------------------------------------
+# --- calibrate ------------------------------------------------------------------------------------------------------
 
 
 def calibrate(
@@ -36,7 +51,6 @@ def calibrate(
     groups: str | None = "group",
     annotators: bool = False,
     prompt: Any = None,
-    judge: Any = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
@@ -62,9 +76,8 @@ def calibrate(
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
     prompt : Prompt or sequence of Prompt, optional
-    judge : Judge, optional
-        What the scores were asked with. The file then has the hash of all that was sent, and of the judge's settings;
-        otherwise it has what the table knows.
+        What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
+        knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
     confidence_level : float, default 0.95
         Of the interval of the map.
     **columns
@@ -84,24 +97,37 @@ def calibrate(
     Examples
     --------
     >>> import calib
-    >>> files = {"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}
-    >>> print(calib.calibrate(files, scale="1|2|3|4"))
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibration = calib.calibrate(files, scale="1|2|3|4")
+    >>> print(calibration)
+    >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
+    judge, columns = _judge_and_columns(columns)
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
     asked = {"ridge": ridge, "confidence_level": confidence_level}
-    sent = {"prompt": _prompts(prompt, table), "judge": judge}
+    sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
         bound = Bound(judged, read.inputs, inputs, _units_of(judged, group), group, files.people, **sent)
         answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
-    return Calibration(*map(tuple, zip(*answers, strict=True)))
+    labels, found = zip(*answers, strict=True)
+    return Calibration(labels, found, table.frame)
+
+
+def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
+    """`judge` may be a `Judge` or, as everywhere, name a column."""
+    judge: Any = columns.get("judge")
+    if not hasattr(judge, "temperature"):
+        return None, columns
+    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
+    return judge, rest
 
 
 def _judges_alone(judges: Checked, people: Checked) -> Checked:
@@ -121,6 +147,8 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     known = set(table.frame["prompt"].astype(str))
     for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
         if one.id not in known:
             given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
             raise ArgumentError("prompt", "must be what the scores were asked with", given)
@@ -153,10 +181,115 @@ def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, 
     return about.judged.label, replace(found, record=record_of(found, about))
 
 
-# --- the quality of forecasts ----------------------------------------------------------------------------------------
+# --- the quality of forecasts ---------------------------------------------------------------------------------------
 
 
-# --- sets ------------------------------------------------------------------------------------------------------------
+def forecast_quality(
+    scores: Data | Calibration,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ForecastQuality]:
+    """How well scores foretell what people say of each item, beside their labels' shares without any judge.
+
+    Calibrated scores are judged by their chances, ratings by their token probabilities or shares of draws, other
+    scores as numbers, each of which is a forecast that is sure of itself. Of a scale of two values a number between
+    them is a chance.
+
+    Parameters
+    ----------
+    scores : table, path, frame or Calibration
+        On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
+        its own cross-fitted forecasts of the labels that it was fitted to.
+    gold : table, path or frame, optional
+        People's labels; each person's label counts, those of one item together as one.
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values.
+    groups : str or None, default "group"
+        The column of what items share (the source document): what intervals and cross-fitting leave out together.
+        None: each item is on its own.
+    floor, confidence_level, n_resamples, rng
+        As for `calib.stats.forecast_quality`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
+        judge did not score) and `n_unread` (labelled items whose judge score is missing).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, a column is not there, or scores are not on people's scale.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
+    >>> print(found.conclusion)
+    """
+    as_typed(forecast_quality, locals())
+    options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    if isinstance(scores, Calibration):
+        theirs = None if gold is None else scores_in(_people_in(gold, columns), "gold").frame
+        scores, gold = kept_forecasts(scores, theirs)
+        columns, groups = {}, groups and "group"
+    files = given(scores, gold, columns)
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
+    by, groups = files.named(by), files.named(groups)
+    told = _told_in(files.scores)
+    answers = []
+    for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
+        forecasts = forecasts_of(judged, told.get(Who.of(judged.label)))
+        for label, part in parts_of(judged.frame, by):
+            whole = judged.label | label
+            with in_the_names_of(whole, p="scores", y="gold"):
+                result = stats.forecast_quality(
+                    **_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng
+                )
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            answers.append((whole | counts, with_warnings(result, judged.warnings)))
+    return Results.of(answers)
+
+
+def _people_in(gold: Data, columns: Columns) -> Any:
+    """Labels alone: of a table, or of a file of one's own."""
+    return given(gold, None, columns, names=("gold",), needs=("label",)).people
+
+
+def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
+    """Of ratings how the replies on each item are distributed."""
+    if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
+        return {}
+    return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
+
+
+def _labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> dict[str, Any]:
+    """Each label of a part, with the forecast of its item, its group and its weight."""
+    rows = judged.given[judged.given["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    weights = rows["weight"].to_numpy()
+    asked = {"groups": unit, "items": place, "weights": weights}
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked
+
+
+# --- sets -----------------------------------------------------------------------------------------------------------
 
 
 def score_sets(
@@ -215,6 +348,11 @@ def score_sets(
     >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
     >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
     >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+     score  low  high
+         1    1     3
+         2    2     3
+         3    2     4
+         4    3     4
     """
     as_typed(score_sets, locals())
     check.probability(level, "level")
@@ -222,47 +360,199 @@ def score_sets(
     people = scores_in(files.people, "gold")
     judges = _judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
+    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
+    return Results.of(
+        labelled_sets(judged, **asked)
+        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
+    )
+
+
+# --- escalation -----------------------------------------------------------------------------------------------------
+
+
+def escalate(
+    scores: Data,
+    gold: Data = None,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    cut: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
+    inputs: str = "score",
+    cascade: Sequence[str] | None = None,
+    prices: Mapping[str, float] | None = None,
+    groups: str | None = "group",
+    **columns: Unpack[Columns],
+) -> Results[stats.Escalation]:
+    """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
+
+    The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
+    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
+        sample, of the items or of whole groups, such as `choose_items` draws.
+    risk, confidence_level : float
+        As for `calib.stats.accept_threshold`.
+    cut : float, optional
+        Pass mark on people's scale: the verdict is whether people give this or more.
+    within : float, optional
+        Without a pass mark: a verdict is a level, and wrong where people's label (the median) is farther off. Default:
+        one step of a scale of more than three values, else 0, as for preferences.
+    confidence : {"votes", "calibrated"} or str, optional
+        How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
+        ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
+        chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
+        the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
+        a column of the scores, beside the judge's own verdicts. Default: votes where there are some that differ.
+    inputs : {"score", "criteria", "raters"}, default "score"
+        As for `calibrate`; with "raters" all judges decide together.
+    cascade : sequence of str, optional
+        Raters, cheap first: each decides what it may of what those before it left.
+    prices : mapping, optional
+        Of a "label" and of a "judge" score, or of one of each rater by name.
+    groups : str or None, default "group"
+        The column of what items share (the document). Where whole groups were labelled these count, not the labels.
+    **columns
+        As for `calibrate`.
+
+    Returns
+    -------
+    Results
+        One for each judge and criterion, of a cascade one for each criterion; `.one().accepted` and `.one().people`
+        are frames of the scores, the latter for `label_page`.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or labels were drawn with unlike chances.
+    ValueError
+        If an argument breaks its rule.
+
+    Examples
+    --------
+    >>> import calib
+    >>> files = {"judge": [1, 2, 4, 5] * 60, "people": [1, 1, 5, 5] * 30 + [None] * 120}
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4, risk=0.15).one())
+    """
+    as_typed(escalate, locals())
+    check.choice(inputs, "inputs", KINDS)
+    check_escalation(risk, confidence_level, within, prices, cascade, inputs)
+    files = given(scores, gold, columns)
+    people = scores_in(files.people, "gold")
+    replies = replies_in(files.scores)
+    table = _judges_alone(scores_in(files.scores, "scores"), people)
+    judged = judges_of(table if cascade is None else of_raters(table, cascade), inputs)
+    own = {Who.of(label): rows for label, rows in judged.slices()}
+    group = files.named(groups)
+    asked = (group, *columns_for(judged.frame, confidence))
+    found = []
+    for one in labelled_pairs(judged, people, asked):
+        rows = own[Who.of(one.label)]
+        rule = rule_of(one, cut, within, pairwise=files.pairwise)
+        x = _aligned(beside(rows, table, inputs), rows, one)
+        votes = votes_of(replies, table, one, inputs)
+        found.append(decider_of(one, rule, rows, group, confidence, votes, x))
+    return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
+
+
+def _escalated(
+    deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
+) -> tuple[dict[str, Any], stats.Escalation]:
+    """Judges one after the other, on the items of all of them."""
+    first, several = deciders[0], len(deciders) > 1
+    rows, facts, drawn = aligned_deciders(deciders)
+    names = [str(one.label["rater"]) for one in deciders]
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn}
+    with in_the_names_of(first.label, confidence="scores", errors="gold"):
+        stages, by = staged(names, facts["confidence"], facts["errors"], **asked)
+    at = by, np.arange(len(by))  # people's items have what the last judge says
+    rows = rows.assign(verdict=facts["verdict"][at], confidence=facts["confidence"][at])
+    rows["decided_by"] = np.array([*names, ""], dtype=object)[by]
+    used = [stage for stage in stages if stage.decided]
+    labelled = np.isfinite(facts["errors"]).any(axis=0)
+    result = stats.Escalation(
+        accepted_share=float((by >= 0).mean()),
+        n=len(rows),
+        n_accepted=int((by >= 0).sum()),
+        n_people=int(((by < 0) & rows["label"].isna()).sum()),
+        n_labels=int(labelled.sum()),
+        n_groups=stages[0].found.n_groups if stages else 0,
+        risk=risk,
+        confidence_level=confidence_level,
+        threshold=used[-1].found.threshold if used else float("inf"),
+        verdict=str(first.rule),
+        confidence=", ".join(dict.fromkeys(one.said.source for one in deciders)),
+        exact=not any(one.said.source == "calibrated" for one in deciders),
+        stages=stages,
+        items=rows,
+        warnings=tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
+        + tuple(dict.fromkeys(text for stage in stages for text in stage.found.warnings)),
+    )
+    if prices is not None:
+        asked_for = result.n_people + int(rows["label"].notna().sum())
+        cost, of_people = costs(stages, len(rows), asked_for, prices)
+        result = replace(result, cost=cost, cost_of_people=of_people)
+    label = first.label | ({"rater": ", ".join(names)} if several else {})
+    return label, result
+
+
+def escalation_power(
+    scores: Data,
+    n_labels: int,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    confidence: str = "score",
+    probabilities: bool = False,
+    **columns: Unpack[Columns],
+) -> Results[stats.EscalationPower]:
+    """What share of the items a judge could be allowed to decide with so many labels, before any is bought.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores of all items; or a file of your own.
+    n_labels : int
+        Labels to be bought, at random among the items.
+    risk, confidence_level : float
+        As for `escalate`.
+    confidence : str, default "score"
+        The column that says how sure the judge is of each item.
+    probabilities : bool, default False
+        The confidence is the chance that the verdict is right: then what will be accepted on the average is told, too.
+    **columns
+        As for `choose_items`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError, ValueError
+        As `calib.stats.escalation_power`, or if there is no such column.
+
+    Examples
+    --------
+    >>> import calib
+    >>> files = {"item": range(300), "judge": [0, 1] * 150}
+    >>> print(calib.escalation_power(files, 20, judge="judge").one())
+    20 labels cannot show a risk of 0.1 with 90 % confidence: 22 without an error are needed at least
+    """
+    as_typed(escalation_power, locals())
+    files = given(scores, None, columns, names=("scores",), needs=("judge",))
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level}
     answers = []
-    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
-        frame, cell = judged.frame, _cell_of(judged.frame, by)
-        _drawn_alike(frame, cell, judged.label)
-        units = _units_of(judged, group)
-        if one_per_group:
-            frame = _one_label_per_group(frame, units, rng)
-        with in_the_names_of(judged.label, y="gold", x="scores", **({} if by is None else {"by": "by"})):
-            found = sets_of(frame["x"], frame["y"], level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
-        about = {name: frame[name].to_numpy() for name in ("item", "group", "system") if name in frame}
-        found = replace(found, columns=about | {"label": judged.frame["y"].to_numpy()})
-        label = judged.label | {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
-        answers.append((label, with_warnings(found, judged.warnings)))
+    for label, rows in scores_in(files.scores, "scores").slices():
+        name = files.named(confidence) or confidence
+        if name not in rows:
+            raise TableArgumentError("confidence", "must be a column of the scores", f"got {confidence!r}")
+        sure = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=float)
+        with in_the_names_of(label, errors="confidence"):
+            errors = 1 - sure if probabilities else None
+            answers.append((label, stats.escalation_power(sure, n_labels, errors=errors, **asked)))
     return Results.of(answers)
-
-
-def _cell_of(frame: pd.DataFrame, by: str | None) -> Any:
-    """What has a quantile of its own; an item without a score is in none, and gets the whole scale."""
-    if by == "score":
-        return frame["x"].fillna(frame["x"].min()).fillna(0.0).to_numpy()
-    return None if by is None else whole_column(frame, by, "by")
-
-
-def _drawn_alike(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
-    """Labelled items must come in no particular order among the others, within each cell."""
-    if "inclusion" not in frame or frame["inclusion"].isna().all() or frame["y"].notna().all():
-        return
-    chance = frame["inclusion"].astype(float).groupby(np.zeros(len(frame)) if cell is None else cell)
-    if ((chance.max() - chance.min()) > 1e-9).any():
-        design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
-        raise TableError(
-            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
-            f'these with several ({design}). Draw with design="simple" or "groups"; or, of strata, type by="stratum".'
-        )
-
-
-def _one_label_per_group(frame: pd.DataFrame, units: Any, rng: np.random.Generator | int | None) -> pd.DataFrame:
-    if units is None:
-        raise TableArgumentError("one_per_group", "needs a column of documents (groups=), of which there is none")
-    usable = frame["y"].notna() & frame["x"].notna()
-    return frame.assign(y=frame["y"].where(one_of_each(units, usable, rng)))
-
-
-# --- escalation ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,161 @@
+"""Judges one after the other, cheap first: who decides which items, and which are for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calib.analysis.calibration.accept_threshold import AcceptPoint, AcceptThreshold, accept_threshold
+from calib.core.check import Codes, Floats, Labels
+from calib.core.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Stage(NamedTuple):
+    """What one judge decides, of the items that those before it did not.
+
+    Attributes
+    ----------
+    judge : str
+    reached : int
+        Items that come to it.
+    decided : int
+        Items that it decides.
+    found : AcceptThreshold
+    """
+
+    judge: str
+    reached: int
+    decided: int
+    found: AcceptThreshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Escalation(Result):
+    """Which items judges may decide alone, and which are for people.
+
+    Attributes
+    ----------
+    accepted_share : float
+        Share of the items that judges decide.
+    n, n_accepted, n_people : int
+        Items; those that judges decide; those for people that have no label yet.
+    n_labels, n_groups : int
+        Labels that the guarantee rests on, and independent groups of them.
+    risk, confidence_level : float
+        At most this share of the accepted verdicts differs from people's, with this confidence.
+    threshold : float
+        Of the confidence of a single judge; of several, that of the last that accepts; infinite if none does.
+    verdict : str
+        What a verdict is, and when it is wrong.
+    confidence : str
+        Where the confidences come from: "votes", "draws", "calibrated", or the name of a column.
+    exact : bool
+        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
+        one for many labels only.
+    stages : tuple of Stage
+        Each judge with its threshold and accept-risk curve.
+    cost, cost_of_people : float
+        Of judges and people as found, and of people for all items; NaN without prices.
+    items : DataFrame
+        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label` (people's, where there is one).
+    warnings : tuple of str
+    """
+
+    accepted_share: float
+    n: int
+    n_accepted: int
+    n_people: int
+    n_labels: int
+    n_groups: int
+    risk: float
+    confidence_level: float
+    threshold: float
+    verdict: str
+    confidence: str
+    exact: bool
+    stages: tuple[Stage, ...] = field(repr=False)
+    cost: float = float("nan")
+    cost_of_people: float = float("nan")
+    warnings: tuple[str, ...] = ()
+    items: pd.DataFrame = field(repr=False)
+
+    _cells = (
+        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold confidence exact cost "
+        "cost_of_people warnings"
+    )
+
+    @property
+    def accepted(self) -> pd.DataFrame:
+        """The items that judges decide, the surest first."""
+        return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """The items for people that have no label yet, the least sure first, for `label_page`."""
+        rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
+        return rest.sort_values("confidence", kind="stable", na_position="first")
+
+    @property
+    def curve(self) -> tuple[AcceptPoint, ...]:
+        """The accept-risk curve of the first judge."""
+        return self.stages[0].found.curve
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"escalation": True, "risk": self.risk, "level": self.confidence_level}
+        terms |= {"verdict": self.verdict, "confidence": self.confidence, "exact": self.exact or None}
+        return terms | {"method": self.stages[0].found.method, "stages": len(self.stages)}
+
+    def __str__(self) -> str:
+        promised = f"with {100 * self.confidence_level:g} % confidence at most {100 * self.risk:g} % of the verdicts"
+        if not self.n_accepted:
+            return (
+                f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that "
+                f"{promised} differ from people's{self._bracketed_warnings}"
+            )
+        return (
+            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by the judge alone, "
+            f"{promised} differ from people's; {self.n_people} are for people{self._bracketed_warnings}"
+        )
+
+
+def staged(
+    names: Sequence[str],
+    confidence: Floats,
+    errors: Floats,
+    *,
+    risk: float,
+    confidence_level: float,
+    groups: Labels | None = None,
+) -> tuple[tuple[Stage, ...], Codes]:
+    """Each judge on what those before it did not accept, with its part of what may go wrong; who decides each item.
+
+    confidence, errors: shape (judges, N), errors NaN without a label. Decided by -1: people. The parts add up: where
+    each judge's accepted items have the risk, so have all together.
+    """
+    by = np.full(confidence.shape[1], -1, dtype=np.intp)
+    each = 1 - (1 - confidence_level) / len(names)
+    stages = []
+    for place, name in enumerate(names):
+        left = np.flatnonzero(by < 0)
+        sure = confidence[place, left]
+        if not np.isfinite(sure).any():
+            continue
+        found = accept_threshold(
+            sure, errors[place, left], risk=risk, confidence_level=each, groups=None if groups is None else groups[left]
+        )
+        taken = left[found.accepts(sure)]
+        by[taken] = place
+        stages.append(Stage(name, len(left), len(taken), found))
+    return tuple(stages), by
+
+
+def costs(stages: Sequence[Stage], n: int, asked: int, prices: Mapping[str, float]) -> tuple[float, float]:
+    """Of the judges on what reaches them and people for `asked` items; and of people for all."""
+    judges = sum(stage.reached * prices.get(stage.judge, prices.get("judge", 0.0)) for stage in stages)
+    return judges + asked * prices["label"], n * prices["label"]
