@@ -34,10 +34,7 @@ from calib.analysis.calibration.calibration_map import (
     calibration_map as calibration_map,
 )
 from calib.analysis.calibration.cascade import Escalation as Escalation
-from calib.analysis.calibration.conformal import (
-    full_conformal as full_conformal,
-    split_conformal as split_conformal,
-)
+from calib.analysis.calibration.conformal import full_conformal as full_conformal, split_conformal as split_conformal
 from calib.analysis.calibration.corp import Corp as Corp, corp as corp
 from calib.analysis.calibration.escalation_power import (
     EscalationPower as EscalationPower,
