@@ -11,7 +11,6 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.calibration.cascade import costs, staged
-from calib.analysis.calibration.conformal import one_of_each, sets_of
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
@@ -35,7 +34,8 @@ from calib.tables.escalation import (
     votes_of,
 )
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
-from calib.tables.gold import groups_of, parts_of, whole_column, with_warnings
+from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
 
@@ -366,6 +366,11 @@ def score_sets(
     >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
     >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
     >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+     score  low  high
+         1    1     3
+         2    2     3
+         3    2     4
+         4    3     4
     """
     as_typed(score_sets, locals())
     check.probability(level, "level")
@@ -373,47 +378,11 @@ def score_sets(
     people = scores_in(files.people, "gold")
     judges = _judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
-    answers = []
-    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
-        frame, cell = judged.frame, _cell_of(judged.frame, by)
-        _drawn_alike(frame, cell, judged.label)
-        units = _units_of(judged, group)
-        if one_per_group:
-            frame = _one_label_per_group(frame, units, rng)
-        with in_the_names_of(judged.label, y="gold", x="scores", **({} if by is None else {"by": "by"})):
-            found = sets_of(frame["x"], frame["y"], level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
-        about = {name: frame[name].to_numpy() for name in ("item", "group", "system") if name in frame}
-        found = replace(found, columns=about | {"label": judged.frame["y"].to_numpy()})
-        label = judged.label | {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
-        answers.append((label, with_warnings(found, judged.warnings)))
-    return Results.of(answers)
-
-
-def _cell_of(frame: pd.DataFrame, by: str | None) -> Any:
-    """What has a quantile of its own; an item without a score is in none, and gets the whole scale."""
-    if by == "score":
-        return frame["x"].fillna(frame["x"].min()).fillna(0.0).to_numpy()
-    return None if by is None else whole_column(frame, by, "by")
-
-
-def _drawn_alike(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
-    """Labelled items must come in no particular order among the others, within each cell."""
-    if "inclusion" not in frame or frame["inclusion"].isna().all() or frame["y"].notna().all():
-        return
-    chance = frame["inclusion"].astype(float).groupby(np.zeros(len(frame)) if cell is None else cell)
-    if ((chance.max() - chance.min()) > 1e-9).any():
-        design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
-        raise TableError(
-            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
-            f'these with several ({design}). Draw with design="simple" or "groups"; or, of strata, type by="stratum".'
-        )
-
-
-def _one_label_per_group(frame: pd.DataFrame, units: Any, rng: np.random.Generator | int | None) -> pd.DataFrame:
-    if units is None:
-        raise TableArgumentError("one_per_group", "needs a column of documents (groups=), of which there is none")
-    usable = frame["y"].notna() & frame["x"].notna()
-    return frame.assign(y=frame["y"].where(one_of_each(units, usable, rng)))
+    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
+    return Results.of(
+        labelled_sets(judged, **asked)
+        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
+    )
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------

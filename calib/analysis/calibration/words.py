@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.cascade import Escalation
+from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.result import Interval, bracket, short
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
@@ -228,7 +229,7 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
 def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
     if isinstance(found, Escalation):
         return _decided_items(label, found)
-    return None
+    return _items_with_sets(label, found) if isinstance(found, ScoreSets) else None
 
 
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
@@ -250,3 +251,14 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     )
     shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
+
+
+def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+    """The labels that people may give each item; the widest sets first."""
+    items = found.items
+    ends = zip(items["low"], items["high"], strict=True)
+    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
+    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
