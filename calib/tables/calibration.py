@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Calibration(Results[CalibrationMap]):
     labels : tuple of dict
         For each map what it is about, and the counts of what did not match.
     results : tuple of CalibrationMap
+    scores : DataFrame, optional
+        The judge's scores that came with the labels, for a report; none in what a file or a selection holds.
 
     Examples
     --------
