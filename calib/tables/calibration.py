@@ -53,6 +53,8 @@ class Calibration(Results[CalibrationMap]):
     ['offline (calibrated)', '1|2|3|4|5']
     """
 
+    scores: pd.DataFrame | None = field(default=None, repr=False)
+
     def apply(self, scores: Any, *, annotator: Any = None, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
         """Scores on people's scale: what people would say of each item, and how sure that is.
 
