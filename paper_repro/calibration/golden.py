@@ -25,7 +25,7 @@ def rows() -> Iterator[Row]:
     """All golden numbers, each with its table, what it is of, and its name."""
     for table, made in MADE.items():
         for of, name, value in made():
-            yield {"table": table, "of": of, "quantity": name, "at": "", "value": value}
+            yield {"table": table, "of": of, "quantity": name, "at": "all", "value": value}
 
 
 def _judge() -> Iterator[tuple[str, str, float]]:

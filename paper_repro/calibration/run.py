@@ -5,9 +5,11 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import annotators
 import check
 import golden
 import pandas as pd
+import sets
 import skills
 
 from calib.stats import CalibWarning
@@ -17,7 +19,7 @@ def rows() -> pd.DataFrame:
     """All values; where a package is not installed the value is absent."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)  # of levels never seen, forecasts without skill: they are the point
-        found = pd.DataFrame([*golden.rows(), *skills.rows()])
+        found = pd.DataFrame([*golden.rows(), *skills.rows(), *sets.rows(), *annotators.rows()])
     return found.assign(note=found["value"].isna().map({True: check.ABSENT, False: ""}))
 
 
