@@ -210,7 +210,7 @@ def forecast_quality(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
-        judge did not score) and `n_unread` (labelled items whose judge score is missing).
+        judge did not score) and `n_unread` (items whose judge score is missing).
 
     Raises
     ------
@@ -227,6 +227,7 @@ def forecast_quality(
     """
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options |= {"rng": rng}
     if isinstance(scores, Calibration):
         theirs = None if gold is None else scores_in(_people_in(gold, columns), "gold").frame
         scores, gold = kept_forecasts(scores, theirs)
@@ -241,9 +242,8 @@ def forecast_quality(
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                result = stats.forecast_quality(
-                    **_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng
-                )
+                labels, n = _labels_beside(judged, forecasts, part, groups, whole)
+                result = replace(stats.forecast_quality(**labels, **options), n=n)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(result, judged.warnings)))
     return Results.of(answers)
@@ -263,8 +263,11 @@ def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
 
 def _labels_beside(
     judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
-) -> dict[str, Any]:
-    """Each label of a part, with the forecast of its item, its group and its weight."""
+) -> tuple[dict[str, Any], int]:
+    """Each label of a part, with the forecast of its item, its group and its weight; how many these are.
+
+    A mean between two values is one label, of which either value has a part.
+    """
     rows = judged.given[judged.given["row"].isin(part.index)]
     if not len(rows):
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
@@ -273,7 +276,9 @@ def _labels_beside(
     unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
     weights = rows["weight"].to_numpy()
     asked = {"groups": unit, "items": place, "weights": weights}
-    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked
+    read = rows[judged.frame["x"].notna().to_numpy()[place]]
+    n = len(read[["row", "annotator"]].drop_duplicates())
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked, n
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------

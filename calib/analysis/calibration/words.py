@@ -125,8 +125,8 @@ def curve_fact(result: ForecastQuality, curve: Curve) -> str:
     """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
     mean = math.isnan(curve.above)
     if result.kind == "number" and not mean:
-        low, high = curve.observed[0], curve.observed[-1]
-        return f"{100 * low:.0f} % of the lowest scores have a label above {short(curve.above)}, {100 * high:.0f} % of the highest"
+        low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
+        return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
     gap = (curve.observed - curve.forecast) * curve.share**0.5
     far = max(range(len(gap)), key=lambda i: abs(gap[i]))
     told = (curve.forecast[far], curve.observed[far])
