@@ -45,6 +45,7 @@ from calib.analysis.calibration.annotator_logit import (
     annotator_logit as annotator_logit,
 )
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
+from calib.analysis.calibration.reliability_band import ReliabilityCurve as ReliabilityCurve
 from calib.analysis.calibration.ridge_choice import RidgeCandidate as RidgeCandidate
 from calib.analysis.distributions.distribution import (
     entropy as entropy,

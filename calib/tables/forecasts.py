@@ -50,7 +50,7 @@ def forecasts_of(judged: Labelled, told: tuple[pd.DataFrame, Any] | None) -> Flo
         shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
         if ((shares > 0).sum(axis=1) > 1).any():
             return _at_levels(judged, shares, levels)
-    return judged.frame["x"].to_numpy(dtype=float)
+    return np.asarray(judged.frame["x"], dtype=float)
 
 
 def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:

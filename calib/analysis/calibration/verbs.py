@@ -223,7 +223,9 @@ def forecast_quality(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
-    >>> print(found.conclusion)
+    >>> print(found)
+    RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.05565 (shares 0.07873), log score inf \
+(shares 0.9)
     """
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
