@@ -14,6 +14,7 @@ from .analysis.calibration.verbs import (
     escalate as escalate,
     escalation_power as escalation_power,
     forecast_quality as forecast_quality,
+    score_sets as score_sets,
 )
 from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,

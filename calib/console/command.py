@@ -18,7 +18,7 @@ from calib.intake.taken import Columns
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
 _MAY_BE_FILES = ("arguments", "guideline")
-_WRITTEN = ("out", "store", "to_batch")  # options that name what a command writes
+_WRITTEN = ("out", "store", "to_batch", "save", "accepted")  # options that name what a command writes
 # what options for files of one's own were called
 _FORMER = {"judge": ("--score",), "label": ("--human-score",), "label_item": ("--human-item",)}
 

@@ -7,20 +7,30 @@ TOPIC = Topic(
     results={
         "CalibrationMap": Shown(
             name="what a score means", plots=("calibration",), apart=True, fact="map_fact",
-            conclusions="map_sentences", speaks=True, adds=True,
+            conclusions="map_sentences", speaks=True,
         ),
         "ForecastQuality": Shown(
             name="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
             fact="forecast_fact", conclusions="forecast_sentences", speaks=True,
         ),
+        "AcceptThreshold": Shown(plots=("accept_risk",), apart=True),
+        "Escalation": Shown(
+            name="what the judge may decide alone", plots=("accept_risk",), apart=True, fact="accept_fact",
+            conclusions="escalation_sentences", speaks=True, notes="escalation_notes", repeats=("rater",),
+        ),
     },
     heads={
         "judge": "judge's score", "n_at": "labels there", "label_mean": "mean label there",
         "skill_in_sample": "skill beside these labels' shares", "rps": "RPS", "crps": "CRPS", "mcb": "MCB",
-        "dsc": "DSC", "unc": "UNC", "ece": "calibration error", "ece_null": "of calibrated forecasts",
+        "dsc": "DSC", "unc": "UNC", "mcb_crossfitted": "MCB, cross-fitted", "dsc_crossfitted": "DSC, cross-fitted",
+        "mcb_null_high": "MCB of calibrated forecasts, upper end", "ece": "calibration error (ECE)",
+        "ece_null": "ECE of calibrated forecasts", "log_score": "log score", "n_impossible": "labels without a chance",
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
-        "mcb_null_high": "MCB of calibrated forecasts, upper end",
+        "accepted_share": "share accepted", "n_accepted": "accepted", "n_people": "for people", "n_labels": "labels",
+        "cost_of_people": "cost of people for all", "at_best": "accepted at best",
+        "first_labels": "labels for a first acceptance", "confidence_level": "confidence level",
     },
+    frame="what_readers_want",
     items="said_of_items",
-    commands=("calibrate",),
+    commands=("calibrate", "forecast-quality", "sets", "escalate", "escalation-power"),
 )  # fmt: skip

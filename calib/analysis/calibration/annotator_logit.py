@@ -23,9 +23,9 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
 
-_TAUS = np.geomspace(0.05, 6.4, 16)  # spreads that are tried; the least of them is none
+_TAUS = np.geomspace(0.05, 6.4, 10)  # spreads that are tried; the least of them is none
 _FEW = 10  # labels beyond the first of each person, below which no spread of persons is seen
-_FOLDS = 10
+_FOLDS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
 _SHOWN = 10  # persons that an error names
 _KNOWN = (  # what a forecast may know: its name, what the judge said, who rates
@@ -206,7 +206,7 @@ def annotator_logit(
     >>> said = score + 2 * np.linspace(-1, 1, 8)[who] + rng.logistic(size=200)
     >>> fit = annotator_logit(score, np.digitize(said, [1, 3, 5]), [f"person {one}" for one in who])
     >>> round(fit.tau, 1), fit.shifts[7].annotator, round(fit.shifts[7].shift, 1)
-    (1.2, 'person 7', 1.7)
+    (1.3, 'person 7', 1.7)
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
     (array([[0.17, 0.36, 0.33, 0.15]]), array([[0.04, 0.18, 0.43, 0.36]]))
     """
@@ -320,17 +320,25 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
     """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
     if int(labels.unit.max()) < 1:
         return ()
-    fold = dealt(labels, _FOLDS)
-    train = labels.table.counts - held_out(labels, fold)
     w = labels.weight / labels.weight.sum()
-    shares = np.bincount(labels.place, w, minlength=train.shape[-1])
+    shares = np.bincount(labels.place, w, minlength=labels.table.counts.shape[-1])
     reference = w @ losses_of(np.tile(shares, (len(w), 1)), labels.place)[1]
     rows = []
     for name, by_judge, by_person in _KNOWN:
         known = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
-        log, rps = (w @ loss for loss in losses_of(_left_out(known, labels, train, fold, person), labels.place))
+        log, rps = w @ _left_out_losses(known, labels, person).T
         rows.append(Forecaster(name, float(rps), float(1 - rps / reference), float(log)))
     return tuple(rows)
+
+
+def _left_out_losses(people: _People, labels: Tabled, person: Codes) -> Floats:
+    """Log score and RPS of each label by the fit to the other folds, averaged over deals: (2, n)."""
+    losses = []
+    for deal in range(_DEALS):
+        fold = dealt(labels, _FOLDS, deal)
+        train = labels.table.counts - held_out(labels, fold)
+        losses.append(losses_of(_left_out(people, labels, train, fold, person), labels.place))
+    return np.mean(losses, axis=0)
 
 
 def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, person: Codes) -> Floats:

@@ -1,4 +1,4 @@
-"""The command line's calibration: calibrate, forecast-quality, sets, escalate."""
+"""The command line's calibration: calibrate, forecast-quality, sets, escalate, escalation-power."""
 
 from __future__ import annotations
 
@@ -9,44 +9,105 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Scores, TableFile, to_write
-from calib.console.show import show_results, show_rows, shown_text, write
+from calib.console.files import TABLES, Files, Human, Out, Scores, TableFile, to_write
+from calib.console.show import paragraphs, show_lines, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
-    pass
+    import pandas as pd
 
-_JSON = (".json",)
 _CALLED = {"scores": "FILE", "gold": "LABELS"}
+_APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
+_STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
+_SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
+_SETS = to_write(*TABLES, told="Write the set of each item there")
+_PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
+_ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
 
-@options_from("calibrate", without=("judge", "prompt"), called=_CALLED)
+@options_from("calibrate", without=("prompt", "judge"), called=_CALLED)
 def calibrate(
     file: Scores,
     files: Files,
     labels: Human = None,
-    apply: Annotated[
-        Path | None, typer.Option(help="A saved calibration: FILE is scored by it, without labels.")
-    ] = None,
-    allow_stale: Annotated[
-        bool, typer.Option(help="With --apply: although judge or prompt differ from its own.")
-    ] = False,
-    save: Annotated[
-        Path | None, to_write(*_JSON, told="Keep the calibration there, to apply it to other scores")
-    ] = None,
+    apply: Annotated[Path | None, _APPLY] = None,
+    allow_stale: Annotated[bool, _STALE] = False,
+    save: Annotated[Path | None, _SAVE] = None,
     out: Annotated[Path | None, TableFile] = None,
     **options: Any,
 ) -> None:
-    """What people would say of each item: the chance of each label, learned from a few labels."""
-    if apply is None:
-        judged, people = files.taken(file, labels)
-        calibration = calib.calibrate(judged, people, **options)
-        show_results(calibration, conclude=True)
-    else:
-        _refuse_labels(labels, save)
+    """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    if apply is None and allow_stale:
+        raise typer.BadParameter("--allow-stale is for --apply.")
+    if apply is not None and (labels is not None or save is not None):
+        raise typer.BadParameter("--apply takes no labels and makes no new calibration: leave out LABELS and --save.")
+    if apply is not None:
         calibration, (judged, _) = calib.Calibration.read(apply), files.taken(file, names=("scores",))
-    if apply is not None or out is not None:
         calibrated = calibration.apply(judged, allow_stale=allow_stale)
         show_rows(calibrated)
         write(calibrated, out)
+        return
+    judged, people = files.taken(file, labels)
+    calibration = calib.calibrate(judged, people, **options)
+    show_results(calibration, conclude=True)
+    if out is not None:
+        write(calibration.apply(calibration.scores), out)
     if save is not None:
         typer.echo(f"wrote {shown_text(calibration.save(save))}")
+
+
+@options_from("forecast_quality", without=("rng",), called=_CALLED)
+def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+    """How well scores foretell what people say of each item, beside the labels' shares without any judge."""
+    show_results(calib.forecast_quality(*files.taken(file, labels), **options), out, conclude=True)
+
+
+@options_from("score_sets", called=_CALLED)
+def sets(
+    file: Scores, files: Files, labels: Human = None, out: Annotated[Path | None, _SETS] = None, **options: Any
+) -> None:
+    """For each item the labels that people may well give: as often as --level says the set holds theirs."""
+    results = calib.score_sets(*files.taken(file, labels), **options)
+    show_results(results, conclude=True)
+    write(_of_items(results, "items"), out)
+
+
+@options_from("escalate", called={**_CALLED, "prices": "the prices (--price-label, --price-judge)"})
+def escalate(
+    file: Scores,
+    files: Files,
+    labels: Human = None,
+    price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
+    accepted: Annotated[Path | None, _ACCEPTED] = None,
+    out: Annotated[Path | None, _PEOPLE] = None,
+    **options: Any,
+) -> None:
+    """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
+    from calib.report.sections import said_of
+
+    named = {"label": price_label, "judge": price_judge}
+    prices = {name: price for name, price in named.items() if price is not None}
+    results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
+    show_lines(results)
+    paragraphs(*said_of(results, "notes"))
+    write(_of_items(results, "accepted"), accepted)
+    write(_of_items(results, "people"), out)
+
+
+@options_from("escalation_power", called={"scores": "FILE", "n_labels": "N"})
+def escalation_power(
+    file: Scores,
+    n: Annotated[int, typer.Argument(help="Labels to be bought, at random among the items.")],
+    files: Files,
+    **options: Any,
+) -> None:
+    """Before any label is bought: what share of the items a judge could be allowed to decide at best."""
+    judged, _ = files.taken(file, names=("scores",))
+    show_lines(calib.escalation_power(judged, n, **options))
+
+
+def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:
+    """That frame of each result, one below the other."""
+    import pandas as pd
+
+    return pd.concat([getattr(one, name) for one in results], ignore_index=True)

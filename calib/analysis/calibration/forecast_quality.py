@@ -221,9 +221,8 @@ def forecast_quality(
     >>> p = rng.dirichlet([1, 1, 1], 200)
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
     >>> found = forecast_quality(p, y, [1, 2, 3])
-    >>> print(found)
-    RPS skill 0.2283, 95 % CI [0.1324, 0.3243], from 200 labels: RPS 0.1737 (shares 0.2228), log score 0.8306 \
-(shares 1.096)
+    >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], p = {found.p_value:.2g}")
+    0.228 [0.132, 0.324], p = 0.75
     """
     check.probability(confidence_level, "confidence_level")
     check.whole(n_resamples, "n_resamples", least=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.calibration.proportional_odds import (
     chances,
@@ -30,7 +30,7 @@ _NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing
 
 
 class Sample(NamedTuple):
-    """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each; rows left out."""
+    """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each."""
 
     x: Floats
     place: Codes
@@ -38,7 +38,11 @@ class Sample(NamedTuple):
     unit: Codes
     grouped: bool
     weight: Floats | None
-    n_missing: int
+    used: NDArray[np.bool_]  # of the rows that came
+
+    @property
+    def n_missing(self) -> int:
+        return len(self.used) - len(self.place)
 
     @property
     def each_weight(self) -> Floats:
@@ -276,14 +280,14 @@ def ordered_logit(
 
 def _warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
     """`problem` is what was fitted: standardised inputs, counts, penalty."""
-    z, _, penalty = problem
+    z, counts, penalty = problem
     warned = []
     if not z.any():
         warned.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
-    elif b.sum() < -_DUST:
+    elif (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum():
         warned.append(
-            "negative_slope: higher scores go with lower labels; the judge's scale may run the other way, or it may "
-            "know nothing."
+            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
+            "may know nothing."
         )
     if not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
         warned.append(
@@ -311,9 +315,9 @@ def sample_of(
     place = _places(seen[:, 0], scale)[row]
     unit, grouped = units_of(groups, used), groups is not None
     if used.all():
-        return Sample(values, place, scale, unit, grouped, weight, 0)
+        return Sample(values, place, scale, unit, grouped, weight, used)
     kept = None if weight is None else weight[used]
-    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, int((~used).sum()))
+    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:

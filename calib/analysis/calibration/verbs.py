@@ -35,6 +35,7 @@ from calib.tables.escalation import (
 )
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
 from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
 
@@ -50,7 +51,6 @@ def calibrate(
     groups: str | None = "group",
     annotators: bool = False,
     prompt: Any = None,
-    judge: Any = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
@@ -75,10 +75,12 @@ def calibrate(
     groups : str or None, default "group"
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
+    annotators : bool, default False
+        Each person who labelled has a shift of her own: `apply` then forecasts what a new person says, or one of these
+        (``annotator="ann"``), and the result says what is forecast by who rated alone, without the judge.
     prompt : Prompt or sequence of Prompt, optional
-    judge : Judge, optional
-        What the scores were asked with. The file then has the hash of all that was sent, and of the judge's settings;
-        otherwise it has what the table knows.
+        What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
+        knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
     confidence_level : float, default 0.95
         Of the interval of the map.
     **columns
@@ -98,18 +100,21 @@ def calibrate(
     Examples
     --------
     >>> import calib
-    >>> files = {"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}
-    >>> print(calib.calibrate(files, scale="1|2|3|4"))
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibration = calib.calibrate(files, scale="1|2|3|4")
+    >>> print(calibration)
+    >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
+    judge, columns = _judge_and_columns(columns)
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level}
-    sent = {"prompt": _prompts(prompt, table), "judge": judge}
+    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
+    sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
@@ -117,6 +122,15 @@ def calibrate(
         answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
     labels, found = zip(*answers, strict=True)
     return Calibration(labels, found, table.frame)
+
+
+def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
+    """`judge` may be a `Judge` or, as everywhere, name a column."""
+    judge: Any = columns.get("judge")
+    if not hasattr(judge, "temperature"):
+        return None, columns
+    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
+    return judge, rest
 
 
 def _judges_alone(judges: Checked, people: Checked) -> Checked:
@@ -136,6 +150,8 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     known = set(table.frame["prompt"].astype(str))
     for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
         if one.id not in known:
             given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
             raise ArgumentError("prompt", "must be what the scores were asked with", given)
@@ -152,14 +168,29 @@ def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
     return read.x[place]
 
 
+def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
+    """Who gave each label, of whom there must be two."""
+    if given_["annotator"].nunique() < 2:
+        rule = "must hold the labels of each of several annotators where {0} is True"
+        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
+        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
+    return given_["annotator"].astype(str).to_numpy()
+
+
 def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
     judged, given_ = bound.judged, bound.judged.given
     row = given_["row"].to_numpy()
     units = np.asarray(bound.units, dtype=object)[row]
+    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(
-            x[row], given_["y"], levels=judged.levels, groups=units, weights=given_["weight"], **asked
+            x[row],
+            given_["y"],
+            levels=judged.levels,
+            groups=units,
+            weights=given_["weight"],
+            **asked | {"annotators": persons},
         )
     n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
     found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
@@ -284,6 +315,81 @@ def _labels_beside(
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
+
+
+def score_sets(
+    scores: Data,
+    gold: Data = None,
+    *,
+    level: float = 0.9,
+    by: str | None = None,
+    groups: str | None = "group",
+    one_per_group: bool = False,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ScoreSets]:
+    """For every item the labels that people may give, so that this many of the sets hold what they would say.
+
+    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are;
+    of a judge with so many distinct scores that the refits would take long the split form, which is said. The promise
+    is about items without a label: the set of a labelled one is what another item of the same score would have.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame, optional
+        People's labels of a random sample of these items. Of several people the median counts.
+    level : float, default 0.9
+        How often a set shall hold the label.
+    by : str, optional
+        A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
+        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
+    groups : str or None, default "group"
+        The column of what items share (the source document).
+    one_per_group : bool, default False
+        Take one label per document, drawn at random: sets then hold for items of new documents.
+    rng : Generator or int, default 0
+        Which label of a document is taken, and which half of the labels is fitted in the split form.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Each with `items`: a frame with the score and the set of each item. An item whose score could not be read has
+        the whole scale.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the labelled items were drawn with unequal probabilities.
+    ValueError
+        If no labelled item has a score.
+
+    Examples
+    --------
+    >>> import calib, pandas as pd
+    >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
+    >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
+    >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+     score  low  high
+         1    1     3
+         2    2     3
+         3    2     4
+         4    3     4
+    """
+    as_typed(score_sets, locals())
+    check.probability(level, "level")
+    files = given(scores, gold, columns)
+    people = scores_in(files.people, "gold")
+    judges = _judges_alone(scores_in(files.scores, "scores"), people)
+    by, group = by if by == "score" else files.named(by), files.named(groups)
+    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
+    return Results.of(
+        labelled_sets(judged, **asked)
+        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
+    )
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------

@@ -11,14 +11,16 @@ import pandas as pd
 
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.cascade import Escalation
+from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.result import Interval, bracket, short
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
-from calib.tables.text import each_once, told_apart, visible
+from calib.tables.text import each_once, number_span, told_apart, visible
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
     from calib.analysis.calibration.reliability_band import ReliabilityCurve
+    from calib.stats import Escalation
     from calib.tables.results import Results
 
 
@@ -157,6 +159,58 @@ def pit_fact(result: ForecastQuality) -> str:
 # --- escalation -----------------------------------------------------------------------------------------------------
 
 
+def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
+    """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
+    names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
+    return [
+        f"{name}{': ' * bool(name)}{_escalation_words(label, result)}"
+        for name, label, result in zip(names, labels, results, strict=True)
+    ]
+
+
+def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
+    who = visible(label.get("rater", "The judge"))
+    sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
+    if not result.n_accepted:
+        return (
+            f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
+            f"confidence, a share of them of which at most {most} of the verdicts differ from people's."
+        )
+    share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
+    learned = "" if result.exact else " (for many labels: the confidence was learned from the same ones)"
+    text = (
+        f"{who} may decide {share:.3g} % of the {result.n} items alone: with {sure} confidence at most {most} of these "
+        f"verdicts differ from people's{learned}; {rest:.3g} % go to people."
+    )
+    if math.isnan(result.cost):
+        return text
+    return f"{text} That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+
+
+def accept_fact(results: Sequence[Any]) -> str:
+    """The title of a picture: what share is accepted."""
+    shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
+    if not any(shares):
+        return "nothing can be accepted"
+    return f"{number_span([100 * share for share in shares])} % decided by judges alone"
+
+
+def escalation_notes(results: Sequence[Escalation]) -> list[str]:
+    """What the promise is not."""
+    return [
+        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
+        "item, nor about the accepted items of one system."
+    ] * any(result.n_accepted for result in results)
+
+
+# --- all of them ----------------------------------------------------------------------------------------------------
+
+
+def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without the ends of a second interval; `to_frame` has them."""
+    return frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
+
+
 # --- item by item ---------------------------------------------------------------------------------------------------
 
 
@@ -175,7 +229,7 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
 def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
     if isinstance(found, Escalation):
         return _decided_items(label, found)
-    return None
+    return _items_with_sets(label, found) if isinstance(found, ScoreSets) else None
 
 
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
@@ -197,3 +251,14 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     )
     shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
+
+
+def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+    """The labels that people may give each item; the widest sets first."""
+    items = found.items
+    ends = zip(items["low"], items["high"], strict=True)
+    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
+    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
