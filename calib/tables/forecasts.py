@@ -15,6 +15,7 @@ from calib.table import TableError, check_scores, parse_scale
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.calibration_file import scale_text, sha
 from calib.tables.door import Who
+from calib.tables.gold import groups_of
 from calib.tables.labelled import Labelled
 from calib.tables.results import words
 
@@ -67,6 +68,26 @@ def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
     out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
     out[np.isnan(shares).any(axis=1)] = np.nan
     return out
+
+
+def labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """Each label of a part, with the forecast of its item, its group and its weight; how many these are.
+
+    A mean between two values is one label, of which either value has a part.
+    """
+    rows = judged.given[judged.given["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    weights = rows["weight"].to_numpy()
+    asked = {"groups": unit, "items": place, "weights": weights}
+    read = rows[judged.frame["x"].notna().to_numpy()[place]]
+    n = len(read[["row", "annotator"]].drop_duplicates())
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked, n
 
 
 def _need_one_scale(judged: Labelled) -> None:

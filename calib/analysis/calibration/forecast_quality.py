@@ -222,7 +222,7 @@ def forecast_quality(
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
     >>> found = forecast_quality(p, y, [1, 2, 3])
     >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], p = {found.p_value:.2g}")
-    0.228 [0.132, 0.324], p = 0.75
+    0.228 [0.132, 0.324], p = 0.8
     """
     check.probability(confidence_level, "confidence_level")
     check.whole(n_resamples, "n_resamples", least=0)
