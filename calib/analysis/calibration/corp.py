@@ -142,7 +142,7 @@ def forecasts_in(
             odd = share[(share < 0) | (share > 1)][0]
             raise ArgumentError("p", "must be chances from 0 to 1 of the higher of two levels", f"got {short(odd)}")
         share = np.stack([1 - share, share], axis=1)
-    values = np.arange(share.shape[-1]) if levels is None else check.array(levels, "levels", ndim=1)
+    values = np.arange(float(share.shape[-1])) if levels is None else check.array(levels, "levels", ndim=1)
     place = places_of(check.array(y, "y", ndim=1), values)
     check.same_length(p=share, y=place, weights=weights)
     below = chances_below(share, values)

@@ -20,7 +20,7 @@ from calib.tables.text import each_once, number_span, told_apart, visible
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
-    from calib.analysis.calibration.reliability_band import Curve
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
     from calib.stats import Escalation
     from calib.tables.results import Results
 
@@ -124,7 +124,7 @@ def forecast_fact(results: Results[ForecastQuality]) -> str:
     return f"skill from {ends}"
 
 
-def curve_fact(result: ForecastQuality, curve: Curve) -> str:
+def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
     """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
     mean = math.isnan(curve.above)
     if result.kind == "number" and not mean:
