@@ -217,7 +217,7 @@ _MOST_SHADES = 11  # sizes of sets that a legend names one by one
 def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
     """The labels that people may give, along the judge's score; of several results how large their sets are.
 
-    A bar is the set at one score, as dark as there are items with it, a dot the most likely label. Of several judges
+    A bar is the set at one score, a dot the label nearest to the middle of what people say. Of several judges
     or criteria each is a row: which share of its sets has one label, two, and so on.
 
     Parameters
@@ -243,23 +243,25 @@ def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> A
         pitch = float(np.ptp(values)) / 200
     step = float(np.diff(found.levels).min())
     shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
+    beside = len(shown) if len(values) < len(found.score) else 1  # cells that share a score lie side by side
     for place, cell in enumerate(shown):
         here, colour = found.cell == cell, figure.look_of(place)[0]
-        wide = 0.7 * pitch / len(shown)
-        at = found.score[here] + (place - (len(shown) - 1) / 2) * wide * 1.1
+        wide = 0.7 * pitch / beside
+        at = found.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
         height = found.high[here] - found.low[here] + 0.8 * step
         drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
-        drawn.plot(at, found.most_likely[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+        drawn.plot(at, found.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
     drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
     drawn.set_ylabel("people's label")
     drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    drawn.set_ylim(found.levels[0] - 0.6 * step, found.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
     colours = [figure.look_of(place)[0] for place in range(len(shown))]
     names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
     handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
-    handles.append(figure.handle("most likely label", color=figure.GREY if several else colours[0], marker="o",
+    handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
                                  linestyle=""))  # fmt: skip
     fact = sets_fact(Results.of([(label, found)]))
     figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))

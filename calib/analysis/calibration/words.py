@@ -194,7 +194,7 @@ def sets_notes(results: Results[ScoreSets]) -> list[str]:
         "labelled items are no test of them."
     ]
     if filled:
-        notes.append(f"{filled} sets were empty, and have the label that is the most likely.")
+        notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")
     if any(result.method == "split" for result in results):
         notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
     return notes
