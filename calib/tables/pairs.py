@@ -14,6 +14,7 @@ from calib.tables.door import Checked, Who, little_mass, slices
 from calib.tables.results import words
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
+CALIBRATED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
@@ -79,7 +80,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *columns] if value == "x" else []
+        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *CALIBRATED, *columns] if value == "x" else []
         theirs_only = ["n_cannot_say"] if value == "y" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
