@@ -18,6 +18,10 @@ from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as ran
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
 from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
+from calib.analysis.calibration.calibration_map import (
+    CalibrationMap as CalibrationMap,
+    calibration_map as calibration_map,
+)
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
