@@ -9,6 +9,7 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
+from .analysis.calibration.verbs import calibrate as calibrate
 from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
     fit_temperature as fit_temperature,
@@ -67,6 +68,7 @@ from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label_page as label_page
 from .report.report import report as report
+from .tables.calibration import Calibration as Calibration
 from .tables.labels import Labels as Labels
 from .tables.results import Results as Results, conclusions as conclusions
 from .tables.scores import summarize as summarize

@@ -136,9 +136,17 @@ class Prompt:
     @property
     def id(self) -> str:
         """Criterion, kind, and a hash of all that is sent but the items."""
+        return f"{self.criterion}-{self.reasoning}-{hashlib.blake2b(self._sent, digest_size=3).hexdigest()}"
+
+    @property
+    def sha256(self) -> str:
+        """The whole hash of all that is sent but the items: what a calibration is bound to."""
+        return hashlib.sha256(self._sent).hexdigest()
+
+    @property
+    def _sent(self) -> bytes:
         sent = [_SYSTEM, self.template, self.steps, self.scale.labels, self.scale.values, self.answer]
-        digest = hashlib.blake2b(json.dumps(sent).encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
-        return f"{self.criterion}-{self.reasoning}-{digest}"
+        return json.dumps(sent).encode("utf-8", "surrogatepass")
 
     def with_steps(self, steps: Sequence[str]) -> Prompt:
         """The same prompt with these evaluation steps frozen into it."""

@@ -57,10 +57,10 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
 def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:
     """Values that people could give: of their scale, of the judge's where it has their labels, else those between."""
     labels = rows["score"].to_numpy(dtype=float)
-    sides = (rows["scale"] if "scale" in rows else [], pair.frame.get("scale", []))
+    sides = (rows.get("scale", []), pair.frame.get("scale", []))
     for texts in sides:
         known = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]
-        values = np.unique([value for scale in known for value in scale.values])
+        values = np.unique([value for scale in known for value in scale.values])  # noqa: PD011 - of a scale, not of a Series
         if len(values) > 1 and values[0] <= labels.min() and labels.max() <= values[-1]:
             return np.asarray(values)
         if texts is sides[0] and known and (labels == labels.round()).all() and known[0].high - known[0].low < _MOST:

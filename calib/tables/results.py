@@ -65,7 +65,7 @@ class Results(Sequence[R_co], Generic[R_co]):
     def __getitem__(self, place: slice | str | float | tuple[Any, ...]) -> Results[R_co]: ...
     def __getitem__(self, place: SupportsIndex | slice | str | float | tuple[Any, ...]) -> R_co | Results[R_co]:
         if isinstance(place, slice):
-            return Results(self.labels[place], self.results[place])
+            return type(self)(self.labels[place], self.results[place])
         if isinstance(place, SupportsIndex):
             return self.results[place]
         found = self
@@ -108,7 +108,7 @@ class Results(Sequence[R_co], Generic[R_co]):
             if value not in there:
                 raise KeyError(f"no {name} is {value!r}; there are {', '.join(map(repr, there))}")
         pairs = zip(self.labels, self.results, strict=True)
-        return Results.of(pair for pair in pairs if all(pair[0].get(k) == v for k, v in wanted.items()))
+        return type(self).of(pair for pair in pairs if all(pair[0].get(k) == v for k, v in wanted.items()))
 
     def one(self) -> R_co:
         """The single result.

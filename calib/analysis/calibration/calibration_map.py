@@ -13,14 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from calib.analysis.calibration.ordered_logit import Counted, counted, fitted, standardised, with_pseudo
+from calib.analysis.calibration.ordered_logit import (
+    Sample,
+    every_level_has_an_end,
+    inputs_of,
+    penalties_checked,
+    sample_of,
+)
+from calib.analysis.calibration.proportional_odds import Counted, chances, counted, fitted, standardised, with_pseudo
+from calib.analysis.calibration.ridge_choice import Tabled, chosen_ridge, reference_ridge
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 
-_OWN = (1.0, 4.0, 16.0)  # penalties tried for the own score
-_ALL = (5.0, 20.0, 80.0)  # and for several inputs
 _AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 _FINE = 4096  # distinct scores, above which the band is worked out on a grid
 _ROWS = 25  # values of a judge that are shown one by one
@@ -97,8 +103,7 @@ class CalibrationMap(Result):
             rows = which == one
             a, b = (part if one < 0 else part[one : one + 1] for part in (self.fold_thresholds, self.fold_slopes))
             eta = values[rows] @ b.T + (np.asarray(shift) if np.ndim(shift) == 0 else np.asarray(shift)[rows, None])
-            above = special.expit(eta[..., None] - a).mean(axis=1)
-            out[rows] = -np.diff(above, axis=-1, prepend=1.0, append=0.0)
+            out[rows] = chances(a, eta).mean(axis=1)
         return out
 
     def band(self, x: ArrayLike, mean: ArrayLike) -> Interval:
@@ -130,7 +135,7 @@ class CalibrationMap(Result):
         return np.asarray(np.std(special.logit(np.clip(place, 1e-12, 1 - 1e-12)), axis=1, ddof=1))
 
     def _inputs(self, x: ArrayLike) -> Floats:
-        return _columns_of(x, len(self.slopes))
+        return inputs_of(x, len(self.slopes))
 
     @property
     def shown(self) -> Shown:
@@ -223,8 +228,7 @@ def calibration_map(
     levels : array_like, shape (K,), optional
         Values that people could give. Default: those that they gave.
     ridge : float, optional
-        Default: chosen by cross-validation over the folds, by the ranked probability score, among some penalties of
-        all inputs and of the own score only, which stays unless another is better by a standard error.
+        Default: as `ordered_logit` chooses it, by cross-validation over groups, "own score only" among the candidates.
     pseudo : float, default 1
     groups : sequence, shape (n,), optional
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
@@ -262,56 +266,55 @@ def calibration_map(
     >>> [round(float(mean), 2) for mean in found.predict([2, 5]) @ found.levels]
     [1.49, 4.01]
     """
+    check.as_typed(calibration_map, {"n_folds": n_folds, "n_resamples": n_resamples, "rng": rng})
     check.probability(confidence_level, "confidence_level")
     check.whole(n_folds, "n_folds", least=2)
     check.whole(n_resamples, "n_resamples", least=2)
-    values, labels, scale, weight = _taken(x, y, levels, groups, weights)
-    labelled = np.isfinite(labels) & (weight > 0)
-    used = labelled & np.isfinite(values).all(axis=1)
-    if not used.any():
-        raise ArgumentError("y", "must hold a label at least of a row that has all inputs", mentions=("x",))
+    penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
+    labels = sample_of(x, y, levels, groups, weights)
+    labelled, used = _rows_of(x, y, weights)
     unit, fold = _units_and_folds(groups, used, n_folds)
-    places = np.searchsorted(scale, labels[used])
-    table = counted(values[used], places, len(scale), weight[used])
-    cells = table.row * len(scale) + places
-    sample = _Sample(table, cells, weight[used], unit[used], fold[used])
-    z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
-    own_only, ridge = _penalty_of(sample, z, pseudo) if ridge is None else (False, float(ridge))
+    sample = _folded(labels, unit[used], fold[used])
+    every_level_has_an_end(sample.table.counts, labels.levels, pseudo)
+    z, centre, spread = standardised(sample.table.x, sample.table.counts.sum(axis=1))
+    own_only, penalty = _penalty_of(sample, z, pseudo) if ridge is None else (False, float(ridge))
     z = np.where(np.arange(z.shape[1]) > 0, 0.0, z) if own_only else z
-    fits = _fits(sample, z, np.full(z.shape[1], ridge), pseudo, n_resamples, np.random.default_rng(rng or 0))
-    a, b, fold_a, fold_b, other_a, other_b = (
-        part for a, b in fits for part in (a + (b / spread @ centre)[..., None], b / spread)
-    )
-    n_groups, n_used = int(sample.unit.max()) + 1, int(used.sum())
+    generator = np.random.default_rng(0 if rng is None else rng)
+    fits = _fits(sample, z, np.full(z.shape[1], penalty), pseudo, n_resamples, generator)
+    plain = [(a + (b / spread @ centre)[..., None], b / spread) for a, b in fits]
+    n_groups = int(sample.unit.max()) + 1
     found = CalibrationMap(
-        levels=scale,
-        thresholds=a,
-        slopes=b,
-        fold_thresholds=fold_a,
-        fold_slopes=fold_b,
-        resampled_thresholds=other_a,
-        resampled_slopes=other_b,
-        x=table.x,
-        counts=table.counts,
-        fold=fold,
+        levels=labels.levels,
+        thresholds=plain[0][0],
+        slopes=plain[0][1],
+        fold_thresholds=plain[1][0],
+        fold_slopes=plain[1][1],
+        resampled_thresholds=plain[2][0],
+        resampled_slopes=plain[2][1],
+        x=sample.table.x,
+        counts=sample.table.counts,
+        fold=fold if n_groups > 1 else np.full(len(fold), -1),
         own_only=own_only,
-        ridge=ridge,
+        ridge=penalty,
         pseudo=float(pseudo),
-        n=round(float(table.counts.sum())) if weights is not None else n_used,
-        n_labels=n_used,
+        n=round(float(sample.weight.sum())),
+        n_labels=len(sample.weight),
         n_groups=n_groups,
-        n_folds=len(fold_b) if n_groups > 1 else 0,
+        n_folds=len(plain[1][1]) if n_groups > 1 else 0,
         n_missing=int((labelled & ~used).sum()),
         confidence_level=confidence_level,
-        warnings=(),
     )
-    return replace(found, warnings=_doubts_of(found))
+    warned = _doubts_of(found)
+    for text in warned:
+        check.warn(text)
+    return replace(found, warnings=warned)
 
 
-class _Sample(NamedTuple):
-    """The table, and of each label its cell in it, weight, unit and fold."""
+class _Folded(NamedTuple):
+    """The table, and of each label its level, its cell in the table, weight, unit and fold."""
 
     table: Counted
+    place: Codes
     cell: Codes
     weight: Floats
     unit: Codes
@@ -335,31 +338,17 @@ class _Sample(NamedTuple):
         return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *shape)
 
 
-def _taken(x: Any, y: Any, levels: Any, groups: Any, weights: Any) -> tuple[Floats, Floats, Floats, Floats]:
-    """Inputs (n, p), labels, the scale, and what each label counts."""
-    values, labels = _columns_of(x), check.array(y, "y", ndim=1)
-    check.same_length(x=values, y=labels, groups=groups, weights=weights)
-    there = np.unique(labels[np.isfinite(labels)])
-    scale = there if levels is None else np.unique(check.array(levels, "levels", ndim=1))
-    if len(scale) < 2:
-        rule = "must hold two values at least" if levels is not None else "must hold two values, or {0} must say them"
-        argument = "y" if levels is None else "levels"
-        raise ArgumentError(argument, rule, f"has {len(scale)}", mentions=("levels",))
-    if len(off := np.setdiff1d(there, scale)):
-        raise ArgumentError("y", f"must be one of the levels {', '.join(map(short, scale))}", f"got {short(off[0])}")
-    weight = np.ones(len(labels)) if weights is None else check.array(weights, "weights", ndim=1)
-    if not (weight >= 0).all():
-        raise ArgumentError("weights", "must not be negative or missing")
-    return values, labels, scale, weight
+def _folded(labels: Sample, unit: Codes, fold: Codes) -> _Folded:
+    table = counted(labels.x, labels.place, len(labels.levels), labels.weight)
+    cell = table.row * len(labels.levels) + labels.place
+    return _Folded(table, labels.place, cell, labels.each_weight, unit, fold)
 
 
-def _columns_of(x: ArrayLike, p: int | None = None) -> Floats:
-    values = check.array(x, "x")
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or (p is not None and values.shape[1] != p):
-        wanted = "1 or 2 dimensions" if p is None else f"{p} input{'s' * (p > 1)}"
-        raise ArgumentError("x", f"must have {wanted}", f"got shape {np.shape(x)}")
-    return values
+def _rows_of(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None) -> tuple[Any, Any]:
+    """Which rows have a label that counts, and which of these have all inputs, too."""
+    labelled = np.isfinite(check.array(y, "y"))
+    labelled &= True if weights is None else check.array(weights, "weights") > 0
+    return labelled, labelled & np.isfinite(inputs_of(x)).all(axis=1)
 
 
 def _units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
@@ -390,29 +379,17 @@ def hashed(name: Any) -> str:
     return hashlib.sha256(str(name).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _penalty_of(sample: _Sample, z: Floats, pseudo: float) -> tuple[bool, float]:
-    """Whether the own score alone is best, and the penalty, by the RPS of labels of folds that were left out."""
-    tried = [(True, ridge) for ridge in _OWN] + [(False, ridge) for ridge in _ALL] * (z.shape[1] > 1)
-    held = sample.by_fold
-    if len(held) < 2 or (np.ptp(z, axis=0) == 0).all():
-        return True, _OWN[0]
-    alone = np.arange(z.shape[1]) > 0
-    inputs = np.stack([np.where(alone & own, 0.0, z) for own, _ in tried])[:, None]
-    penalty = np.stack([np.full(z.shape[1], ridge) for _, ridge in tried])[:, None]
-    without = sample.table.counts - held
-    a, b, _ = fitted(*with_pseudo(inputs, without, pseudo), penalty)
-    below = special.expit(a[..., None, :] - inputs @ b[..., None])[..., None, :]
-    is_below = np.arange(held.shape[-1])[:, None] <= np.arange(held.shape[-1] - 1)
-    loss = (((below - is_below) ** 2).mean(axis=-1) * held).sum(axis=(-2, -1))
-    worse = loss - loss[0]
-    error = np.sqrt(len(held)) * worse.std(axis=1, ddof=1)
-    gain = -worse.sum(axis=1) - error
-    best = int(np.argmax(gain)) if gain.max() > 0 else 0
-    return tried[best]
+def _penalty_of(sample: _Folded, z: Floats, pseudo: float) -> tuple[bool, float]:
+    """Whether the own score alone is best, and the penalty, as `ordered_logit` chooses them."""
+    tried = chosen_ridge(Tabled(z, sample.table, sample.place, sample.unit, sample.weight), pseudo)
+    best = next((one for one in tried if one.chosen), None)
+    if best is None:
+        return z.shape[1] > 1, reference_ridge(1)
+    return len(best.inputs) < z.shape[1], best.ridge
 
 
 def _fits(
-    sample: _Sample, z: Floats, penalty: Floats, pseudo: float, n_resamples: int, rng: np.random.Generator
+    sample: _Folded, z: Floats, penalty: Floats, pseudo: float, n_resamples: int, rng: np.random.Generator
 ) -> list[tuple[Floats, Floats]]:
     """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
     counts = sample.table.counts
@@ -444,8 +421,8 @@ def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
         "shares": bool((np.ptp(found.x, axis=0) == 0).all()),
-        f"negative_slope: the higher the judge's score, the lower people's labels (in {reversed_:.0%} of the resamples, "
-        "too); the map follows": alone and slope < 0,
+        "negative_slope: the higher the judge's score, the lower people's labels "
+        f"(in {reversed_:.0%} of the resamples, too); the map follows": alone and slope < 0,
         f"labels_alike: every label is {short(found.levels[given][0])}; nothing tells which items have another": int(
             given.sum()
         )

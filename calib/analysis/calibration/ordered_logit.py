@@ -6,15 +6,43 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from numpy.typing import ArrayLike
 
+from calib.analysis.calibration.proportional_odds import (
+    chances,
+    counted,
+    distinct_rows,
+    fitted,
+    log_likelihood,
+    newton_step,
+    standardised,
+    with_pseudo,
+)
+from calib.analysis.calibration.ridge_choice import Candidate, Tabled, chosen_ridge, reference_ridge
+from calib.analysis.calibration.sandwich import covariance_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
 from calib.core.units import units_of
 
-_STEPS, _SMALL = 100, 1e-10  # Newton's steps at most; gain in log-likelihood that is none
+_DUST = 1e-6  # a standardised slope that is none
+_NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing is gained by it
+
+
+class Sample(NamedTuple):
+    """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each; rows left out."""
+
+    x: Floats
+    place: Codes
+    levels: Floats
+    unit: Codes
+    grouped: bool
+    weight: Floats | None
+    n_missing: int
+
+    @property
+    def each_weight(self) -> Floats:
+        return np.ones(len(self.place)) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,13 +56,19 @@ class OrderedLogit(Result):
     thresholds : ndarray, shape (K - 1,)
         On the log-odds scale, ascending.
     slopes : ndarray, shape (p,)
-        Log-odds of a higher label per unit of each input.
+        Log-odds of a higher label per unit of each input; 0 for inputs that were not taken.
     log_likelihood : float
         Of the labels, without penalty and pseudo-labels.
     ridge, pseudo : float
         The penalty of the standardised slopes, and the number of pseudo-labels.
+    inputs_used : tuple of int
+        Places of the inputs that were taken: all of them, or the first alone where that was chosen.
+    candidates : tuple of Candidate
+        What ``ridge=None`` chose among, with the cross-validated scores of each; the chosen one is marked. Else empty.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
+    warnings : tuple of str
+        ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
     """
 
     levels: Floats
@@ -43,40 +77,99 @@ class OrderedLogit(Result):
     log_likelihood: float
     ridge: float
     pseudo: float
+    inputs_used: tuple[int, ...]
+    candidates: tuple[Candidate, ...] = ()
     n: int
     n_groups: int
     n_missing: int = 0
-    counts: Floats = field(repr=False)
+    warnings: tuple[str, ...] = ()
+    _sample: Sample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
-        """Probability of each level, shape (n, K); NaN where an input is missing.
+        """Probability of each level, shape (n, K); NaN where an input that is used is missing.
 
         Parameters
         ----------
         x : array_like, shape (n,) or (n, p)
         shift : array_like, default 0
-            Added to the log-odds of a higher label: how much more lenient a person is.
+            Added to the log-odds of a higher label: how much more lenient a person is. A number, or one per row.
+
+        Returns
+        -------
+        ndarray, shape (n, K)
+            No probability is below the smallest number that a computer can tell from 0.
+
+        Raises
+        ------
+        ValueError
+            If there are not p inputs, or one is infinite.
+
+        Examples
+        --------
+        >>> ordered_logit([1, 1, 2, 2, 3, 3], [0, 0, 0, 1, 1, 1]).predict([1, 3, None]).round(2)
+        array([[0.78, 0.22],
+               [0.22, 0.78],
+               [ nan,  nan]])
         """
-        eta = _inputs(x, len(self.slopes)) @ self.slopes + np.asarray(shift)
-        below = special.expit(self.thresholds - eta[..., None])
-        return np.asarray(np.diff(below, axis=-1, prepend=0.0, append=1.0))
+        taken = list(self.inputs_used)
+        with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
+            at = inputs_of(x, len(self.slopes))[:, taken] @ self.slopes[taken] + check.array(shift, "shift")
+        return chances(self.thresholds, at)
+
+    @property
+    def std_errors(self) -> Floats:
+        """Standard errors of thresholds and slopes, shape (K - 1 + p,): see `covariance`."""
+        return np.sqrt(np.diag(self.covariance()))
+
+    def covariance(self) -> Floats:
+        r"""Covariance of thresholds and slopes, shape (K - 1 + p, K - 1 + p), of a fit without penalty.
+
+        It is statsmodels': the inverse of the observed information; where `groups` were given, its sandwich
+        clustered by them. statsmodels holds the logarithms :math:`d_k` of the gaps between thresholds, so that those
+        of the thresholds follow by the delta method: :math:`\partial a_j / \partial d_k = e^{d_k}` for k <= j.
+
+        Raises
+        ------
+        ValueError
+            If the fit has a penalty or pseudo-labels, which pull estimates to one side by more than any such matrix
+            says: resample the documents then, as `calibration_map` does. If it has weights.
+
+        Examples
+        --------
+        >>> fit = ordered_logit([1, 2, 2, 3, 3, 4], [0, 1, 0, 1, 0, 1], ridge=0, pseudo=0)
+        >>> fit.covariance().shape
+        (2, 2)
+        """
+        self._has_covariance()
+        unit = self._sample.unit if self._sample.grouped else None
+        return covariance_of(self._sample.x, self._sample.place, self.thresholds, self.slopes, unit)
+
+    def _has_covariance(self) -> None:
+        """Only a maximum of the likelihood of plain labels has one."""
+        for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
+            if value:
+                raise ArgumentError(name, "must be 0 for a covariance: type ridge=0, pseudo=0", f"is {short(value)}")
+        if self._sample.weight is not None:
+            raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
+        if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
+            raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = [
-            *(f"threshold_{k + 1}" for k in range(len(self.thresholds))),
-            *(f"slope_{j + 1}" for j in range(len(self.slopes))),
-        ]
-        return [
-            {"term": name, "estimate": value}
-            for name, value in zip(names, [*self.thresholds, *self.slopes], strict=True)
-        ]
+        names = [f"threshold_{k + 1}" for k in range(len(self.thresholds))]
+        names += [f"slope_{j + 1}" for j in range(len(self.slopes))]
+        values = [*self.thresholds, *self.slopes]
+        return [{"term": name, "estimate": value} for name, value in zip(names, values, strict=True)]
 
     def _terms(self) -> dict[str, Any]:
-        return {"ordered_logit": True, "ridge": self.ridge, "pseudo": self.pseudo, "n": self.n, "groups": self.n_groups}
+        terms: dict[str, Any] = {"ordered_logit": True, "ridge": self.ridge, "pseudo": self.pseudo, "n": self.n}
+        terms |= {"inputs": ",".join(str(place + 1) for place in self.inputs_used), "cv": bool(self.candidates) or None}
+        return terms | {"missing": self.n_missing or None, "groups": self.n_groups if self.n_groups != self.n else None}
 
     def __str__(self) -> str:
-        slopes = ", ".join(map(short, self.slopes))
-        return f"ordered logit of {len(self.levels)} levels: slope {slopes} from {self.n} labels"
+        slopes = ", ".join(short(slope) for slope in self.slopes[list(self.inputs_used)])
+        alone = " of the first input" * (len(self.inputs_used) < len(self.slopes))
+        line = f"ordered logit of {len(self.levels)} levels: slope{'s' * (',' in slopes)} {slopes}{alone}"
+        return f"{line}, ridge {short(self.ridge)}, from {self.n} labels{self._bracketed_warnings}"
 
 
 def ordered_logit(
@@ -92,169 +185,186 @@ def ordered_logit(
     r"""Chance of each label, given what a judge said: proportional odds with a ridge.
 
     .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \dots < a_{K-1}
+
+    with the highest :math:`\sum_i w_i \log P(Y_i = y_i \mid x_i) - \frac{\lambda}{2} \sum_j s_j^2 b_j^2`, where s_j
+    is the spread of input j over the labels, and with `pseudo` more labels at the mean input, spread evenly over the
+    levels, which keep thresholds finite where a level has no label. The log-likelihood is concave: there is one best
+    fit. With two levels it is a ridge logistic regression.
+
+    Parameters
+    ----------
+    x : array_like, shape (n,) or (n, p)
+        What the judge said, on any scale: its score, or several inputs, its own score first.
+    y : array_like, shape (n,)
+        A person's label of the same item; NaN where there is none. Rows with a missing label or input are left out.
+    levels : array_like, shape (K,), optional
+        Values that a label can have, ascending. Default: those that came.
+    ridge : float or None, default 1.0
+        The penalty lambda. None: chosen by cross-validation over `groups`, where the first input alone is among the
+        candidates: see `candidates`. The reference, which is taken unless another is clearly better, is 1 for one
+        input, and as many as inputs for several (20 at most).
+    pseudo : float, default 1.0
+        How many pseudo-labels. 0 together with ``ridge=0`` is the maximum of the likelihood.
+    groups : sequence, shape (n,), optional
+        Labels are independent between groups: folds are made of whole groups, standard errors clustered by them.
+        Default: each label is on its own.
+    weights : array_like, shape (n,), optional
+        How many labels each row counts for. Default: one each.
+
+    Returns
+    -------
+    OrderedLogit
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, levels are not ascending or fewer than two, a label is not one of them, no row has label
+        and inputs, ridge, pseudo or a weight is below 0, or a level has no label and ``pseudo=0``.
+
+    References
+    ----------
+    McCullagh (1980), Regression models for ordinal data, Journal of the Royal Statistical Society B 42. That the
+    likelihood is concave: Pratt (1981), Concavity of the log likelihood, JASA 76; Burridge (1981), A note on maximum
+    likelihood estimation for regression models using grouped data, Journal of the Royal Statistical Society B 43.
+
+    Examples
+    --------
+    A judge that scores 0 to 10 beside labels 1 to 3:
+
+    >>> fit = ordered_logit([2, 3, 5, 5, 7, 8, 9, 9], [1, 1, 1, 2, 2, 3, 2, 3])
+    >>> print(fit)
+    ordered logit of 3 levels: slope 0.5239, ridge 1, from 8 labels
+    >>> fit.predict([2, 9]).round(2)
+    array([[0.8 , 0.18, 0.03],
+           [0.09, 0.39, 0.52]])
     """
-    values, labels = _inputs(x), check.array(y, "y", ndim=1)
-    check.same_length(x=values, y=labels, groups=groups, weights=weights)
-    scale = np.unique(labels[np.isfinite(labels)] if levels is None else check.array(levels, "levels", ndim=1))
-    weight = np.ones(len(labels)) if weights is None else check.array(weights, "weights", ndim=1)
-    used = np.isfinite(labels) & np.isfinite(values).all(axis=1) & (weight > 0)
-    table = counted(values[used], _places(labels[used], scale), len(scale), weight[used])
+    penalties_checked(ordered_logit, ridge=ridge, pseudo=pseudo)
+    sample = sample_of(x, y, levels, groups, weights)
+    table = counted(sample.x, sample.place, len(sample.levels), sample.weight)
+    every_level_has_an_end(table.counts, sample.levels, pseudo)
     z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
-    problem = with_pseudo(z, table.counts, pseudo)
-    penalty = np.full(z.shape[-1], float(ridge or 0.0))
-    a, b, _ = fitted(*problem, penalty)
-    log_likelihood = _log_likelihood(a, b, z, table.counts)
+    tried: tuple[Candidate, ...] = ()
+    if ridge is None:
+        tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
+    best = next((one for one in tried if one.chosen), None)
+    taken = best.inputs if best else (0,) if ridge is None else tuple(range(z.shape[1]))
+    penalty = best.ridge if best else reference_ridge(len(taken)) if ridge is None else float(ridge)
+    z = z[:, list(taken)]
+    problem = (*with_pseudo(z, table.counts, pseudo), np.full(len(taken), penalty))
+    a, b, _ = fitted(*problem)
+    slopes = np.zeros(len(spread))
+    slopes[list(taken)] = b / spread[list(taken)]
+    warned = _warnings(a, b, problem)
+    for text in warned:
+        check.warn(text)
     return OrderedLogit(
-        levels=scale,
-        thresholds=a + b / spread @ centre,
-        slopes=b / spread,
-        log_likelihood=float(log_likelihood),
-        ridge=float(ridge or 0.0),
+        levels=sample.levels,
+        thresholds=a + slopes @ centre,
+        slopes=slopes,
+        log_likelihood=float(log_likelihood(a, b, z, table.counts)),
+        ridge=penalty,
         pseudo=float(pseudo),
-        n=int(used.sum()),
-        n_groups=len(np.unique(units_of(groups, used))),
-        n_missing=int((~used).sum()),
-        counts=table.counts,
+        inputs_used=taken,
+        candidates=tried,
+        n=len(sample.place),
+        n_groups=int(sample.unit.max()) + 1,
+        n_missing=sample.n_missing,
+        warnings=warned,
+        _sample=sample,
     )
 
 
-class Counted(NamedTuple):
-    """Distinct inputs (R, p), how often each came with each label (R, K), and the row of each label."""
-
-    x: Floats
-    counts: Floats
-    row: Codes
-
-
-def counted(x: Floats, place: Codes, n_levels: int, weight: Floats) -> Counted:
-    """The table that a fit needs: a judge of few values has few rows, however many labels there are."""
-    distinct, row = np.unique(x, axis=0, return_inverse=True)
-    cell = row.ravel() * n_levels + place
-    counts = np.bincount(cell, weight, minlength=len(distinct) * n_levels).reshape(-1, n_levels)
-    return Counted(distinct, counts, row.ravel())
-
-
-def standardised(x: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
-    """Inputs with mean 0 and spread 1 over the labels, their mean and spread (1 for a constant one)."""
-    centre = np.average(x, axis=0, weights=weight)
-    spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=weight))
-    spread = np.where(spread > 1e-12 * np.maximum(np.abs(centre), 1.0), spread, 1.0)
-    return (x - centre) / spread, centre, spread
-
-
-def with_pseudo(z: Floats, counts: Floats, pseudo: float) -> tuple[Floats, Floats]:
-    """One more row at the mean input, with `pseudo` labels spread evenly over the levels."""
-    row = np.full((*counts.shape[:-2], 1, counts.shape[-1]), pseudo / counts.shape[-1])
-    return np.concatenate([z, np.zeros((*z.shape[:-2], 1, z.shape[-1]))], axis=-2), np.concatenate(
-        [counts, row], axis=-2
-    )
-
-
-def fitted(
-    z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None = None
-) -> tuple[Floats, Floats, Floats]:
-    r"""Thresholds (..., K - 1) and slopes (..., p) of highest penalised log-likelihood, and that, of many tables at once.
-
-    z: (..., R, p), counts: (..., R, K), penalty: (..., p). With D_k = a_k - a_{k-1} the log-likelihood is
-
-    .. math:: \sum_k N_k \log(1 - e^{-D_k}) + \sum_{r,j} n_{rj} \log \sigma(\eta_{rj}) + n_{r,j+1} \log \sigma(-\eta_{rj}),
-              \quad \eta_{rj} = a_j - b' z_r,
-
-    since p_k = s(a_k) (1 - s(a_{k-1})) (1 - exp(-D_k)): logistic regressions at each threshold and a term that keeps
-    these apart, all concave (Pratt 1981, Burridge 1981), so that Newton's steps, halved where needed, arrive.
-    """
-    shape = np.broadcast_shapes(z.shape[:-2], counts.shape[:-2], penalty.shape[:-1])
-    p, k = z.shape[-1], counts.shape[-1]
-    shares = counts.sum(axis=-2) / counts.sum(axis=(-2, -1), keepdims=False)[..., None]
-    at = np.cumsum(shares, axis=-1)[..., :-1]
-    a = np.broadcast_to(special.logit(np.clip(at, 1e-9, 1 - 1e-9)) + 1e-6 * np.arange(k - 1), (*shape, k - 1)).copy()
-    b = np.zeros((*shape, p))
-    if start is not None:
-        a, b = (np.broadcast_to(part, whole.shape).copy() for part, whole in zip(start, (a, b), strict=True))
-    value = _penalised(a, b, z, counts, penalty)
-    for _ in range(_STEPS):
-        gradient, hessian = _derivatives(a, b, z, counts, penalty)
-        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        size = np.ones(shape)
-        for _ in range(40):
-            new_a, new_b = a + size[..., None] * step[..., : k - 1], b + size[..., None] * step[..., k - 1 :]
-            new = _penalised(new_a, new_b, z, counts, penalty)
-            worse = ~(new >= value - 1e-12 * np.abs(value))
-            if not worse.any():
-                break
-            size = np.where(worse, size / 2, size)
-        gain = np.where(worse, 0.0, new - value)
-        a, b, value = (
-            np.where(worse[..., None] if part.ndim > len(shape) else worse, old, part)
-            for old, part in ((a, new_a), (b, new_b), (value, new))
+def _warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
+    """`problem` is what was fitted: standardised inputs, counts, penalty."""
+    z, _, penalty = problem
+    warned = []
+    if not z.any():
+        warned.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
+    elif b.sum() < -_DUST:
+        warned.append(
+            "negative_slope: higher scores go with lower labels; the judge's scale may run the other way, or it may "
+            "know nothing."
         )
-        if (gain <= _SMALL).all():
-            break
-    return a, b, value
+    if not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
+        warned.append(
+            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
+            "these are where the likelihood gained nothing more. Type ridge=1."
+        )
+    return tuple(warned)
 
 
-def _penalised(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
-    """Minus infinity where thresholds are not ascending."""
-    value = _log_likelihood(a, b, z, counts) - (penalty * b**2).sum(axis=-1) / 2
-    return np.where((np.diff(a, axis=-1) > 0).all(axis=-1), value, -np.inf)
+# --- what comes in ----------------------------------------------------------------------------------------------------
 
 
-def _log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats) -> Floats:
-    eta = a[..., None, :] - (z @ b[..., None])
-    below, above = counts[..., :-1], counts[..., 1:]
-    sides = below * special.log_expit(eta) + above * special.log_expit(-eta)
-    apart = counts.sum(axis=-2)[..., 1:-1] * np.log(-np.expm1(-np.maximum(np.diff(a, axis=-1), 1e-300)))
-    return sides.sum(axis=(-2, -1)) + apart.sum(axis=-1)
+def sample_of(
+    x: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, weights: ArrayLike | None
+) -> Sample:
+    """The rows that have a label, all inputs and a weight above 0."""
+    values, labels = inputs_of(x), check.array(y, "y", ndim=1)
+    weight = None if weights is None else _weights(weights)
+    check.same_length(x=values, y=labels, groups=groups, weights=weight)
+    used = np.isfinite(labels) & np.isfinite(values).all(axis=1) & (True if weight is None else weight > 0)
+    if not used.any():
+        raise ArgumentError("y", "must have a label where {0} has a score", "got none", mentions=("x",))
+    seen, row = distinct_rows(labels[np.isfinite(labels)][:, None])
+    scale = _ascending(seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1), levels is None)
+    place = _places(seen[:, 0], scale)[row]
+    unit, grouped = units_of(groups, used), groups is not None
+    if used.all():
+        return Sample(values, place, scale, unit, grouped, weight, 0)
+    kept = None if weight is None else weight[used]
+    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, int((~used).sum()))
 
 
-def _derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats) -> tuple[Floats, Floats]:
-    """Gradient, and the negative of the matrix of second derivatives, in (a, b)."""
-    m, p = a.shape[-1], b.shape[-1]
-    eta = a[..., None, :] - (z @ b[..., None])
-    share = special.expit(eta)
-    below, above = counts[..., :-1], counts[..., 1:]
-    g = below * (1 - share) - above * share
-    w = (below + above) * share * (1 - share)
-    gap, middle = np.diff(a, axis=-1), counts.sum(axis=-2)[..., 1:-1]
-    push = middle / np.expm1(gap)
-    bend = push / -np.expm1(-gap)
-    grad_a = g.sum(axis=-2)
-    grad_a[..., 1:] += push
-    grad_a[..., :-1] -= push
-    zt = np.swapaxes(z, -1, -2)
-    grad_b = -(zt @ g.sum(axis=-1)[..., None])[..., 0] - penalty * b
-    hessian = np.zeros((*grad_a.shape[:-1], m + p, m + p))
-    i = np.arange(m)
-    hessian[..., i, i] = w.sum(axis=-2)
-    hessian[..., i[1:], i[1:]] += bend
-    hessian[..., i[:-1], i[:-1]] += bend
-    hessian[..., i[1:], i[:-1]] -= bend
-    hessian[..., i[:-1], i[1:]] -= bend
-    cross = -(zt @ w)
-    hessian[..., m:, :m] = cross
-    hessian[..., :m, m:] = np.swapaxes(cross, -1, -2)
-    hessian[..., m:, m:] = zt @ (w.sum(axis=-1)[..., None] * z)
-    j = np.arange(p)
-    hessian[..., m + j, m + j] += np.where(penalty > 0, penalty, 0.0)
-    flat = hessian[..., m + j, m + j] <= 1e-12
-    hessian[..., m + j, m + j] += flat
-    return np.concatenate([grad_a, grad_b], axis=-1), hessian
-
-
-def _inputs(x: ArrayLike, p: int | None = None) -> Floats:
+def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
     """As (n, p)."""
     values = check.array(x, "x")
     values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or (p is not None and values.shape[1] != p):
+    if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
         wanted = "1 or 2 dimensions" if p is None else f"{p} input{'s' * (p > 1)}"
         raise ArgumentError("x", f"must have {wanted}", f"got shape {np.shape(x)}")
     return values
+
+
+def penalties_checked(function: Any, **penalties: float | None) -> None:
+    """Numbers not below 0, or None where the signature allows it."""
+    check.as_typed(function, penalties)
+    for name, value in penalties.items():
+        if value is not None and not 0 <= value < np.inf:
+            raise ArgumentError(name, "must be a number not below 0", f"got {value!r}")
+
+
+def every_level_has_an_end(counts: Floats, levels: Floats, pseudo: float) -> None:
+    """Without pseudo-labels the threshold of a level without labels is nowhere."""
+    empty = levels[counts.sum(axis=0) == 0]
+    if len(empty) and not pseudo:
+        told = ", ".join(map(short, empty))
+        rule = f"must be above 0 where a level has no label (here {told}), as its threshold would have no end: type"
+        raise ArgumentError("pseudo", f"{rule} pseudo=1, or leave it out of {{0}}", "got 0", mentions=("levels",))
+
+
+def _weights(weights: ArrayLike) -> Floats:
+    values = check.array(weights, "weights", ndim=1)
+    if not (values >= 0).all():
+        raise ArgumentError("weights", "must be numbers not below 0", f"got {short(values[~(values >= 0)][0])}")
+    return values
+
+
+def _ascending(levels: Floats, of_labels: bool) -> Floats:
+    """At least two levels, each above the one before."""
+    if of_labels and len(levels) < 2:
+        rule = "must have two values or more, or {0} must say what a label can be: type levels=[1, 2, 3]"
+        raise ArgumentError("y", rule, f"is {short(levels[0])} everywhere", mentions=("levels",))
+    if len(levels) < 2 or not (np.diff(levels) > 0).all():
+        told = ", ".join(map(short, levels)) or "none"
+        raise ArgumentError("levels", "must be two values or more, each above the one before", f"got {told}")
+    return levels
 
 
 def _places(labels: Floats, levels: Floats) -> Codes:
     place = np.searchsorted(levels, labels).clip(max=len(levels) - 1)
     off = levels[place] != labels
     if off.any():
-        first = labels[off][0]
-        raise ArgumentError("y", f"must be one of the levels {', '.join(map(short, levels))}", f"got {short(first)}")
+        first = short(labels[off][0])
+        raise ArgumentError("y", f"must be one of the levels {', '.join(map(short, levels))}", f"got {first}")
     return np.asarray(place, dtype=np.intp)

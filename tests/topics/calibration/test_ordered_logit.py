@@ -16,7 +16,7 @@ CRITERIA = {
 def test_summeval_has_the_reference_values(criterion):
     """Reference: calibration.md G1 and G2, which statsmodels' OrderedModel gives as well."""
     try:
-        items, ratings = calib.datasets.load_summeval_judges()
+        _, ratings = calib.datasets.load_summeval_judges()
     except calib.datasets.DatasetError as error:
         pytest.skip(str(error))
     rows = ratings[ratings["criterion"] == criterion]

@@ -1,0 +1,224 @@
+"""Proportional odds fitted to tables of counts, many at once: the engine of calibration, its folds and its refits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from calib.core.check import Codes, Floats
+
+_STEPS, _HALVINGS, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
+_SMALL = 1e-10  # gain in log-likelihood that is none
+_WIDE = 700.0  # thresholds this far apart are apart: exp(-700) is the smallest number, nearly
+_MOST_WHOLE = 4096  # whole numbers in a row that are counted without being sorted
+
+
+# --- the table of counts ----------------------------------------------------------------------------------------------
+
+
+class Counted(NamedTuple):
+    """Distinct inputs (R, p), how often each came with each label (R, K), and the row of each label."""
+
+    x: Floats
+    counts: Floats
+    row: Codes
+
+
+def counted(x: Floats, place: Codes, n_levels: int, weight: Floats | None = None) -> Counted:
+    """The table that a fit needs: a judge of few values has few rows, however many labels there are."""
+    distinct, row = distinct_rows(x)
+    cell = row * n_levels + place
+    counts = np.bincount(cell, weight, minlength=len(distinct) * n_levels).reshape(-1, n_levels)
+    return Counted(distinct, counts.astype(float), row)
+
+
+def distinct_rows(x: Floats) -> tuple[Floats, Codes]:
+    """Distinct rows of (n, p) in ascending order, and which of them each row is.
+
+    Examples
+    --------
+    >>> distinct_rows(np.array([[3.0], [1.0], [3.0]]))
+    (array([[1.], [3.]]), array([1, 0, 1]))
+    """
+    if x.shape[1] == 1 and (whole := _whole_numbers(x[:, 0])) is not None:
+        return whole
+    if x.shape[1] == 1:
+        values, row = np.unique(x[:, 0], return_inverse=True)
+        return values[:, None], row
+    values, row = np.unique(x, axis=0, return_inverse=True)
+    return values, row.ravel()  # numpy 2.0 gives it another shape
+
+
+def _whole_numbers(x: Floats) -> tuple[Floats, Codes] | None:
+    """Of whole numbers close together, which need no sort; None for others."""
+    low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, np.inf)
+    if not high - low < _MOST_WHOLE or abs(low) > 2**52:
+        return None
+    offset = x - low
+    place = offset.astype(np.intp)
+    if low != int(low) or (place != offset).any():
+        return None
+    there = np.bincount(place) > 0
+    values: Floats = np.asarray(low + np.flatnonzero(there), dtype=float)
+    row: Codes = place if there.all() else (np.cumsum(there) - 1)[place]
+    return values[:, None], row
+
+
+def standardised(x: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Inputs with mean 0 and spread 1 over the labels, their mean and spread (1 for a constant one)."""
+    size = np.abs(x).max(axis=0, initial=0.0)
+    size = np.where(size > 1e-290, size, 1.0)
+    centre = np.average(x / size, axis=0, weights=weight)
+    apart = x / size - centre
+    spread = np.sqrt(np.average(apart**2, axis=0, weights=weight))
+    known = spread > 1e-12
+    spread = np.where(known, spread, 1.0)
+    return np.where(known, apart / spread, 0.0), centre * size, np.where(known, spread * size, 1.0)
+
+
+def with_pseudo(z: Floats, counts: Floats, pseudo: float) -> tuple[Floats, Floats]:
+    """One more row at the mean input, with `pseudo` labels spread evenly over the levels."""
+    centre = np.zeros((*z.shape[:-2], 1, z.shape[-1]))
+    labels = np.full((*counts.shape[:-2], 1, counts.shape[-1]), pseudo / counts.shape[-1])
+    return np.concatenate([z, centre], axis=-2), np.concatenate([counts, labels], axis=-2)
+
+
+def chances(a: Floats, at: Floats) -> Floats:
+    """Probability of each level (..., K) where the log-odds of a higher label are `at` (...): never quite 0.
+
+    Examples
+    --------
+    >>> chances(np.array([-1.0, 1.0]), np.array([0.0])).round(4)
+    array([[0.2689, 0.4621, 0.2689]])
+    """
+    eta = a - at[..., None]
+    apart = -np.expm1(-np.diff(a, axis=-1))
+    one = np.ones((*eta.shape[:-1], 1))
+    reached, left = np.concatenate([special.expit(eta), one], -1), np.concatenate([one, special.expit(-eta)], -1)
+    return np.asarray(reached * left * np.concatenate([one, np.broadcast_to(apart, eta[..., 1:].shape), one], -1))
+
+
+# --- the fit ----------------------------------------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")  # BLAS leaves flags behind that mean nothing
+def fitted(
+    z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats, Floats]:
+    r"""Thresholds (..., K - 1) and slopes (..., p) of highest penalised log-likelihood, and that, for many tables.
+
+    z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With the number of labels
+    N_k of level k, :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` the log-likelihood is
+
+    .. math:: \sum_{k=2}^{K-1} N_k \log(1 - e^{-D_k})
+              + \sum_{r} \sum_{k=1}^{K-1} n_{rk} \log \sigma(\eta_{rk}) + n_{r,k+1} \log \sigma(-\eta_{rk}),
+
+    less :math:`\sum_j \lambda_j b_j^2 / 2`, since :math:`p_k = \sigma(\eta_k) \sigma(-\eta_{k-1}) (1 - e^{-D_k})`: a
+    logistic regression at each threshold and a term that keeps these apart. All of it is concave (Pratt 1981, Burridge
+    1981), so that Newton's steps, shortened where they are too long, arrive. Where there is no end (an unpenalised
+    slope that separates the labels, a level without any) they stop once nothing is gained.
+    """
+    at = _start(z, counts, penalty, start)
+    value = _penalised(at, z, counts, penalty)
+    for _ in range(_STEPS):
+        step = newton_step(at, z, counts, penalty)
+        at, new = _shortened(at, step, value, z, counts, penalty)
+        gain, value = new - value, new
+        if (gain <= _SMALL).all():
+            break
+    a, b = _split(at, counts)
+    return a, b, value
+
+
+def _split(at: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """Thresholds and slopes."""
+    last = counts.shape[-1] - 1
+    return at[..., :last], at[..., last:]
+
+
+def _start(z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None) -> Floats:
+    """Thresholds of the labels' shares without any slope; those of absent levels a little apart."""
+    shape = np.broadcast_shapes(z.shape[:-2], counts.shape[:-2], penalty.shape[:-1])
+    if start is not None:
+        a, b = start
+    else:
+        labels = counts.sum(axis=-2)
+        labels = labels + 1e-6 * labels.sum(axis=-1, keepdims=True) + 1e-9  # a trace of each level
+        below = np.cumsum(labels, axis=-1)[..., :-1]
+        a = np.log(below / (labels.sum(axis=-1, keepdims=True) - below))
+        b = np.zeros(z.shape[-1])
+    return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in (a, b)], axis=-1)
+
+
+def _shortened(
+    at: Floats, step: Floats, value: Floats, z: Floats, counts: Floats, penalty: Floats
+) -> tuple[Floats, Floats]:
+    """Where each table's step leads, halved until it is no loss; where it always is, no step."""
+    size = np.minimum(1.0, _LONGEST / np.maximum(np.abs(step).max(axis=-1), 1e-300))
+    for _ in range(_HALVINGS):
+        there = at + size[..., None] * step
+        new = _penalised(there, z, counts, penalty)
+        loss = ~(new >= value - 1e-13 * np.abs(value))
+        if not loss.any():
+            return there, new
+        size = np.where(loss, size / 2, size)
+    return np.where(loss[..., None], at, there), np.where(loss, value, new)
+
+
+def _penalised(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
+    """Log-likelihood less the penalty; minus infinity where thresholds are not ascending."""
+    a, b = _split(at, counts)
+    value = log_likelihood(a, b, z, counts) - (penalty * b**2).sum(axis=-1) / 2
+    return np.where((a[..., 1:] > a[..., :-1]).all(axis=-1), value, -np.inf)
+
+
+def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats) -> Floats:
+    """Of the labels; the formula stands with `fitted`."""
+    eta = a[..., None, :] - z @ b[..., None]
+    sides = counts[..., :-1] * special.log_expit(eta) + counts[..., 1:] * special.log_expit(-eta)
+    gap = np.clip(np.diff(a, axis=-1), 1e-300, _WIDE)
+    apart = counts.sum(axis=-2)[..., 1:-1] * np.log(-np.expm1(-gap))
+    return np.asarray(sides.sum(axis=(-2, -1)) + apart.sum(axis=-1))
+
+
+def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
+    """Newton's step; a trace on the diagonal keeps it finite where the labels do not tell a direction."""
+    gradient, information = derivatives(*_split(at, counts), z, counts, penalty)
+    diagonal = np.einsum("...ii->...i", information)
+    diagonal += 1e-11 * diagonal.max(axis=-1, keepdims=True) + 1e-12
+    return np.asarray(np.linalg.solve(information, gradient[..., None])[..., 0])
+
+
+def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats) -> tuple[Floats, Floats]:
+    """Gradient, and the negative of the matrix of second derivatives, in thresholds and slopes."""
+    share = special.expit(a[..., None, :] - z @ b[..., None])
+    below, above = counts[..., :-1], counts[..., 1:]
+    pull = below - (below + above) * share
+    bend = (below + above) * share * (1 - share)
+    zt = np.swapaxes(z, -1, -2)
+    cross = -(zt @ bend)
+    push, apart = _keeping_apart(a, counts.sum(axis=-2)[..., 1:-1])
+    gradient = [pull.sum(axis=-2) + push, -(zt @ pull.sum(axis=-1)[..., None])[..., 0] - penalty * b]
+    of_thresholds = _diagonal(bend.sum(axis=-2)) + apart
+    of_slopes = zt @ (bend.sum(axis=-1)[..., None] * z) + _diagonal(penalty)
+    information = [
+        np.concatenate([of_thresholds, np.swapaxes(cross, -1, -2)], axis=-1),
+        np.concatenate([cross, np.broadcast_to(of_slopes, (*cross.shape[:-1], z.shape[-1]))], axis=-1),
+    ]
+    return np.concatenate(gradient, axis=-1), np.concatenate(information, axis=-2)
+
+
+def _keeping_apart(a: Floats, middle: Floats) -> tuple[Floats, Floats]:
+    """Gradient and information of the term in the gaps between thresholds."""
+    gap = np.clip(np.diff(a, axis=-1), 1e-100, _WIDE / 2)
+    push = middle / np.expm1(gap)
+    bend = push / -np.expm1(-gap)
+    ends = np.diff(np.eye(a.shape[-1]), axis=0)  # a gap is the difference of two thresholds
+    return push @ ends, np.swapaxes(ends, 0, 1) @ (bend[..., None] * ends)
+
+
+def _diagonal(values: Floats) -> NDArray[np.float64]:
+    return values[..., None] * np.eye(values.shape[-1])

@@ -1,0 +1,126 @@
+"""Which scores a calibration reads: a judge's own, those on other criteria, those of other judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import Floats
+from calib.table import TableError
+from calib.tables.door import Checked, Who, slices
+from calib.tables.pooled import mean_of_raters
+from calib.tables.results import words
+
+KINDS = ("score", "criteria", "raters")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a map: whose scores, their scale where it is known, the lowest and highest that were seen."""
+
+    who: Who
+    scale: str
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> Input:
+        """From the scores of one slice."""
+        (label, _), *_ = slices(rows)
+        texts = sorted({str(text) for text in rows["scale"].dropna()} - {""})
+        return cls(Who.of(label), texts[0] if texts else "", float(rows["score"].min()), float(rows["score"].max()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """The inputs of some items, (n, p), and what they are."""
+
+    x: Floats
+    inputs: tuple[Input, ...]
+
+
+def judges_of(table: Checked, kind: str) -> Checked:
+    """The scores that are calibrated: of each judge, or of the mean of all of them."""
+    return mean_of_raters(table) if kind == "raters" else table
+
+
+def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ...] = ()) -> Beside:
+    """A slice of `judges_of` and what else is read for its items; of all there is, or what a map wants to have."""
+    label = next(label for label, _ in slices(own))
+    others = [] if kind == "score" else [rows for rows in _others(table, label, kind) if len(rows)]
+    if wanted:
+        others = [_of_wanted(one, others, label) for one in wanted[1:]]
+    elif kind == "criteria":
+        others = _one_prompt_each(others, label)
+    items = own["item"].astype(object)
+    x = [rows.set_index(rows["item"].astype(object))["score"].reindex(items).to_numpy(float) for rows in others]
+    x = [own["score"].to_numpy(dtype=float), *x]
+    return Beside(np.stack(x, axis=1), tuple(map(Input.of, (own, *others))))
+
+
+def _others(table: Checked, label: dict[str, Any], kind: str) -> list[pd.DataFrame]:
+    """The slices that can be read beside one, in an order of their own."""
+    own, found = Who.of(label), []
+    for other, rows in table.slices():
+        who = Who.of(other)
+        if kind == "raters" and who.criterion == own.criterion:
+            found.append((str(who), rows))
+        same = (who.rater, who.method, who.temperature) == (own.rater, own.method, own.temperature)
+        if kind == "criteria" and who.criterion != own.criterion and same:
+            found.append((str(who), rows))
+    return [rows for _, rows in sorted(found, key=lambda pair: pair[0])]
+
+
+def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
+    """Of each other criterion the scores by the same prompt, or those by the only one."""
+    by_criterion: dict[str, list[pd.DataFrame]] = {}
+    for rows in others:
+        by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
+    chosen = []
+    for criterion, several in by_criterion.items():
+        same = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
+        if len(several) > 1 and len(same) != 1:
+            prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
+            raise TableError(
+                f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but {criterion!r} "
+                f"has {prompts}: keep one of them, or pool them (pool='prompt')."
+            )
+        chosen.append(several[0] if len(several) == 1 else same[0])
+    return chosen
+
+
+def _of_wanted(wanted: Input, others: list[pd.DataFrame], label: dict[str, Any]) -> pd.DataFrame:
+    """The slice that is, or is nearest to, what a map wants to have."""
+    there = [rows for rows in others if str(rows["criterion"].iloc[0]) == wanted.who.criterion]
+    if wanted.who.criterion == label["criterion"]:  # of several judges each is itself
+        there = [rows for rows in there if str(rows["rater"].iloc[0]) == wanted.who.rater]
+    if not there:
+        who = f"{wanted.who.criterion!r} by {wanted.who.rater!r}"
+        raise TableError(
+            f"{words(label)}: the scores must hold all inputs of the calibration, but lack those of {who}."
+        )
+    return min(there, key=lambda rows: len(unlike(wanted, Input.of(rows))))
+
+
+def unlike(had: Input, has: Input) -> list[str]:
+    """What differs between what a map was fitted to and what it is to be applied to."""
+    pairs = [(name, getattr(had.who, name), getattr(has.who, name)) for name in ("rater", "prompt", "method")]
+    differs = [f"{name} was {was!r} and is {now!r}" for name, was, now in pairs if was != now]
+    if had.who.temperature != has.who.temperature:
+        was, now = ("not known" if t is None else f"{t:g}" for t in (had.who.temperature, has.who.temperature))
+        differs.append(f"temperature was {was} and is {now}")
+    if had.scale and has.scale and had.scale != has.scale:
+        differs.append(f"scale was {had.scale!r} and is {has.scale!r}")
+    width = had.high - had.low
+    if not (had.scale and has.scale) and (has.low < had.low - width or has.high > had.high + width):
+        differs.append(f"scores were {had.low:g} to {had.high:g} and are {has.low:g} to {has.high:g}")
+    return differs
+
+
+def beyond(had: Input, x: Floats) -> int:
+    """How many scores lie off the range that the map has seen, within a hair."""
+    hair = 1e-9 * max(1.0, abs(had.low), abs(had.high))
+    return int(((x < had.low - hair) | (x > had.high + hair)).sum())
