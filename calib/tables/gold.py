@@ -112,7 +112,10 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
             text = "are in several folds, so that maps have seen labels of these groups: calibrate with them as `groups`"
             name = str(split.index[split][0])
             said.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
-    return int(held[part["y"].notna()].nunique()), said
+    number = int(held[part["y"].notna()].nunique())
+    if number == 1:
+        said.append("tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had")
+    return number, said
 
 
 def with_warnings(result: Kept, said: Sequence[str]) -> Kept:

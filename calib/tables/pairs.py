@@ -47,6 +47,17 @@ class Pair:
         """The items that both have."""
         return self.frame[self.frame["_merge"] == "both"]
 
+    @property
+    def fold_doubts(self) -> tuple[str, ...]:
+        """What a correlation of scores that were calibrated in folds of labels does not show."""
+        fold, calibration = CALIBRATED
+        both = self.both
+        if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
+            return ()
+        text = "scores are by maps that have not seen these labels and differ, against them, so that a correlation is"
+        told = f"{int(both[fold].notna().sum())} of {len(both)} {text} too low; take the judge's own scores for that"
+        return (f"folds_apart: {told}",)
+
     def on_one_scale(self, purpose: str) -> bool:
         """Whether both sides say their scale, which must be one."""
         sides = {"scores": ["x", "scale"], "human": ["y", "scale_y"]}
