@@ -54,12 +54,19 @@ class Cell(NamedTuple):
 KEY = list(Cell._fields)
 
 
+CHECKED = (
+    Cell("items", "good", 25, 500, 0),
+    Cell("items", "constant", 20, 500, 0),
+    Cell("documents", "lenient", 50, 500, 10),
+)
+
+
 class Judge(NamedTuple):
     """Correlation with what people think, shares of its values from the lowest on, the values; how many of it."""
 
     r: float
     shares: Floats
-    values: Floats
+    says: Floats
     inputs: int = 1
 
 
@@ -88,6 +95,15 @@ class Drawn(NamedTuple):
     part: NDArray[np.intp] | None = None  # the system of each item
 
 
+class Part(NamedTuple):
+    """Labels of all items, of which some are known, what a judge says, documents."""
+
+    y: Floats
+    f: Floats
+    known: NDArray[np.bool_]
+    document: NDArray[np.intp] | None
+
+
 # --- made-up judges -----------------------------------------------------------------------------------------------
 
 
@@ -104,7 +120,7 @@ def made_up(cell: Cell, rng: np.random.Generator) -> Drawn:
         latent = np.sqrt(ALIKE) * rng.normal(size=cell.documents)[document] + np.sqrt(1 - ALIKE) * latent
     y = levels[_cut(latent, shares)]
     noise = rng.normal(size=(cell.size, judge.inputs))
-    x = judge.values[_cut(judge.r * latent[:, None] + np.sqrt(1 - judge.r**2) * noise, judge.shares)]
+    x = judge.says[_cut(judge.r * latent[:, None] + np.sqrt(1 - judge.r**2) * noise, judge.shares)]
     known = np.zeros(cell.size, dtype=bool)
     known[rng.choice(cell.size, cell.n, replace=False)] = True
     return Drawn(x, y, known, document, y[:, None])
@@ -134,7 +150,6 @@ def of_summeval(cell: Cell, rng: np.random.Generator) -> Drawn:
     """100 documents: n labels of their 1,600 summaries, or n whole documents with one mean for each system."""
     grid = summeval()[cell.judge]
     drawn = grid[rng.integers(len(grid), size=cell.documents)]
-    n_systems = drawn.shape[1]
     document, system = (part.ravel() for part in np.indices(drawn.shape[:2]))
     flat = drawn.reshape(-1, drawn.shape[2])
     if cell.family == "summeval systems":
@@ -144,7 +159,6 @@ def of_summeval(cell: Cell, rng: np.random.Generator) -> Drawn:
         known[rng.choice(len(flat), cell.n, replace=False)] = True
     people = flat[:, :3]
     part = system if cell.family == "summeval systems" else None
-    assert n_systems == 16
     return Drawn(flat[:, 3:], people.mean(axis=1), known, document, people, part)
 
 
@@ -172,32 +186,31 @@ def scores_of(drawn: Drawn, levels: Floats) -> dict[str, Floats]:
     found = calibration_map(drawn.x[rows], label, levels=levels, groups=groups, weights=weights, n_resamples=2)
     above = special.expit((drawn.x @ found.slopes)[:, None] - found.thresholds)
     inside = -np.diff(above, axis=1, prepend=1.0, append=0.0) @ levels
-    folds = found.predict(drawn.x, fold=found.fold[:: n_people]) @ levels
+    folds = found.predict(drawn.x, fold=found.fold[::n_people]) @ levels
     own = drawn.x.mean(axis=1)
     return {"labels": np.zeros(number), "judge": own, "in sample": inside, "tuned": folds, "folds": folds}
 
 
-def parts_of(sets: list[tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.intp] | None]], rule: Rule) -> Parts:
-    """Corrected means of many data sets: labels, scores, which labels are known, documents."""
-    if sets[0][3] is not None:
-        return _stacked([_of_documents(*one, rule) for one in sets])
-    code = np.repeat(np.arange(len(sets)), [int(known.sum()) for _, _, known, _ in sets])
-    y, f = (np.concatenate([one[k][one[2]] for one in sets]) for k in (0, 1))
-    silent = not any(one[1].any() for one in sets)
-    rest = [(f[~known], np.full(int((~known).sum()), i)) for i, (_, f, known, _) in enumerate(sets)]
+def parts_of(sets: list[Part], rule: Rule) -> Parts:
+    """Corrected means of many data sets."""
+    if sets[0].document is not None:
+        return _stacked([_of_documents(one, one.document, rule) for one in sets if one.document is not None])
+    code = np.repeat(np.arange(len(sets)), [int(one.known.sum()) for one in sets])
+    y, f = (np.concatenate([values[one.known] for one, values in pairs]) for pairs in _columns(sets))
+    silent = not any(one.f.any() for one in sets)
+    rest = [(one.f[~one.known], np.full(int((~one.known).sum()), i)) for i, one in enumerate(sets)]
     return ridge(y, f, code, Moments.from_chunks([] if silent else rest, n_systems=len(sets)), rule)
 
 
-def _of_documents(
-    y: Floats, f: Floats, known: NDArray[np.bool_], document: NDArray[np.intp], rule: Rule
-) -> Parts:
-    rest = f[~known] if f.any() else np.empty(0)
-    other = document[~known][: len(rest)]
-    return clustered(Sample(y[known], f[known], rest, document[known], other, np.ones(known.sum()), _ones(known, rest)), rule)
+def _columns(sets: list[Part]) -> tuple[list[tuple[Part, Floats]], list[tuple[Part, Floats]]]:
+    return [(one, one.y) for one in sets], [(one, one.f) for one in sets]
 
 
-def _ones(known: NDArray[np.bool_], rest: Floats) -> Floats:
-    return np.ones(int(known.sum()) + len(rest))
+def _of_documents(one: Part, document: NDArray[np.intp], rule: Rule) -> Parts:
+    rest = one.f[~one.known] if one.f.any() else np.empty(0)
+    other, n = document[~one.known][: len(rest)], int(one.known.sum())
+    sample = (one.y[one.known], one.f[one.known], rest, document[one.known], other)
+    return clustered(Sample(*sample, np.ones(n), np.ones(n + len(rest))), rule)
 
 
 def _stacked(parts: list[Parts]) -> Parts:
@@ -215,7 +228,7 @@ def _stacked(parts: list[Parts]) -> Parts:
 def rule_of(name: str, cell: Cell, levels: Floats) -> Rule:
     """As `ppi_mean` has it."""
     low, high = levels[[0, -1]]
-    values = JUDGES[cell.judge].values if cell.judge in JUDGES else levels
+    values = JUDGES[cell.judge].says if cell.judge in JUDGES else levels
     same = name != "judge" or bool(low <= values.min() and values.max() <= high)
     return Rule.on((low, high), same_scale=same, calibrated=name == "folds")
 
@@ -223,28 +236,30 @@ def rule_of(name: str, cell: Cell, levels: Floats) -> Rule:
 def rows_of(cell: Cell, sets: int) -> list[dict[str, object]]:
     """Of each kind of scores: coverage in % and mean width, over the systems where there are several."""
     rng = np.random.default_rng(zlib.crc32(" ".join(map(str, cell)).encode()))
-    levels, draw = levels_of(cell)[0], of_summeval if cell.family.startswith("summeval") else made_up
+    levels = levels_of(cell)[0]
+    draw = of_summeval if cell.family.startswith("summeval") else made_up
     drawn = [draw(cell, rng) for _ in range(sets)]
     said = [scores_of(one, levels) for one in drawn]
     truth, ends = truth_of(cell), {}
     for name in SCORES:
         rule = rule_of(name, cell, levels)
-        each = [_interval([_part(d, s[name], k) for d, s in zip(drawn, said, strict=True)], rule, levels) for k in range(len(truth))]
+        pairs = [(one, scores[name]) for one, scores in zip(drawn, said, strict=True)]
+        each = [_interval([_part(*pair, k) for pair in pairs], rule, levels) for k in range(len(truth))]
         ends[name] = np.array(each)  # (systems, 4, sets)
     return [_row(cell, name, ends, truth, sets) for name in SCORES]
 
 
-def _part(drawn: Drawn, f: Floats, k: int) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.intp] | None]:
+def _part(drawn: Drawn, f: Floats, k: int) -> Part:
     """All items, or those of a system, which has one of each document."""
     if drawn.part is None:
-        return drawn.y, f, drawn.known, drawn.document
+        return Part(drawn.y, f, drawn.known, drawn.document)
     rows = drawn.part == k
-    return drawn.y[rows], f[rows], drawn.known[rows], None
+    return Part(drawn.y[rows], f[rows], drawn.known[rows], None)
 
 
-def _interval(sets: list[tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.intp] | None]], rule: Rule, levels: Floats) -> Floats:
+def _interval(sets: list[Part], rule: Rule, levels: Floats) -> Floats:
     """Ends of 95 % intervals on the scale, and of those by Student's t, which have nothing to spare, (4, sets)."""
-    two, parts = len(levels) == 2 and sets[0][3] is None, parts_of(sets, rule)
+    two, parts = len(levels) == 2 and sets[0].document is None, parts_of(sets, rule)
     _, law = law_on_scale(parts, (float(levels[0]), float(levels[-1])), two=two)
     _, plain = law_on_scale(parts, None)
     return np.array([*law.near(TAIL), plain.low(TAIL), plain.high(TAIL)])
@@ -253,9 +268,8 @@ def _interval(sets: list[tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.int
 def _row(cell: Cell, name: str, ends: dict[str, Floats], truth: Floats, sets: int) -> dict[str, object]:
     low, high, low_t, high_t = ends[name].swapaxes(0, 1)
     alone, raw = (np.mean(ends[k][:, 1] - ends[k][:, 0]) for k in SCORES[:2])
-    held, held_t = (
-        ((lows <= truth[:, None]) & (truth[:, None] <= highs)).mean(axis=1) for lows, highs in ((low, high), (low_t, high_t))
-    )
+    at, both = truth[:, None], ((low, high), (low_t, high_t))
+    held, held_t = (((lows <= at) & (at <= highs)).mean(axis=1) for lows, highs in both)
     width, width_t = (high - low).mean(), (high_t - low_t).mean()
     row: dict[str, object] = cell._asdict() | {"scores": name, "sets": sets, "coverage": 100 * held.mean()}
     row |= {"lowest": 100 * held.min(), "width": width, "over_labels": width / alone, "over_judge": width / raw}
@@ -311,14 +325,15 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
 def checked(path: Path) -> int:
     """Draw some cells again, fewer times: a coverage that is four standard errors off is a failure."""
     results, failed = pd.read_csv(path), 0
-    for cell in (Cell("items", "good", 25, 500, 0), Cell("items", "constant", 20, 500, 0), Cell("documents", "lenient", 50, 500, 10)):
+    for cell in CHECKED:
         was = results[(results[KEY].astype(str) == [str(v) for v in cell]).all(axis=1)].set_index("scores")
         for row in rows_of(cell, 200):
             held = was.loc[row["scores"], "coverage"] / 100
             error = 100 * np.sqrt(max(held * (1 - held), 0.005) * (1 / 200 + 1 / was.loc[row["scores"], "sets"]))
             off = abs(float(row["coverage"]) - 100 * held) > 4 * error
             failed += off
-            print(f"{', '.join(map(str, cell))}, {row['scores']}: {row['coverage']:.1f} {'is not' if off else 'as'} {100 * held:.1f}")
+            told = f"{row['coverage']:.1f} {'is not' if off else 'as'} {100 * held:.1f}"
+            print(f"{', '.join(map(str, cell))}, {row['scores']}: {told}")
     return int(failed > 0)
 
 

@@ -200,9 +200,7 @@ def _mean_of(
     if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_mean(
-            part["y"], part["x"], **design, calibrated_folds=folds, **ends_of(part, label), **asked
-        )
+        result = stats.ppi_mean(part["y"], part["x"], **design, calibrated_folds=folds, **ends_of(part, label), **asked)
     return with_warnings(result, said)
 
 
