@@ -105,20 +105,25 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
         return 0, [*said, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
-    held = pd.to_numeric(part[fold])
+    held = _numbers(part[fold])
     if groups is not None:
         each = held.groupby(np.asarray(groups))
         split = each.max() > each.min()
         if split.any():
-            text = (
-                "are in several folds, so that maps have seen labels of these groups: calibrate with them as `groups`"
-            )
+            text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
             name = str(split.index[split][0])
             said.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
     number = int(held[part["y"].notna()].nunique())
     if number == 1:
         said.append("tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had")
     return number, said
+
+
+def _numbers(fold: pd.Series) -> pd.Series:
+    try:
+        return fold.astype(object).where(fold.notna(), np.nan).astype(float)
+    except (TypeError, ValueError):
+        raise TableError("column `fold`: must be the numbers that `apply` of a calibration wrote, or empty.") from None
 
 
 def with_warnings(result: Kept, said: Sequence[str]) -> Kept:

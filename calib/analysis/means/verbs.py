@@ -55,6 +55,8 @@ def interval(
     ----------
     scores : table, path or frame
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
+        may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
     gold : table, path or frame, optional
         Human scores of a random sample of these items, one rater (of your own files several are pooled).
     by : str, optional

@@ -176,6 +176,13 @@ def test_two_calibrations_are_said(tables, calibrated, other):
     assert names(result) == {"several_calibrations"}
 
 
+def test_folds_are_numbers(tables, calibrated):
+    with pytest.raises(calib.table.TableError, match="column `fold`: must be the numbers"):
+        calib.interval(calibrated.assign(fold="first"), tables[1])
+    whole = calibrated.assign(fold=calibrated["fold"].astype("Int64"))
+    assert calib.interval(whole, tables[1]).one() == calib.interval(calibrated, tables[1]).one()
+
+
 def test_groups_that_are_in_several_folds_are_said(tables):
     judge, gold, _ = tables
     alone = calib.calibrate(judge, gold, groups=None).apply(judge)
