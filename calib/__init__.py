@@ -21,6 +21,8 @@ The questions, and who answers them:
 what do my files hold, what can I ask            `look`
 all at once, for a reader                        `report`; `conclusions` are sentences to paste
 the human mean, from few labels and the judge    `interval`; one system against others: `difference`
+what people would say of one item                `calibrate`; how good that is: `forecast_quality`, `score_sets`
+which items the judge may decide alone           `escalate`; before any label: `escalation_power`
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`
 how the judge uses its scale, where it fails     `profile`
@@ -53,16 +55,20 @@ __all__ = [name for name in _names if name not in _elsewhere]
 # what is rare is public, but not what someone who looks for a start should find
 _RARE = {
     *(
+        "Calibration",
         "Labels",
         "LogprobsError",
         "Scale",
         "alternative_annotator_test",
         "averaging",
         "distribution_fit",
+        "escalation_power",
         "fit_temperature",
+        "forecast_quality",
+        "from_jsonl",
     ),
-    *("load_planted", "point_scores", "prompt_difference", "rank_stability", "temperature_curve", "to_batch"),
-    *("transport_test", "variance_components", "write_steps", "write_variants"),
+    *("load_planted", "point_scores", "prompt_difference", "prompt_mean", "rank_stability", "score_sets"),
+    *("temperature_curve", "to_batch", "transport_test", "variance_components", "write_steps", "write_variants"),
 }
 
 

@@ -10,6 +10,7 @@ from calib.analysis.agreement.plots import (
     scatter as scatter,
     ties as ties,
 )
+from calib.analysis.calibration.plots import calibration as calibration
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
 from calib.analysis.means.plots import difference as difference, interval as interval

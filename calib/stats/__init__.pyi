@@ -18,11 +18,28 @@ from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as ran
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
 from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
+from calib.analysis.calibration.accept_threshold import (
+    AcceptPoint as AcceptPoint,
+    AcceptThreshold as AcceptThreshold,
+    accept_threshold as accept_threshold,
+)
+from calib.analysis.calibration.annotator_logit import (
+    AnnotatorLogit as AnnotatorLogit,
+    Forecaster as Forecaster,
+    Shift as Shift,
+    annotator_logit as annotator_logit,
+)
 from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
 )
+from calib.analysis.calibration.corp import Corp as Corp, corp as corp
+from calib.analysis.calibration.forecast_quality import (
+    ForecastQuality as ForecastQuality,
+    forecast_quality as forecast_quality,
+)
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
+from calib.analysis.calibration.ridge_choice import RidgeCandidate as RidgeCandidate
 from calib.analysis.distributions.distribution import (
     entropy as entropy,
     expectation as expectation,

@@ -44,7 +44,7 @@ class Calibration(Results[CalibrationMap]):
     >>> items, people = calib.load_planted()
     >>> judge = calib.Judge("offline", method="logprob")
     >>> scores = calib.summarize(calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False), items)
-    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[:60])], items)
+    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[::5])], items)
     >>> calibration = calib.calibrate(scores, few)
     >>> calibrated = calibration.apply(scores)
     >>> calibrated[["rater", "scale"]].iloc[0].tolist()
@@ -245,7 +245,7 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
         )
     code, names = pd.factorize(units.astype(object))
     known = np.fromiter((folds.get(sha(one), -1) for one in names), dtype=np.intp, count=len(names))
-    return known[code]
+    return np.asarray(known[code])
 
 
 def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:

@@ -68,7 +68,7 @@ def record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
         "pairs": [_pair_of(row) for row in pairs.to_dict("records")],
         "valid": {"days": 90, "uses": 50},
     }
-    plain = json.loads(_canonical(content))
+    plain: dict[str, Any] = json.loads(_canonical(content))
     return plain | {"id": id_of(plain)}
 
 
@@ -282,10 +282,10 @@ def map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
     label = {name: math.nan if value is None else value for name, value in held["label"].items()}
     n_levels, p = len(held["levels"]), len(held["slopes"])
     shapes = {"resampled_thresholds": (-1, n_levels - 1), "resampled_slopes": (-1, p)}
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.asarray(held[name], dtype=float).reshape(shapes.get(name, np.shape(held[name]))) for name in _ARRAYS
     }
-    numbers = {name: held[name] for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: held[name] for name in _NUMBERS}
     fold = np.empty(0, dtype=np.intp)
     return label, CalibrationMap(**arrays, **numbers, fold=fold, record=record, warnings=tuple(held["warnings"]))
 

@@ -18,6 +18,7 @@ WITHOUT_VERB = {
         *("attenuation", "chain_plan", "detectable_difference", "draws_needed", "judge_correlation"),
         *("label_multiplier", "precision_gain", "spearman_brown"),
     ),
+    "`calib.calibrate` fits them": ("calibration_map", "ordered_logit"),
     "about single distributions or replies, which a table of scores no longer holds": (
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),

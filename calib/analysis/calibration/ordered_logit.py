@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.calibration.proportional_odds import (
     chances,
@@ -18,7 +18,7 @@ from calib.analysis.calibration.proportional_odds import (
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import Candidate, Tabled, chosen_ridge, reference_ridge
+from calib.analysis.calibration.ridge_choice import RidgeCandidate, Tabled, chosen_ridge, reference_ridge
 from calib.analysis.calibration.sandwich import covariance_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -30,7 +30,7 @@ _NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing
 
 
 class Sample(NamedTuple):
-    """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each; rows left out."""
+    """Labels in use: inputs (n, p), place among the levels, independent unit and weight of each."""
 
     x: Floats
     place: Codes
@@ -38,7 +38,11 @@ class Sample(NamedTuple):
     unit: Codes
     grouped: bool
     weight: Floats | None
-    n_missing: int
+    used: NDArray[np.bool_]  # of the rows that came
+
+    @property
+    def n_missing(self) -> int:
+        return len(self.used) - len(self.place)
 
     @property
     def each_weight(self) -> Floats:
@@ -63,7 +67,7 @@ class OrderedLogit(Result):
         The penalty of the standardised slopes, and the number of pseudo-labels.
     inputs_used : tuple of int
         Places of the inputs that were taken: all of them, or the first alone where that was chosen.
-    candidates : tuple of Candidate
+    candidates : tuple of RidgeCandidate
         What ``ridge=None`` chose among, with the cross-validated scores of each; the chosen one is marked. Else empty.
     n, n_groups, n_missing : int
         Labels; independent groups of them; rows without a label or an input, left out.
@@ -78,7 +82,7 @@ class OrderedLogit(Result):
     ridge: float
     pseudo: float
     inputs_used: tuple[int, ...]
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[RidgeCandidate, ...] = ()
     n: int
     n_groups: int
     n_missing: int = 0
@@ -243,7 +247,7 @@ def ordered_logit(
     table = counted(sample.x, sample.place, len(sample.levels), sample.weight)
     every_level_has_an_end(table.counts, sample.levels, pseudo)
     z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
-    tried: tuple[Candidate, ...] = ()
+    tried: tuple[RidgeCandidate, ...] = ()
     if ridge is None:
         tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
     best = next((one for one in tried if one.chosen), None)
@@ -311,9 +315,9 @@ def sample_of(
     place = _places(seen[:, 0], scale)[row]
     unit, grouped = units_of(groups, used), groups is not None
     if used.all():
-        return Sample(values, place, scale, unit, grouped, weight, 0)
+        return Sample(values, place, scale, unit, grouped, weight, used)
     kept = None if weight is None else weight[used]
-    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, int((~used).sum()))
+    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:

@@ -185,15 +185,16 @@ def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats) -> Floats:
 
 
 def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
-    """Newton's step; a trace on the diagonal keeps it finite where the labels do not tell a direction."""
+    """Newton's step."""
     gradient, information = derivatives(*_split(at, counts), z, counts, penalty)
-    diagonal = np.einsum("...ii->...i", information)
-    diagonal += 1e-11 * diagonal.max(axis=-1, keepdims=True) + 1e-12
     return np.asarray(np.linalg.solve(information, gradient[..., None])[..., 0])
 
 
 def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats) -> tuple[Floats, Floats]:
-    """Gradient, and the negative of the matrix of second derivatives, in thresholds and slopes."""
+    """Gradient, and the negative of the matrix of second derivatives, in thresholds and slopes.
+
+    A trace on its diagonal keeps steps finite where the labels do not tell a direction.
+    """
     share = special.expit(a[..., None, :] - z @ b[..., None])
     below, above = counts[..., :-1], counts[..., 1:]
     pull = below - (below + above) * share
@@ -204,11 +205,14 @@ def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats
     gradient = [pull.sum(axis=-2) + push, -(zt @ pull.sum(axis=-1)[..., None])[..., 0] - penalty * b]
     of_thresholds = _diagonal(bend.sum(axis=-2)) + apart
     of_slopes = zt @ (bend.sum(axis=-1)[..., None] * z) + _diagonal(penalty)
-    information = [
+    blocks = [
         np.concatenate([of_thresholds, np.swapaxes(cross, -1, -2)], axis=-1),
         np.concatenate([cross, np.broadcast_to(of_slopes, (*cross.shape[:-1], z.shape[-1]))], axis=-1),
     ]
-    return np.concatenate(gradient, axis=-1), np.concatenate(information, axis=-2)
+    information = np.concatenate(blocks, axis=-2)
+    diagonal = np.einsum("...ii->...i", information)
+    diagonal += 1e-11 * diagonal.max(axis=-1, keepdims=True) + 1e-12
+    return np.concatenate(gradient, axis=-1), information
 
 
 def _keeping_apart(a: Floats, middle: Floats) -> tuple[Floats, Floats]:

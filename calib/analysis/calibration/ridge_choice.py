@@ -16,7 +16,7 @@ _MOST = 20.0
 _CLEAR = 2.0  # standard errors by which another penalty must forecast better
 
 
-class Candidate(NamedTuple):
+class RidgeCandidate(NamedTuple):
     """A set of inputs and a penalty that were tried, and how well they forecast labels of other groups.
 
     Attributes
@@ -56,7 +56,7 @@ def reference_ridge(n_inputs: int) -> float:
     return min(float(n_inputs), _MOST)
 
 
-def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[Candidate, ...]:
+def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[RidgeCandidate, ...]:
     """The candidates, one of them chosen; none where groups are too few for folds, or nothing is to be chosen.
 
     First the inputs, each with its reference penalty: the first alone, unless all forecast labels of other groups
@@ -77,7 +77,7 @@ def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[Candidate, ...]:
     taken = _chosen(by_group, len(factors), factors.index(1.0))
     means = losses.sum(axis=2) / labels.weight.sum()
     return tuple(
-        Candidate(inputs, ridge, float(log), float(rps), i == taken)
+        RidgeCandidate(inputs, ridge, float(log), float(rps), i == taken)
         for i, ((inputs, ridge), (log, rps)) in enumerate(zip(tried, means, strict=True))
     )
 
@@ -93,16 +93,17 @@ def _chosen(losses: Floats, n_factors: int, reference: int) -> int:
     return best if gain.sum() > _CLEAR * error else known
 
 
-def dealt(labels: Tabled, folds: int) -> Codes:
-    """The fold of each label: groups in the order of their labels and inputs are dealt out like cards.
+def dealt(labels: Tabled, folds: int, deal: int = 0) -> Codes:
+    """The fold of each label: groups are sorted by their labels and inputs, then shuffled and dealt out like cards.
 
-    So folds are alike, and they depend neither on the order of rows nor on a seed.
+    So folds do not depend on the order of rows. They are not made alike: shares of alike folds forecast each other
+    better than they forecast a new sample.
     """
     size = np.bincount(labels.unit)
-    columns = [*labels.z[labels.table.row].T[::-1], labels.place]  # by label first, then by the first input
+    columns = [*labels.z[labels.table.row].T[::-1], labels.place]
     keys = [np.round(np.bincount(labels.unit, column) / size, 9) for column in columns]
     fold = np.empty(len(size), dtype=np.intp)
-    fold[np.lexsort(keys)] = np.arange(len(size)) % min(folds, len(size))
+    fold[np.lexsort(keys)] = np.random.default_rng(deal).permutation(len(size)) % min(folds, len(size))
     return fold[labels.unit]
 
 

@@ -10,18 +10,22 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
+from calib.table import TableError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
 from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
-from calib.tables.door import Checked, Who, in_the_names_of, scores_in
-from calib.tables.gold import groups_of, with_warnings
+from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
+from calib.tables.forecasts import chance_columns, forecasts_of
+from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.labelled import Labelled, labelled_pairs
+from calib.tables.results import Results, words
 
-# --- calibrate -------------------------------------------------------------------------------------------------------
+# --- calibrate ------------------------------------------------------------------------------------------------------
 
 
 def calibrate(
@@ -33,7 +37,6 @@ def calibrate(
     groups: str | None = "group",
     annotators: bool = False,
     prompt: Any = None,
-    judge: Any = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
@@ -59,9 +62,8 @@ def calibrate(
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
     prompt : Prompt or sequence of Prompt, optional
-    judge : Judge, optional
-        What the scores were asked with. The file then has the hash of all that was sent, and of the judge's settings;
-        otherwise it has what the table knows.
+        What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
+        knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
     confidence_level : float, default 0.95
         Of the interval of the map.
     **columns
@@ -81,24 +83,36 @@ def calibrate(
     Examples
     --------
     >>> import calib
-    >>> files = {"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}
-    >>> print(calib.calibrate(files, scale="1|2|3|4"))
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibration = calib.calibrate(files, scale="1|2|3|4")
+    >>> print(calibration)
+    >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
+    judge, columns = _judge_and_columns(columns)
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
     asked = {"ridge": ridge, "confidence_level": confidence_level}
-    sent = {"prompt": _prompts(prompt, table), "judge": judge}
+    sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
         bound = Bound(judged, read.inputs, inputs, _units_of(judged, group), group, files.people, **sent)
         answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
     return Calibration(*map(tuple, zip(*answers, strict=True)))
+
+
+def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
+    """`judge` may be a `Judge` or, as everywhere, name a column."""
+    judge: Any = columns.get("judge")
+    if not hasattr(judge, "temperature"):
+        return None, columns
+    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
+    return judge, rest
 
 
 def _judges_alone(judges: Checked, people: Checked) -> Checked:
@@ -118,6 +132,8 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     known = set(table.frame["prompt"].astype(str))
     for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
         if one.id not in known:
             given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
             raise ArgumentError("prompt", "must be what the scores were asked with", given)
@@ -150,10 +166,105 @@ def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, 
     return about.judged.label, replace(found, record=record_of(found, about))
 
 
-# --- the quality of forecasts ----------------------------------------------------------------------------------------
+# --- the quality of forecasts ---------------------------------------------------------------------------------------
 
 
-# --- sets ------------------------------------------------------------------------------------------------------------
+def forecast_quality(
+    scores: Data,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ForecastQuality]:
+    """How well scores foretell what people say of each item, beside their labels' shares without any judge.
+
+    Calibrated scores are judged by their chances, ratings by their token probabilities or shares of draws, other
+    scores as numbers, each of which is a forecast that is sure of itself. Of a scale of two values a number between
+    them is a chance.
+
+    Parameters
+    ----------
+    scores : table, path, frame or Calibration
+        On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
+        its own cross-fitted forecasts of the labels that it was fitted to.
+    gold : table, path or frame, optional
+        People's labels; each person's label counts, those of one item together as one.
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values.
+    groups : str or None, default "group"
+        The column of what items share (the source document): what intervals and cross-fitting leave out together.
+        None: each item is on its own.
+    floor, confidence_level, n_resamples, rng
+        As for `calib.stats.forecast_quality`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
+        judge did not score) and `n_unread` (labelled items whose judge score is missing).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, a column is not there, or scores are not on people's scale.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
+    >>> print(found.conclusion)
+    """
+    as_typed(forecast_quality, locals())
+    options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    files = given(scores, gold, columns)
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
+    by, groups = files.named(by), files.named(groups)
+    told = _told_in(files.scores)
+    answers = []
+    for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
+        forecasts = forecasts_of(judged, told.get(Who.of(judged.label)))
+        for label, part in parts_of(judged.frame, by):
+            whole = judged.label | label
+            with in_the_names_of(whole, p="scores", y="gold"):
+                result = stats.forecast_quality(
+                    **_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng
+                )
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            answers.append((whole | counts, with_warnings(result, judged.warnings)))
+    return Results.of(answers)
 
 
-# --- escalation ------------------------------------------------------------------------------------------------------
+def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
+    """Of ratings how the replies on each item are distributed."""
+    if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
+        return {}
+    return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
+
+
+def _labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> dict[str, Any]:
+    """Each label of a part, with the forecast of its item, its group and its weight."""
+    rows = judged.given[judged.given["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    weights = rows["weight"].to_numpy()
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels, "groups": unit, "weights": weights}
+
+
+# --- sets -----------------------------------------------------------------------------------------------------------
+
+
+# --- escalation -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,349 @@
+"""From which confidence on a judge may decide alone, with a guarantee on its errors: Learn-then-Test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.gaffke import Gaffke
+from calib.core.result import Result, short
+from calib.core.units import units_of
+
+_QUANTILES = 10  # of the pool's confidences, which are the thresholds
+_MANY = 200  # labels from which on three starts pay
+_HALVINGS = 40
+
+
+class AcceptPoint(NamedTuple):
+    """One threshold of the accept-risk curve.
+
+    Attributes
+    ----------
+    threshold, accepted : float
+        The confidence, and the share of the pool that has this confidence or more.
+    m, errors : int
+        Labels there, and how many of these verdicts differ from people's.
+    risk : float
+        Share of errors; NaN without a label.
+    bound : float
+        Upper end for the risk at this threshold alone.
+    upper : float
+        Upper end of the band, which holds for all thresholds together.
+    tested_at : float
+        What of 1 - confidence_level it was tested with; 0 where the sequence did not come to it.
+    passed : bool
+    """
+
+    threshold: float
+    accepted: float
+    m: int
+    errors: int
+    risk: float
+    bound: float
+    upper: float
+    tested_at: float
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AcceptThreshold(Result):
+    """The confidence from which on verdicts may be accepted.
+
+    Attributes
+    ----------
+    threshold : float
+        Items with this confidence or more are accepted; infinite where nothing passed and nothing is accepted.
+    accepted : float
+        Share of the pool that has it.
+    bound : float
+        Upper end for the risk among the accepted, at most `risk`; NaN where nothing is accepted.
+    m, errors : int
+        Labels among the accepted, and how many of these verdicts differ from people's.
+    n, n_pool, n_missing : int
+        Labels; items of the pool; items without a confidence, which are never accepted (they count in the pool).
+    n_groups : int
+        Independent groups of the labels (the labels themselves, without `groups`).
+    risk, confidence_level : float
+        What was promised: a risk above `risk` at most this often.
+    aurc : float
+        Area under the risk of the most confident labels against their share: lower is better, a confidence that
+        says nothing has the error rate.
+    curve : tuple of AcceptPoint
+        All thresholds, the strictest first.
+    method : str
+        Bound and order of the tests: "clopper-pearson" or "gaffke-groups", and "one start" or "three starts".
+    warnings : tuple of str
+    """
+
+    threshold: float
+    accepted: float
+    bound: float
+    m: int
+    errors: int
+    n: int
+    n_pool: int
+    n_groups: int
+    n_missing: int
+    risk: float
+    confidence_level: float
+    aurc: float
+    method: str
+    warnings: tuple[str, ...] = ()
+    curve: tuple[AcceptPoint, ...] = field(repr=False)
+
+    _cells = "threshold accepted bound m errors n n_pool n_groups n_missing aurc warnings"
+
+    def accepts(self, confidence: ArrayLike) -> NDArray[np.bool_]:
+        """Whether items of these confidences are accepted."""
+        return np.asarray(check.array(confidence, "confidence") >= self.threshold)
+
+    def _terms(self) -> dict[str, Any]:
+        terms = {"accept_threshold": True, "risk": self.risk, "level": self.confidence_level, "method": self.method}
+        return terms | {"thresholds": len(self.curve)}
+
+    def __str__(self) -> str:
+        promised = f"risk at most {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
+        if not self.accepted:
+            return f"nothing is accepted: no threshold keeps the {promised}, from {self.n} labels{self._bracketed_warnings}"
+        what = (
+            f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
+        )
+        return f"{what}: {promised} ({self.errors} errors in {self.m} of {self.n} labels){self._bracketed_warnings}"
+
+
+def accept_threshold(
+    confidence: ArrayLike,
+    errors: ArrayLike,
+    *,
+    pool: ArrayLike | None = None,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    groups: Labels | None = None,
+) -> AcceptThreshold:
+    r"""From which confidence on verdicts may be accepted, so that few of those differ from what people would say.
+
+    Thresholds are the distinct ones of ten quantiles of the pool's confidences, where no label is looked at; all items
+    of one confidence go together. With e errors in m labels at or above one, its risk is tested by
+
+    .. math:: U = B^{-1}(1 - \delta;\ e + 1,\ m - e) \le \alpha
+
+    (Clopper and Pearson), in a fixed order, so that P(risk of the accepted > alpha) <= delta: from a start on to lower
+    thresholds, as long as they pass. The strictest has too few labels to pass even without an error, so that the start
+    is the strictest threshold that would pass with errors at half of `risk` in as many labels as are to be expected
+    there; from 200 labels on delta is shared by three starts, those for no error and for a quarter and a half of
+    `risk`, and what a sequence did not lose goes on to the next start that it reaches (a fallback procedure). Starts
+    depend on confidences alone. To go up from a start that failed would be one more chance to err, unpaid.
+
+    Parameters
+    ----------
+    confidence : array_like, shape (n,)
+        How sure each verdict is; any number of which more is surer. It may not have been fitted on these labels, or
+        the guarantee holds for many labels only. NaN where unknown: never accepted.
+    errors : array_like, shape (n,)
+        1 where the verdict differs from people's, 0 where it does not; NaN without a label.
+    pool : array_like, shape (N,), optional
+        Confidences of all items that are to be decided, of which the labels are a random sample. Default: `confidence`.
+    risk : float, default 0.1
+        Alpha: the highest share of errors among the accepted.
+    confidence_level : float, default 0.9
+        1 - delta.
+    groups : sequence, shape (n,), optional
+        The document of each label, where documents were drawn rather than items. Labels of one count together: their
+        sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's.
+
+    Returns
+    -------
+    AcceptThreshold
+
+    Raises
+    ------
+    ArgumentError
+        If shapes differ, errors are not 0, 1 or NaN, or a level is not between 0 and 1.
+
+    References
+    ----------
+    Angelopoulos, Bates, Candes, Jordan and Lei (2021), Learn then Test, arXiv:2110.01052; Jung, Brahman and Choi
+    (2025), Trust or Escalate, ICLR; Wiens and Dmitrienko (2005), J. Biopharm. Stat. 15:929-942 (fallback).
+
+    Examples
+    --------
+    >>> confidence = [0.9] * 60 + [0.7] * 60 + [0.5] * 30
+    >>> errors = [0] * 59 + [1] + [0] * 54 + [1] * 6 + [0, 1] * 15
+    >>> result = accept_threshold(confidence, errors, pool=confidence * 10)
+    >>> result.threshold, result.accepted, result.m, result.errors, round(result.bound, 4)
+    (0.7, 0.8, 120, 7, 0.0955)
+    """
+    sure, wrong = check.array(confidence, "confidence", ndim=1), check.array(errors, "errors", ndim=1)
+    check.same_length(confidence=sure, errors=wrong, groups=groups)
+    alpha, level = check.probability(risk, "risk"), check.probability(confidence_level, "confidence_level")
+    delta = 1 - level
+    if (odd := np.isfinite(wrong) & (wrong != 0) & (wrong != 1)).any():
+        raise ArgumentError("errors", "must be 0, 1 or missing", f"got {short(wrong[odd][0])}")
+    everything = sure if pool is None else check.array(pool, "pool", ndim=1)
+    if not np.isfinite(everything).any():
+        raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
+    used = np.isfinite(sure) & np.isfinite(wrong)
+    thresholds, accepted = grid_of(everything)
+    labels = _Labels(sure[used], wrong[used], None if groups is None else units_of(groups, used), thresholds)
+    expected = accepted * labels.units if groups is None else labels.there
+    weights = spent(expected, labels.units, alpha, delta)
+    tested_at, passed = fallback(labels.p_value(alpha), weights)
+    bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
+    share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
+    columns = (thresholds, accepted, labels.m, labels.errors, share, bound, upper, tested_at, passed)
+    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+    last = int(np.flatnonzero(passed)[-1]) if passed.any() else None
+    point = None if last is None else curve[last]
+    return AcceptThreshold(
+        threshold=point.threshold if point else float("inf"),
+        accepted=point.accepted if point else 0.0,
+        bound=float(labels.bound(point.tested_at)[last]) if point else float("nan"),
+        m=point.m if point else 0,
+        errors=point.errors if point else 0,
+        n=int(used.sum()),
+        n_pool=len(everything),
+        n_groups=labels.units,
+        n_missing=int((~np.isfinite(everything)).sum()),
+        risk=alpha,
+        confidence_level=level,
+        aurc=_aurc(sure[used], wrong[used]),
+        method=f"{labels.law}, {'three starts' if labels.units >= _MANY else 'one start'}",
+        warnings=_warned(labels, weights, alpha, level),
+        curve=curve,
+    )
+
+
+def grid_of(pool: Floats) -> tuple[Floats, Floats]:
+    """Thresholds, the strictest first, and the share of the pool at or above each; no label is looked at."""
+    known = pool[np.isfinite(pool)]
+    at = np.quantile(known, np.arange(_QUANTILES) / _QUANTILES, method="lower")
+    thresholds = np.unique(at)[::-1]
+    return thresholds, (known >= thresholds[:, None]).sum(axis=1) / len(pool)
+
+
+def zero_error_labels(risk: float, confidence_level: float) -> int:
+    """Labels without a single error that prove a risk: the least m with (1 - risk) ** m <= 1 - confidence_level.
+
+    Examples
+    --------
+    >>> [zero_error_labels(risk, 0.9) for risk in (0.05, 0.1, 0.15, 0.2)]
+    [45, 22, 15, 11]
+    """
+    return int(np.ceil(np.log1p(-confidence_level) / np.log1p(-risk) - 1e-9))
+
+
+def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float) -> Floats:
+    """Upper end of a share; 1 without a label.
+
+    Examples
+    --------
+    >>> clopper_pearson_end([2, 5, 0], [60, 100, 30], 0.1).round(6)
+    array([0.086278, 0.090771, 0.073881])
+    """
+    e, n = np.asarray(errors, dtype=float), np.asarray(m, dtype=float)
+    end = special.betaincinv(e + 1, np.where(n > e, n - e, 1.0), 1 - delta)
+    return np.asarray(np.where(n > e, end, 1.0))
+
+
+def spent(expected: Floats, n: int, alpha: float, delta: float) -> Floats:
+    """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
+    weights = np.zeros(len(expected))
+    shares = (0.0, 0.25, 0.5) if n >= _MANY else ()
+    starts = [_start(expected, alpha, delta / 3, share) for share in shares]
+    if None in starts or not starts:  # few labels: half of the risk in errors, else none
+        starts = [start for share in (0.5, 0.0) if (start := _start(expected, alpha, delta, share)) is not None][:1]
+    for start in starts:
+        weights[start] += delta / len(starts)
+    return weights
+
+
+def _start(expected: Floats, alpha: float, delta: float, share: float) -> int | None:
+    """The strictest threshold that would pass with errors at this share of the risk."""
+    would = clopper_pearson_end(np.floor(expected * alpha * share + 1e-9), expected, delta) <= alpha
+    return int(would.argmax()) if would.any() else None
+
+
+def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """The level that each is tested with, the strictest first, and whether it passed; one that passed hands it on."""
+    level, passed, carried = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
+    for place, weight in enumerate(weights):
+        level[place] = carried + weight
+        passed[place] = level[place] > 0 and p[place] <= level[place]
+        carried = level[place] if passed[place] else 0.0
+    return level, passed
+
+
+class _Labels:
+    """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
+
+    def __init__(self, sure: Floats, wrong: Floats, unit: Codes | None, thresholds: Floats) -> None:
+        inside = sure >= thresholds[:, None]
+        self.m, self.errors = inside.sum(axis=1), (inside & (wrong > 0)).sum(axis=1)
+        self.units = len(sure) if unit is None else len(np.unique(unit))
+        self.there, self._sums = self.m, None
+        if unit is not None and self.units < len(sure):
+            each = [np.bincount(unit, part, self.units) for row in inside for part in (row, row * wrong)]
+            self._sums = np.array(each).reshape(len(thresholds), 2, -1)
+            self.there = (self._sums[:, 0] > 0).sum(axis=1)
+        self.law = "clopper-pearson" if self._sums is None else "gaffke-groups"
+
+    def p_value(self, risk: float | Floats) -> Floats:
+        """Of the risk being as high as this, at each threshold."""
+        if self._sums is None:
+            at = special.bdtr(self.errors, np.maximum(self.m, 1), risk)
+            return np.asarray(np.where(self.m > 0, at, 1.0))
+        return self._group_p(np.broadcast_to(np.asarray(risk, dtype=float), len(self.m)))
+
+    def _group_p(self, risk: Floats) -> Floats:
+        """Sums over groups of (error - risk) have a mean of 0 at most, where the risk is lower: Gaffke's tail."""
+        assert self._sums is not None
+        p = np.ones(len(self.m))
+        some = np.flatnonzero(self.m > 0)
+        count, wrong = self._sums[some, 0], self._sums[some, 1]
+        there, most = count > 0, count.max(axis=1, keepdims=True)
+        value = (wrong - risk[some, None] * count) / most
+        code = np.nonzero(there)[0]
+        mean = np.bincount(code, value[there], len(some)) / there.sum(axis=1)
+        one = np.ones(len(some))
+        law = Gaffke(
+            mean, value[there] - mean[code], np.ones(len(code)), code, 0 * one, one, (-one, 1 - risk[some]), (-1.0, 1.0)
+        )
+        p[some] = np.where(mean < 0, law.tails(0.0)[1], 1.0)
+        return p
+
+    def bound(self, delta: float) -> Floats:
+        """Upper end for the risk at each threshold alone."""
+        if self._sums is None:
+            return clopper_pearson_end(self.errors, self.m, delta)
+        low, high = np.zeros(len(self.m)), np.ones(len(self.m))
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self._group_p(middle) <= delta
+            low, high = np.where(below, low, middle), np.where(below, middle, high)
+        return high
+
+
+def _aurc(sure: Floats, wrong: Floats) -> float:
+    """Mean risk of the k most confident labels over all k; labels of one confidence come in no order."""
+    if not len(sure):
+        return float("nan")
+    block = np.sort(np.unique(-sure, return_inverse=True)[1])
+    rate = np.bincount(np.unique(-sure, return_inverse=True)[1], wrong) / np.bincount(block)
+    return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
+
+
+def _warned(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
+    """What a reader should know before the threshold."""
+    least, units = zero_error_labels(alpha, level), labels.units
+    found = {
+        f"few_labels: a risk of {short(alpha)} takes {least} labels without an error among the accepted; there are "
+        f"{units}, so that nothing can be accepted": not weights.any(),
+        "constant_confidence: all items are equally sure: they are accepted together or not at all": len(weights) == 1,
+    }
+    return tuple(text for text, holds in found.items() if holds)

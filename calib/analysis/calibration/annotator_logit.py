@@ -1,0 +1,394 @@
+"""Proportional odds with a shift per person: what a new person would say, what this one would, and who knew it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_logit, penalties_checked, sample_of
+from calib.analysis.calibration.proportional_odds import (
+    chances,
+    counted,
+    derivatives,
+    fitted,
+    standardised,
+    with_pseudo,
+)
+from calib.analysis.calibration.ridge_choice import Tabled, dealt, held_out, losses_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Result, short
+
+_TAUS = np.geomspace(0.05, 6.4, 10)  # spreads that are tried; the least of them is none
+_FEW = 10  # labels beyond the first of each person, below which no spread of persons is seen
+_FOLDS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
+_NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
+_SHOWN = 10  # persons that an error names
+_KNOWN = (  # what a forecast may know: its name, what the judge said, who rates
+    ("shares", False, False),
+    ("judge", True, False),
+    ("annotators", False, True),
+    ("judge and annotators", True, True),
+)
+
+
+class Shift(NamedTuple):
+    """How much more lenient one person is than the average person.
+
+    Attributes
+    ----------
+    annotator : hashable
+    shift, std_error : float
+        Log-odds of a higher label, above those of an average person; its spread given the labels.
+    n : int
+        Labels of this person.
+    """
+
+    annotator: Hashable
+    shift: float
+    std_error: float
+    n: int
+
+
+class Forecaster(NamedTuple):
+    """How well labels of other documents are forecast by what is known of them.
+
+    Attributes
+    ----------
+    forecast : str
+        "shares", the labels' shares alone; "judge"; "annotators", who rated, alone; "judge and annotators".
+    rps, skill, log_score : float
+        Cross-validated over groups: ranked probability score; 1 - RPS / RPS of the shares of all these labels; mean
+        of -log(probability of the label that came), in nats.
+    """
+
+    forecast: str
+    rps: float
+    skill: float
+    log_score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AnnotatorLogit(Result):
+    """The chance of each level, given the inputs and who rates.
+
+    Attributes
+    ----------
+    levels, thresholds, slopes : ndarray
+        As of `OrderedLogit`, for an average person.
+    tau : float
+        Spread of the persons' shifts, in log-odds; 0 where the labels show none.
+    shifts : tuple of Shift
+        Of each person, in order of appearance.
+    forecasters : tuple of Forecaster
+        What the labels' shares, the judge, the annotators and both forecast of documents that the fit did not see.
+        Empty where there are fewer than two groups.
+    ridge, pseudo : float
+    inputs_used : tuple of int
+        Places of the inputs that were taken.
+    n, n_groups, n_missing : int
+        Labels; independent groups of them; rows without a label or an input, left out.
+    warnings : tuple of str
+        ``few_repeats``, ``judge_adds_nothing``, and those of `OrderedLogit`, each as "name: text".
+    """
+
+    levels: Floats
+    thresholds: Floats
+    slopes: Floats
+    tau: float
+    shifts: tuple[Shift, ...]
+    forecasters: tuple[Forecaster, ...]
+    ridge: float
+    pseudo: float
+    inputs_used: tuple[int, ...]
+    n: int
+    n_groups: int
+    n_missing: int = 0
+    warnings: tuple[str, ...] = field(default=())
+
+    def predict(self, x: ArrayLike, *, annotator: Any = None) -> Floats:
+        r"""Probability of each level, shape (n, K), averaged over what is not known of the person's shift.
+
+        A new person's shift is normal with spread tau, one who has labels has hers with its standard error:
+
+        .. math:: P(Y \le k \mid x, a) = \int \sigma(a_k - b' x - s) \, \varphi(s; m_a, v_a) \, ds
+
+        by Gauss-Hermite quadrature. So a forecast for a new person is wider, by as much as people differ.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,) or (n, p)
+        annotator : hashable, or sequence of them, shape (n,), optional
+            Who rates; one of those in `shifts`. None, there too: a new person.
+
+        Returns
+        -------
+        ndarray, shape (n, K)
+
+        Raises
+        ------
+        ValueError
+            If there are not p inputs, or a person is unknown.
+        """
+        taken = list(self.inputs_used)
+        with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
+            at = inputs_of(x, len(self.slopes))[:, taken] @ self.slopes[taken]
+        known = {one.annotator: (one.shift, one.std_error) for one in self.shifts} | {None: (0.0, self.tau)}
+        who = [annotator] * len(at) if _is_one(annotator) else list(annotator)
+        check.same_length(x=at, annotator=who)
+        mean, spread = np.array([known[one] for one in _known(who, known)]).reshape(-1, 2).T
+        return averaged(self.thresholds, at + mean, spread)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [one._asdict() for one in self.forecasters]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"annotator_logit": True, "ridge": self.ridge, "pseudo": self.pseudo, "n": self.n}
+        terms |= {"annotators": len(self.shifts), "inputs": ",".join(str(place + 1) for place in self.inputs_used)}
+        return terms | {"missing": self.n_missing or None, "groups": self.n_groups if self.n_groups != self.n else None}
+
+    def __str__(self) -> str:
+        line = f"ordered logit of {len(self.levels)} levels with a shift per person: tau {short(self.tau)} over"
+        line += f" {len(self.shifts)} people, from {self.n} labels"
+        skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
+        return line + f"; cross-validated skill: {skills}" * bool(skills) + self._bracketed_warnings
+
+
+def annotator_logit(
+    x: ArrayLike,
+    y: ArrayLike,
+    annotators: Labels,
+    *,
+    levels: ArrayLike | None = None,
+    ridge: float | None = 1.0,
+    pseudo: float = 1.0,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+) -> AnnotatorLogit:
+    r"""Chance of each label, given what a judge said and who rates: proportional odds with a random shift per person.
+
+    .. math:: P(Y \le k \mid x, a) = \frac{1}{1 + e^{-(a_k - b' x - s_a)}}, \qquad s_a \sim N(0, \tau^2)
+
+    tau is where the marginal likelihood is highest, thresholds and slopes integrated out too (Laplace's approximation,
+    as restricted likelihood does for normal data), among the persons with two labels or more. People differ in how
+    lenient they are, often by more than a judge knows of the texts. So `forecasters` says what is forecast of other
+    documents by who rated alone, without any judge: only what is beyond that comes from the judge.
+
+    Parameters
+    ----------
+    x, y, levels, ridge, pseudo, groups, weights
+        As for `ordered_logit`. With ``ridge=None`` inputs and penalty are chosen without the persons' shifts.
+    annotators : sequence, shape (n,)
+        Who gave each label.
+
+    Returns
+    -------
+    AnnotatorLogit
+
+    Raises
+    ------
+    ValueError
+        As of `ordered_logit`; or if an annotator is missing.
+
+    References
+    ----------
+    Hedeker and Gibbons (1994), A random-effects ordinal regression model for multilevel analysis, Biometrics 50.
+    Tierney and Kadane (1986), Accurate approximations for posterior moments and marginal densities, JASA 81.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> score, who = rng.integers(1, 6, 200), np.arange(200) % 8
+    >>> said = score + 2 * np.linspace(-1, 1, 8)[who] + rng.logistic(size=200)
+    >>> fit = annotator_logit(score, np.digitize(said, [1, 3, 5]), [f"person {one}" for one in who])
+    >>> round(fit.tau, 1), fit.shifts[7].annotator, round(fit.shifts[7].shift, 1)
+    (1.3, 'person 7', 1.7)
+    >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
+    (array([[0.17, 0.36, 0.33, 0.15]]), array([[0.04, 0.18, 0.43, 0.36]]))
+    """
+    penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
+    alone = ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
+    sample = sample_of(x, y, levels, groups, weights)
+    names, person = _persons(annotators, sample)
+    n_labels = np.bincount(person)
+    known = len(person) - len(names) >= _FEW
+    table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
+    z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
+    who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
+    taken = list(alone.inputs_used)
+    people = _People(
+        z[:, taken], who, who @ (n_labels > 1) if known else np.zeros(len(who)), alone.ridge, float(pseudo)
+    )
+    tau = people.tau(table.counts)
+    a, b, information = people.fit(table.counts, tau)
+    shift, error = people.shifts(b, information, tau)
+    forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
+    warned = _warnings(forecasters, known=known)
+    for text in warned:
+        check.warn(text)
+    slopes = np.zeros(len(spread))
+    slopes[taken] = b[: len(taken)] / spread[taken]
+    return AnnotatorLogit(
+        levels=sample.levels,
+        thresholds=a + slopes @ centre,
+        slopes=slopes,
+        tau=float(tau),
+        shifts=tuple(map(Shift, names, shift.tolist(), error.tolist(), n_labels.tolist())),
+        forecasters=forecasters,
+        ridge=alone.ridge,
+        pseudo=float(pseudo),
+        inputs_used=alone.inputs_used,
+        n=alone.n,
+        n_groups=alone.n_groups,
+        n_missing=alone.n_missing,
+        warnings=(*alone.warnings, *warned),
+    )
+
+
+class _People(NamedTuple):
+    """Standardised inputs (R, p) and who rates (R, J), zeros and one 1, of each row of a table of counts (R, K).
+
+    The shifts are tau v with a standard normal v, so that tau = 0 is a value like any other. `repeated` is 1 for rows
+    of persons whose labels tell of tau.
+    """
+
+    z: Floats
+    who: Floats
+    repeated: Floats
+    ridge: float
+    pseudo: float
+
+    def fit(
+        self, counts: Floats, tau: Floats, start: tuple[Floats, Floats] | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Thresholds, slopes followed by v, and their information, of tables (..., R, K) with tau (...)."""
+        problem = self._problem(counts, tau)
+        a, b, _ = fitted(*problem, start)
+        return a, b, derivatives(a, b, *problem)[1]
+
+    def _problem(self, counts: Floats, tau: Floats) -> tuple[Floats, Floats, Floats]:
+        z = np.broadcast_to(self.z, (*tau.shape, *self.z.shape))
+        design = np.concatenate([z, tau[..., None, None] * self.who], axis=-1)
+        penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.who.shape[1])])
+        return (*with_pseudo(design, counts, self.pseudo), penalty)
+
+    def tau(self, counts: Floats) -> Floats:
+        """Spread of persons with the highest restricted likelihood, for each table (..., R, K)."""
+        shape = counts.shape[:-2]
+        if not self.repeated.any():
+            return np.zeros(shape)
+        heights, start = [], None
+        for tau in _TAUS:
+            problem = self._problem(counts * self.repeated[:, None], np.full(shape, tau))
+            *start, height = fitted(*problem, start)
+            heights.append(height - np.linalg.slogdet(derivatives(*start, *problem)[1])[1] / 2)
+        return _peak(np.array(heights))
+
+    def shifts(self, b: Floats, information: Floats, tau: Floats) -> tuple[Floats, Floats]:
+        """Shift of each person and its standard error, (..., J)."""
+        last = self.who.shape[1]
+        variance = np.einsum("...ii->...i", np.linalg.inv(information))[..., -last:]
+        return tau[..., None] * b[..., -last:], tau[..., None] * np.sqrt(np.clip(variance, 0.0, 1.0))
+
+
+def _peak(heights: Floats) -> Floats:
+    """The tau at the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them."""
+    best = heights.argmax(axis=0)
+    at = np.clip(best, 1, len(_TAUS) - 2)
+    left, top, right = (np.take_along_axis(heights, (at + step)[None], axis=0)[0] for step in (-1, 0, 1))
+    bend = np.minimum(left - 2 * top + right, -1e-12)
+    tau = _TAUS[at] * (_TAUS[1] / _TAUS[0]) ** np.clip((left - right) / bend / 2, -1.0, 1.0)
+    return np.where(best == 0, 0.0, tau)
+
+
+def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
+    """Probability of each level (n, K) where the log-odds of a higher label are normal around `at` (n,)."""
+    if not spread.any():
+        return chances(a, at)
+    masses = _MASSES / _MASSES.sum()
+    return np.asarray(sum(mass * chances(a, at + spread * node) for node, mass in zip(_NODES, masses, strict=True)))
+
+
+# --- what forecasts labels of other documents -------------------------------------------------------------------------
+
+
+def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Forecaster, ...]:
+    """Shares, judge, annotators and both, each fitted without the fold that it forecasts."""
+    if int(labels.unit.max()) < 1:
+        return ()
+    w = labels.weight / labels.weight.sum()
+    shares = np.bincount(labels.place, w, minlength=labels.table.counts.shape[-1])
+    reference = w @ losses_of(np.tile(shares, (len(w), 1)), labels.place)[1]
+    rows = []
+    for name, by_judge, by_person in _KNOWN:
+        known = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
+        log, rps = w @ _left_out_losses(known, labels, person).T
+        rows.append(Forecaster(name, float(rps), float(1 - rps / reference), float(log)))
+    return tuple(rows)
+
+
+def _left_out_losses(people: _People, labels: Tabled, person: Codes) -> Floats:
+    """Log score and RPS of each label by the fit to the other folds, averaged over deals: (2, n)."""
+    losses = []
+    for deal in range(_DEALS):
+        fold = dealt(labels, _FOLDS, deal)
+        train = labels.table.counts - held_out(labels, fold)
+        losses.append(losses_of(_left_out(people, labels, train, fold, person), labels.place))
+    return np.mean(losses, axis=0)
+
+
+def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, person: Codes) -> Floats:
+    """Forecast of each label by the fit to the other folds; of a person whom these do not have, as a new one's."""
+    tau = people.tau(train)
+    a, b, information = people.fit(train, tau)
+    shift, error = people.shifts(b, information, tau)
+    slopes = b[fold, : people.z.shape[1]]
+    at = np.einsum("ij,ij->i", people.z[labels.table.row], slopes) + shift[fold, person]
+    return averaged(a[fold], at, error[fold, person])
+
+
+def _warnings(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
+    warned = []
+    if not known:
+        warned.append(
+            "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
+            "tau stands as 0. Ask some for more labels."
+        )
+    skill = {one.forecast: one.skill for one in forecasters}
+    if known and skill and skill["judge and annotators"] <= skill["annotators"]:
+        warned.append(
+            f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
+            f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f})."
+        )
+    return tuple(warned)
+
+
+# --- persons ----------------------------------------------------------------------------------------------------------
+
+
+def _persons(annotators: Labels, sample: Sample) -> tuple[list[Hashable], Codes]:
+    """Names of the persons with a label in use, in order of appearance, and whose each label is."""
+    check.codes(annotators, "annotators")
+    check.same_length(y=sample.used, annotators=annotators)
+    given = annotators.tolist() if hasattr(annotators, "tolist") else list(annotators)
+    names = [name for name, used in zip(given, sample.used, strict=True) if used]
+    return list(dict.fromkeys(names)), check.codes(names, "annotators")
+
+
+def _is_one(annotator: Any) -> bool:
+    return annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
+
+
+def _known(who: Sequence[Any], known: dict[Any, Any]) -> Sequence[Any]:
+    """Whom the labels have, or None."""
+    strangers = [one for one in who if not isinstance(one, Hashable) or one not in known]
+    if strangers:
+        names = [repr(name) for name in known if name is not None]
+        told = ", ".join(names[:_SHOWN]) + f", ... ({len(names)} people)" * (len(names) > _SHOWN)
+        rule = f"must be one of {told}, or None for a new person"
+        raise ArgumentError("annotator", rule, f"got {strangers[0]!r}")
+    return who

@@ -1,0 +1,186 @@
+"""What a score of forecasts is made of: miscalibration, discrimination, and the uncertainty of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.analysis.calibration.isotonic import monotone, ordered
+from calib.analysis.distributions.distribution import places_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.result import Result, short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corp(Result):
+    """A mean score in three parts: score = mcb - dsc + unc.
+
+    Attributes
+    ----------
+    score : float
+        Mean ranked probability score, from 0 to 1 (of two levels the Brier score).
+    mcb : float
+        Miscalibration: what isotonic recalibration takes off the score. 0 is best.
+    dsc : float
+        Discrimination: how far the recalibrated forecasts are ahead of the labels' shares. 0 says nothing.
+    unc : float
+        Uncertainty: the score of the labels' own shares, the same for every item.
+    form : str
+        What was recalibrated: "by threshold", each chance of a label up to a level on itself; or "by score", the
+        whole distribution on one number.
+    n_levels, n, n_missing : int
+        Levels; labels; rows without a label or a forecast, left out.
+    """
+
+    score: float
+    mcb: float
+    dsc: float
+    unc: float
+    form: str
+    n_levels: int
+    n: int
+    n_missing: int = 0
+
+    _cells = "score mcb dsc unc form n_levels n n_missing"
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"corp": True, "form": self.form.replace(" ", "-"), "levels": self.n_levels}
+        return terms | {"n": self.n, "missing": self.n_missing or None}
+
+    def __str__(self) -> str:
+        name = "Brier score" if self.n_levels == 2 else "RPS"
+        score, mcb, dsc, unc = map(short, (self.score, self.mcb, self.dsc, self.unc))
+        return (
+            f"{name} {score} = miscalibration {mcb} - discrimination {dsc} + uncertainty {unc}, "
+            f"{self.form}, from {self.n} labels"
+        )
+
+
+def corp(
+    p: ArrayLike,
+    y: ArrayLike,
+    levels: ArrayLike | None = None,
+    *,
+    x: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Corp:
+    r"""Split the score of forecasts into miscalibration, discrimination and uncertainty, with no bins to choose.
+
+    .. math:: S = MCB - DSC + UNC, \quad MCB = S(F) - S(\hat F), \quad DSC = S(\bar F) - S(\hat F), \quad
+              UNC = S(\bar F)
+
+    where S is the mean ranked probability score, :math:`\frac{1}{K-1} \sum_{k<K} (F_k - 1\{Y \le k\})^2` (from 0 to 1:
+    divided by K - 1, as `ranked_probability_score`; the Brier score where K = 2), the second forecast is the first
+    after isotonic recalibration, and the last are the labels' shares. All three are measured on the labels that they
+    are fitted to: with few labels MCB and DSC are above 0 for any forecast (`forecast_quality` has both
+    cross-fitted).
+
+    Parameters
+    ----------
+    p : array_like, shape (n, K) or (n,)
+        Probabilities or weights of the levels, normalised first; or the chance of the higher of two levels.
+    y : array_like, shape (n,)
+        Labels, each one of the levels; NaN where there is none.
+    levels : array_like, shape (K,), optional
+        Default: 0, 1, ..., K - 1.
+    x : array_like, shape (n,), optional
+        A number for each row, such as the judge's score: recalibration is then "by score", an isotonic
+        distributional regression of the labels on it, which learns everything that a monotone map of the number
+        can say. Default: "by threshold", each F_k on itself. The two are the same where every F_k
+        falls strictly as the number rises, and differ elsewhere: do not compare the parts of one with those of
+        the other. A digit taken as certain has F_k of 0 and 1 only, from which less can be learned than from the
+        digit.
+    weights : array_like, shape (n,), optional
+        How often each row counts; rows of weight 0 are left out.
+
+    Returns
+    -------
+    Corp
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a label is not a level, or nothing is labelled.
+
+    References
+    ----------
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8).
+    Henzi, Ziegel and Gneiting (2021), Isotonic distributional regression, JRSS B 83, for "by score".
+
+    Examples
+    --------
+    >>> print(corp([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1]))
+    Brier score 0.1425 = miscalibration 0.0175 - discrimination 0.125 + uncertainty 0.25, by threshold, from 4 labels
+    """
+    below, place, used, weight = forecasts_in(p, y, levels, weights)
+    number = None if x is None else check.array(x, "x", ndim=1)
+    check.same_length(y=place, x=number)
+    if number is not None:
+        used &= np.isfinite(number)
+    need_labels(used)
+    parts = parts_of_score(below[used], place[used], weight[used], None if number is None else number[used])
+    form = "by threshold" if x is None else "by score"
+    return corp_of(*parts, form=form, n_levels=below.shape[1] + 1, n=int(used.sum()), n_missing=int((~used).sum()))
+
+
+def corp_of(score: float, recalibrated: float, reference: float, **made: Any) -> Corp:
+    """From the scores of the forecasts, of what recalibration makes of them, and of the labels' shares."""
+    return Corp(score=score, mcb=score - recalibrated, dsc=reference - recalibrated, unc=reference, **made)
+
+
+def forecasts_in(
+    p: ArrayLike, y: ArrayLike, levels: ArrayLike | None, weights: ArrayLike | None
+) -> tuple[Floats, Codes, Any, Floats]:
+    """The chance of a label up to each level but the last, (n, K - 1); places of labels; rows in use; weights."""
+    share = check.array(p, "p")
+    if share.ndim == 1:
+        if ((share < 0) | (share > 1)).any():
+            odd = share[(share < 0) | (share > 1)][0]
+            raise ArgumentError("p", "must be chances from 0 to 1 of the higher of two levels", f"got {short(odd)}")
+        share = np.stack([1 - share, share], axis=1)
+    values = np.arange(share.shape[-1]) if levels is None else check.array(levels, "levels", ndim=1)
+    place = places_of(check.array(y, "y", ndim=1), values)
+    check.same_length(p=share, y=place, weights=weights)
+    below = chances_below(share, values)
+    weight = np.ones(len(place)) if weights is None else check.array(weights, "weights", ndim=1)
+    if (weight < 0).any():
+        raise ArgumentError("weights", "must not be negative", f"got {short(weight.min())}")
+    return below, place, (place >= 0) & np.isfinite(below[:, 0]) & (weight > 0), weight
+
+
+def chances_below(share: Floats, levels: Floats) -> Floats:
+    """Cumulative shares in ascending order of the levels, without the last; NaN where there is no mass."""
+    if share.ndim != 2 or share.shape[1] != len(levels):
+        given = f"got shape {share.shape}"
+        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", given)
+    if (share < 0).any():
+        raise ArgumentError("p", "must hold weights that are not negative", f"got {short(np.nanmin(share))}")
+    below = np.cumsum(share[:, np.argsort(levels)], axis=1)
+    mass = below[:, -1:]
+    return np.asarray(below[:, :-1] / np.where(mass > 0, mass, np.nan))
+
+
+def need_labels(used: Any) -> None:
+    if not used.any():
+        raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
+
+
+def parts_of_score(below: Floats, place: Codes, weight: Floats, x: Floats | None = None) -> tuple[float, float, float]:
+    """Mean ranked probability score of the forecasts, of their isotonic recalibration, of the labels' shares."""
+    total = weight.sum()
+    by_score = None if x is None else ordered(x, weight)
+    sums = np.zeros(3)
+    for k in range(below.shape[1]):
+        came = (place <= k).astype(float)
+        at = ordered(-below[:, k], weight) if by_score is None else by_score
+        mean = at.mean(came, weight)
+        fit = monotone(mean, at.weight, increasing=False)
+        share = at.weight @ mean
+        # each value of a fit is the mean of what it stands for, so that its squares are all that is needed
+        sums += weight @ (below[:, k] - came) ** 2, share - at.weight @ fit**2, share - share**2 / total
+    score, recalibrated, reference = sums / (total * below.shape[1])
+    return float(score), float(recalibrated), float(reference)

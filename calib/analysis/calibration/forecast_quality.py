@@ -1,0 +1,411 @@
+"""How good forecasts of people's labels are: scores, skill, calibration, beside what the labels' shares alone reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.analysis.calibration.corp import Corp, corp_of, forecasts_in, need_labels, parts_of_score
+from calib.analysis.calibration.isotonic import learned_elsewhere, ordered
+from calib.analysis.calibration.reliability_band import Curve, forecasts_of, null_of
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import quantile
+from calib.core.numeric import jackknife_variance, ratio
+from calib.core.result import Interval, Result, bracket, short
+from calib.core.units import unit_sums, units_of
+
+_FOLDS = 20  # at most; of fewer groups each is left out in turn
+_BINS = 10  # of a PIT histogram
+_NONE = Interval(np.nan, np.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForecastQuality(Result):
+    """How good forecasts of labels are. Scores are means over labels; the less, the better.
+
+    Attributes
+    ----------
+    rps, rps_interval : float, Interval
+        Ranked probability score, from 0 to 1: divided by the number of levels less 1. Of a number the distance of its
+        place on the scale from that of the label, divided alike.
+    skill, interval : float, Interval
+        1 - RPS / RPS of the shares of the other groups' labels: what the forecasts bring beyond no judge at all.
+        1 is perfect, 0 brings nothing, below 0 is worse than nothing.
+    skill_in_sample : float
+        The same beside the shares of these very labels (`corp.unc`), which know each label already.
+    log_score, log_shares : float
+        Mean -log chance of the label that came, in nats, and that of the labels' shares. Infinite if a label had no
+        chance (`n_impossible`) and there is no `floor`.
+    crps, crps_shares : float
+        Continuous ranked probability score in units of the scale: the integral of the squared distance between the
+        forecast's distribution function and the label's; of a number its distance from the label.
+    corp : Corp
+        Miscalibration, discrimination and uncertainty as fitted to these labels: both too large with few of them.
+    crossfitted : Corp
+        The same with recalibration and shares learned on other groups' labels. MCB below 0: recalibration that is
+        learned on that few labels does harm. NaN with a single group.
+    mcb_interval, dsc_interval : Interval
+        Of the cross-fitted parts.
+    mcb_null, p_value : Interval, float
+        Where `corp.mcb` lies if labels come with the chances that the forecasts say, and how often it is then as
+        large as here. NaN for numbers, which speak of no chance.
+    ece, ece_null : float
+        Expected calibration error of 10 bins, a mean over the K - 1 chances of a label above each level, and its mean
+        for forecasts that are perfectly calibrated and as many labels. Never read the first without the second.
+    pit : ndarray, shape (10,)
+        Non-randomised histogram of where labels lie in their forecast: all .1 if it is calibrated; high ends: the
+        forecasts are too sure; high on the left: too high.
+    curves : tuple of Curve
+        Of the mean, and of the chance of a label above each level but the last: what was forecast, what came, and
+        the band where that lies for calibrated forecasts.
+    kind : str
+        "distribution" or "number".
+    levels : ndarray, shape (K,)
+    confidence_level, floor : float
+        `floor` was added to each chance for the log score, and to nothing else.
+    n, n_groups, n_missing, n_impossible, n_resamples : int
+        Labels; independent groups of them; rows without a label or a forecast; labels to which the forecast gave no
+        chance, before the floor; draws behind the null.
+    warnings : tuple of str
+        What a reader should know first, each as "name: text".
+    """
+
+    rps: float
+    rps_interval: Interval
+    skill: float
+    interval: Interval
+    skill_in_sample: float
+    log_score: float
+    log_shares: float
+    crps: float
+    crps_shares: float
+    corp: Corp
+    crossfitted: Corp
+    mcb_interval: Interval
+    dsc_interval: Interval
+    mcb_null: Interval
+    p_value: float
+    ece: float
+    ece_null: float
+    pit: Floats = field(repr=False)
+    curves: tuple[Curve, ...] = field(repr=False)
+    kind: str
+    levels: Floats = field(repr=False)
+    confidence_level: float
+    floor: float
+    n: int
+    n_groups: int
+    n_missing: int
+    n_impossible: int
+    n_resamples: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def estimate(self) -> float:
+        """The skill."""
+        return self.skill
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = self._row("skill", "interval", "skill_in_sample", "rps")
+        row |= {"rps_low": self.rps_interval.low, "rps_high": self.rps_interval.high}
+        row |= self._row("log_score", "log_shares", "crps", "crps_shares")
+        row |= {"mcb": self.corp.mcb, "dsc": self.corp.dsc, "unc": self.corp.unc, "form": self.corp.form}
+        row |= {"mcb_null_high": self.mcb_null.high, "p_value": self.p_value}
+        row |= {"mcb_crossfitted": self.crossfitted.mcb, "dsc_crossfitted": self.crossfitted.dsc}
+        row |= self._row("ece", "ece_null", "kind", "n", "n_groups", "n_missing", "n_impossible")
+        return [row | self._row("confidence_level", "warnings")]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"forecast_quality": True, "kind": self.kind, "form": self.corp.form.replace(" ", "-")}
+        terms |= {"ci": "jackknife", "cl": self.confidence_level, "null": self.n_resamples or None, "n": self.n}
+        terms |= {"groups": self.n_groups if self.n_groups != self.n else None, "missing": self.n_missing or None}
+        return terms | {"impossible": self.n_impossible or None, "floor": self.floor or None}
+
+    def __str__(self) -> str:
+        log = f"log score {short(self.log_score)} (shares {short(self.log_shares)})"
+        return (
+            f"RPS skill {short(self.skill)}, {bracket(self.interval, self.confidence_level)}, from {self.n} labels: "
+            f"RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
+        )
+
+
+class _Data(NamedTuple):
+    """Labelled forecasts: chances of a label up to each level but the last, or numbers, and what came."""
+
+    below: Floats  # (n, K - 1)
+    place: Codes
+    weight: Floats
+    unit: Codes
+    levels: Floats
+    number: Floats | None
+
+    @property
+    def label(self) -> Floats:
+        return self.levels[self.place]
+
+    @property
+    def came(self) -> Floats:
+        return np.asarray(self.place[:, None] <= np.arange(len(self.levels) - 1), dtype=float)
+
+    def mean(self, loss: Floats) -> float:
+        return float(self.weight @ loss / self.weight.sum())
+
+
+def forecast_quality(
+    p: ArrayLike,
+    y: ArrayLike,
+    levels: ArrayLike | None = None,
+    *,
+    groups: Labels | None = None,
+    weights: ArrayLike | None = None,
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: np.random.Generator | int | None = 0,
+) -> ForecastQuality:
+    r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
+
+    Intervals are jackknives over groups of the mean losses, with Student's t. Forecasts that were fitted to these
+    labels flatter themselves: give those of a map that was fitted without the label's group.
+
+    Parameters
+    ----------
+    p : array_like, shape (n, K) or (n,)
+        Probabilities or weights of the levels, normalised first; or numbers on the scale, each a forecast that is
+        sure of itself; of two levels, how far a number is from the lower one to the higher is the chance of that.
+    y : array_like, shape (n,)
+        Labels, each one of the levels; NaN where there is none. An item with several labels has a row for each.
+    levels : array_like, shape (K,), optional
+        Values of the scale, which need not be evenly spaced. Default: 0, 1, ..., K - 1; of numbers 0 and 1.
+    groups : sequence, shape (n,), optional
+        Labels are independent between groups (documents). Default: each row is on its own.
+    weights : array_like, shape (n,), optional
+        How often each row counts, such as 1 / number of labels of its item.
+    floor : float, default 0
+        Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
+    confidence_level : float, default 0.95
+    n_resamples : int, default 999
+        Labels drawn with the chances that the forecasts say, for the null of MCB and of the calibration error, and the
+        band of the curves. 0: none of these.
+    rng : Generator or int, default 0
+
+    Returns
+    -------
+    ForecastQuality
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a label is not a level, a number is off the scale, or nothing is labelled.
+
+    References
+    ----------
+    Epstein (1969), J. Appl. Meteorology 8, for RPS. Gneiting and Raftery (2007), JASA 102, for the scores. Dimitriadis,
+    Gneiting and Jordan (2021), PNAS 118(8), for CORP. Czado, Gneiting and Held (2009), Biometrics 65, for the PIT.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.dirichlet([1, 1, 1], 200)
+    >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
+    >>> found = forecast_quality(p, y, [1, 2, 3])
+    >>> print(found)
+    """
+    check.probability(confidence_level, "confidence_level")
+    check.whole(n_resamples, "n_resamples", least=0)
+    if not 0 <= floor < 1:
+        raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
+    data, n_missing = _labelled(p, y, levels, groups, weights)
+    scores = _scores(data, floor) | _parts(data, n_missing, confidence_level)
+    seen = forecasts_of(data.below, data.weight, data.levels, data.number)
+    certain = data.number is not None
+    null = null_of(seen, data.place, certain, n_resamples, confidence_level, np.random.default_rng(rng))
+    found = ForecastQuality(
+        **scores,
+        mcb_null=null.mcb,
+        p_value=null.p_value,
+        ece=null.ece,
+        ece_null=null.ece_null,
+        curves=null.curves,
+        n_resamples=null.n_resamples,
+        pit=_pit(data),
+        kind="number" if certain else "distribution",
+        levels=data.levels,
+        confidence_level=confidence_level,
+        floor=float(floor),
+        n=len(data.place),
+        n_groups=int(data.unit.max()) + 1,
+        n_missing=n_missing,
+    )
+    warned = _warnings(found)
+    for text in warned:
+        check.warn(text)
+    return replace(found, warnings=warned)
+
+
+# --- what comes in ----------------------------------------------------------------------------------------------------
+
+
+def _labelled(
+    p: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, weights: ArrayLike | None
+) -> tuple[_Data, int]:
+    """The rows that have a label and a forecast, and how many have not."""
+    share, number = check.array(p, "p"), None
+    values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
+    if share.ndim == 1:
+        number, scale = share, np.sort(values)
+        _need_on_scale(number, scale)
+        share = (number - scale[0]) / (scale[-1] - scale[0]) if len(scale) == 2 else _certain(number, scale)
+        values = scale
+    below, place, used, weight = forecasts_in(share, y, values, weights)
+    need_labels(used)
+    number = None if number is None or len(values) == 2 else number[used]
+    unit = units_of(groups, used)
+    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
+
+
+def _need_on_scale(number: Floats, levels: Floats) -> None:
+    off = (number < levels[0]) | (number > levels[-1])
+    if off.any():
+        rule = f"must be on the scale of the labels, {short(levels[0])} to {short(levels[-1])}"
+        raise ArgumentError("p", rule, f"got {short(number[off][0])}: calibrate it first")
+
+
+def _certain(number: Floats, levels: Floats) -> Floats:
+    """All weight on the level of the number, of one between two levels on the higher: that is where it is reached."""
+    at = np.searchsorted(levels, np.where(np.isnan(number), levels[0], number))
+    share = np.zeros((len(number), len(levels)))
+    share[np.arange(len(at)), at] = np.where(np.isnan(number), np.nan, 1.0)
+    return share
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def _scores(data: _Data, floor: float) -> dict[str, Any]:
+    """The log score and the CRPS, beside those of the labels' shares."""
+    share = np.bincount(data.place, data.weight, minlength=len(data.levels)) / data.weight.sum()
+    chance = np.diff(data.below, axis=1, prepend=0.0, append=1.0)
+    if data.number is not None:
+        chance *= data.number[:, None] == data.levels
+    own = chance[np.arange(len(chance)), data.place].clip(0.0)
+    with np.errstate(divide="ignore"):
+        log_score = data.mean(-np.log((own + floor) / (1 + floor * len(data.levels)))) + 0.0
+    widths, below = np.diff(data.levels), np.cumsum(share)[:-1]
+    crps = ((data.below - data.came) ** 2) @ widths if data.number is None else np.abs(data.number - data.label)
+    return {
+        "log_score": log_score,
+        "n_impossible": int((own <= 0).sum()),
+        "log_shares": float(-(share * np.log(np.where(share > 0, share, 1.0))).sum()) + 0.0,
+        "crps": data.mean(crps),
+        "crps_shares": float(widths @ (below * (1 - below))),
+    }
+
+
+def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
+    """The ranked probability score and its parts, as fitted and cross-fitted, with intervals."""
+    made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
+    made |= {"n_levels": len(data.levels), "n_missing": n_missing}
+    losses = _losses(data)
+    score, recalibrated, reference = map(data.mean, losses.T)
+    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
+    rps, skill, mcb, dsc = _intervals(losses, data, level)
+    return {
+        "rps": score,
+        "rps_interval": rps,
+        "skill": _skill(score, reference),
+        "interval": skill,
+        "skill_in_sample": _skill(score, shares),
+        "corp": corp_of(score, fitted, shares, **made),
+        "crossfitted": corp_of(score, recalibrated, reference, **made),
+        "mcb_interval": mcb,
+        "dsc_interval": dsc,
+    }
+
+
+def _skill(score: float, reference: float) -> float:
+    return 1 - score / reference if reference > 0 else np.nan
+
+
+def _losses(data: _Data) -> Floats:
+    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
+    came = data.came
+    recalibrated = _squares(_recalibrated(data) - came)
+    if data.number is None:
+        score = _squares(data.below - came)
+    else:
+        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
+        score = np.abs(place - data.place) / (len(data.levels) - 1)
+    sums = unit_sums(data.weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
+    others = sums.sum(axis=0) - sums
+    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
+    return np.column_stack([score, recalibrated, _squares(shares - came)])
+
+
+def _squares(gap: Floats) -> Floats:
+    return np.asarray(np.mean(gap**2, axis=1))
+
+
+def _recalibrated(data: _Data) -> Floats:
+    """Each chance after isotonic regression on the labels of other groups."""
+    fold, came = data.unit % _FOLDS, data.came
+    out = np.full(data.below.shape, np.nan)
+    if data.unit.max() == 0:
+        return out
+    at = None if data.number is None else ordered(-data.number, data.weight)
+    for k in range(data.below.shape[1]):
+        by = ordered(data.below[:, k], data.weight) if at is None else at
+        out[:, k] = learned_elsewhere(by, came[:, k], data.weight, fold)
+    return out
+
+
+def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
+    """Of the score, the skill, and the cross-fitted MCB and DSC: jackknife over groups.
+
+    The shares and the recalibration are where their own losses are least, so that their errors do not count to
+    first order, and the losses may be taken as they are.
+    """
+    sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
+    points = _estimates(sums.sum(axis=0)[None])[0]
+    variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
+    return [
+        Interval(float(point - half), float(point + half))
+        for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)
+    ]
+
+
+def _estimates(sums: Floats) -> Floats:
+    """RPS, skill, MCB and DSC of weighted sums of the three losses and of the weight."""
+    score, recalibrated, reference = ratio(sums[:, :3], sums[:, 3:]).T
+    return np.column_stack([score, 1 - ratio(score, reference), score - recalibrated, reference - recalibrated])
+
+
+def _pit(data: _Data) -> Floats:
+    """Where labels lie in their forecast, each spread evenly over the part of it that is its label's."""
+    rows, edges = np.arange(len(data.place)), np.linspace(0, 1, _BINS + 1)
+    whole = np.column_stack([np.zeros(len(rows)), data.below, np.ones(len(rows))])
+    low, high = whole[rows, data.place][:, None], whole[rows, data.place + 1][:, None]
+    reached = np.where(high > low, (edges - low) / np.where(high > low, high - low, 1.0), edges >= high)
+    reached[:, 0] = 0.0
+    return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
+
+
+def _warnings(found: ForecastQuality) -> tuple[str, ...]:
+    """What a reader should know before the scores."""
+    lost, n = found.n_impossible, found.n
+    log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"
+    band = f"{short(found.mcb_null.low)} to {short(found.mcb_null.high)}"
+    told = {
+        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0,
+        "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
+        f"(skill {short(found.skill)})": found.skill < 0,
+        f"miscalibrated: labels do not come with the chances that were forecast: MCB {short(found.corp.mcb)}, of "
+        f"calibrated forecasts {band} (p {short(found.p_value)})": found.p_value <= 1 - found.confidence_level,
+        f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be "
+        "short": found.n_groups < 10,
+    }
+    return tuple(text for text, holds in told.items() if holds)

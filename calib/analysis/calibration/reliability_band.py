@@ -1,0 +1,137 @@
+"""What calibrated forecasts look like with as many labels: the null of miscalibration, and the band of its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from calib.analysis.calibration.isotonic import Ordered, monotone, ordered
+from calib.core.check import Codes, Floats
+from calib.core.result import Interval
+
+_BINS, _POINTS = 10, 50
+
+
+class Curve(NamedTuple):
+    """What came beside what was forecast, after isotonic regression.
+
+    Attributes
+    ----------
+    above : float
+        The curve is of the chance of a label above this level; NaN: of the mean label.
+    forecast, observed : ndarray
+        Ascending; at 50 places at most.
+    low, high : ndarray
+        Where `observed` lies, place by place, if labels come with the forecast chances; NaN where nothing was drawn.
+    """
+
+    above: float
+    forecast: Floats
+    observed: Floats
+    low: Floats
+    high: Floats
+
+
+class Null(NamedTuple):
+    """Miscalibration and calibration error beside those of calibrated forecasts, and the curves."""
+
+    mcb: Interval
+    p_value: float
+    ece: float
+    ece_null: float
+    curves: tuple[Curve, ...]
+    n_resamples: int
+
+
+class Forecasts(NamedTuple):
+    """Chances of a label up to each level but the last, weights, levels, and the rows by each thing to learn from."""
+
+    below: Floats
+    weight: Floats
+    levels: Floats
+    by: tuple[Ordered, ...]  # by each chance above a level, then by the mean
+    cell: Codes  # the bin of each chance, for the calibration error
+
+    def targets(self, place: Codes) -> Iterator[Floats]:
+        """What each curve is learned on: whether a label is above the level, and its value."""
+        for k in range(self.below.shape[1]):
+            yield (place > k).astype(float)
+        yield self.levels[place]
+
+    def fits(self, place: Codes) -> list[Floats]:
+        """What came, at each distinct forecast, isotonic."""
+        targets = zip(self.by, self.targets(place), strict=True)
+        return [monotone(at.mean(came, self.weight), at.weight) for at, came in targets]
+
+    def mcb(self, place: Codes, fits: list[Floats]) -> float:
+        """What recalibration takes off the score: its parts are orthogonal."""
+        came = place[:, None] <= np.arange(self.below.shape[1])
+        score = self.weight @ ((self.below - came) ** 2).sum(axis=1)
+        for k, (at, fit) in enumerate(zip(self.by, fits[:-1], strict=False)):
+            score -= self.weight @ (place > k) - at.weight @ fit**2
+        return float(score / (self.weight.sum() * self.below.shape[1]))
+
+    def ece(self, place: Codes) -> float:
+        """Of 10 bins of one width, the last with both its ends; the mean over the levels."""
+        k = self.below.shape[1]
+        gap = self.weight[:, None] * ((place[:, None] <= np.arange(k)) - self.below)
+        return float(np.abs(np.bincount(self.cell, gap.ravel(), minlength=_BINS * k)).sum() / self.weight.sum() / k)
+
+
+def forecasts_of(below: Floats, weight: Floats, levels: Floats, number: Floats | None) -> Forecasts:
+    """Distributions are ordered by each of their chances and their mean, numbers by themselves."""
+    k = below.shape[1]
+    bins = np.minimum((np.round(1 - below, 12) * _BINS).astype(np.intp), _BINS - 1)
+    if number is not None:
+        return Forecasts(below, weight, levels, (ordered(number, weight),) * (k + 1), (bins * k + np.arange(k)).ravel())
+    mean = levels[-1] - below @ np.diff(levels)
+    by = tuple(ordered(x, weight) for x in (*(1 - below).T, mean))
+    return Forecasts(below, weight, levels, by, (bins * k + np.arange(k)).ravel())
+
+
+def null_of(
+    seen: Forecasts, place: Codes, certain: bool, n_resamples: int, level: float, rng: np.random.Generator
+) -> Null:
+    """Labels drawn with the chances that the forecasts say; of numbers, which say none, nothing is drawn."""
+    fits, ece = seen.fits(place), seen.ece(place)
+    mcb = seen.mcb(place, fits)
+    grid = [_grid(at) for at in seen.by]
+    n_resamples = 0 if certain else n_resamples
+    drawn, errors = np.empty(n_resamples), np.empty(n_resamples)
+    paths = [np.empty((n_resamples, len(at))) for at in grid]
+    for i in range(n_resamples):
+        other = (rng.random((len(place), 1)) > seen.below).sum(axis=1)
+        again = seen.fits(other)
+        drawn[i], errors[i] = seen.mcb(other, again), seen.ece(other)
+        for path, fit, at in zip(paths, again, grid, strict=True):
+            path[i] = fit[at]
+    tails = (1 - level) / 2, (1 + level) / 2
+    above = (*seen.levels[:-1], np.nan)
+    curves = tuple(
+        Curve(float(name), by.x[at], fit[at], *_ends(path, tails))
+        for name, by, fit, at, path in zip(above, seen.by, fits, grid, paths, strict=True)
+    )
+    if not n_resamples:
+        return Null(Interval(np.nan, np.nan), np.nan, ece, np.nan, curves, 0)
+    p_value = float((1 + (drawn >= mcb - 1e-12).sum()) / (1 + n_resamples))
+    return Null(
+        Interval(*map(float, np.quantile(drawn, tails))), p_value, ece, float(errors.mean()), curves, n_resamples
+    )
+
+
+def _grid(at: Ordered) -> Codes:
+    """Places among the distinct forecasts: all, or of many as many as are drawn, each for as many rows."""
+    if len(at.x) <= _POINTS:
+        return np.arange(len(at.x))
+    share = np.cumsum(at.weight) / at.weight.sum()
+    return np.unique(np.searchsorted(share, np.linspace(0, 1, _POINTS)).clip(0, len(at.x) - 1))
+
+
+def _ends(path: Floats, tails: tuple[float, float]) -> tuple[Floats, Floats]:
+    if not len(path):
+        nothing = np.full(path.shape[1], np.nan)
+        return nothing, nothing
+    low, high = np.quantile(path, tails, axis=0)
+    return low, high
