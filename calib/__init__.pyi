@@ -9,7 +9,7 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
-from .analysis.calibration.verbs import forecast_quality as forecast_quality
+from .analysis.calibration.verbs import calibrate as calibrate, forecast_quality as forecast_quality
 from .analysis.distributions.verbs import (
     distribution_fit as distribution_fit,
     fit_temperature as fit_temperature,

@@ -51,7 +51,7 @@ class Calibration(Results[CalibrationMap]):
     ['offline (calibrated)', '1|2|3|4|5']
     """
 
-    def apply(self, scores: Any, *, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
+    def apply(self, scores: Any, *, annotator: Any = None, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
         """Scores on people's scale: what people would say of each item, and how sure that is.
 
         An item of a document of which labels were used is scored by the map that was fitted without its fold of the
@@ -62,6 +62,8 @@ class Calibration(Results[CalibrationMap]):
         scores : table, path or frame
             Scores (or ratings) of the judge that was calibrated, of any items. Criteria that no map is of are left
             out, with a warning.
+        annotator : optional
+            Who rates, of a calibration that knows who did (``annotators=True``). Default: a new person.
         allow_stale : bool, default False
             Go on, with a warning, where rater, prompt, method, temperature or scale are not those that the map was
             fitted to. How such a judge errs is not known.
@@ -84,7 +86,7 @@ class Calibration(Results[CalibrationMap]):
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
         files = above("intake.entry", "given")(scores, None, columns, names=("scores",), needs=("judge",))
         table = scores_in(files.scores, "scores")
-        parts = [_applied(*one) for one in self._matched(table, allow_stale)]
+        parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
@@ -193,11 +195,11 @@ def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow
         check.warn(f"stale: {words(label)}: {told}; how this judge errs is not known")
 
 
-def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> pd.DataFrame:
+def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
     _warn_of_inputs(found, rows, read)
     fold = _folds_at(found, rows)
-    p, low, high = _by_distinct(found, read.x, fold)
+    p, low, high = _by_distinct(found, read.x, fold, annotator)
     kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS])
     mean = p @ found.levels
     whole = np.isfinite(mean)
@@ -217,7 +219,7 @@ def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> pd.Data
     )
 
 
-def _by_distinct(found: CalibrationMap, x: Floats, fold: Codes) -> tuple[Floats, Floats, Floats]:
+def _by_distinct(found: CalibrationMap, x: Floats, fold: Codes, annotator: Any) -> tuple[Floats, Floats, Floats]:
     """Chances and the ends of the interval, worked out once for each distinct score and fold."""
     if x.shape[1] == 1:
         distinct, place = np.unique(x[:, 0], return_inverse=True)
@@ -225,8 +227,8 @@ def _by_distinct(found: CalibrationMap, x: Floats, fold: Codes) -> tuple[Floats,
         distinct, place = np.unique(x, axis=0, return_inverse=True)
     both, row = np.unique(place.ravel() * (found.n_folds + 1) + fold + 1, return_inverse=True)
     at, which = distinct.reshape(-1, x.shape[1])[both // (found.n_folds + 1)], both % (found.n_folds + 1) - 1
-    p = found.predict(at, fold=which)
-    low, high = found.band(at, p @ found.levels)
+    p = found.predict(at, fold=which, annotator=annotator)
+    low, high = found.band(at, p @ found.levels, annotator=annotator)
     return p[row], np.asarray(low)[row], np.asarray(high)[row]
 
 

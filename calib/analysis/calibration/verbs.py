@@ -61,6 +61,9 @@ def calibrate(
     groups : str or None, default "group"
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
+    annotators : bool, default False
+        Each person who labelled has a shift of her own: `apply` then forecasts what a new person says, or one of these
+        (``annotator="ann"``), and the result says what is forecast by who rated alone, without the judge.
     prompt : Prompt or sequence of Prompt, optional
         What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
         knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
@@ -96,7 +99,7 @@ def calibrate(
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level}
+    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
@@ -150,14 +153,29 @@ def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
     return read.x[place]
 
 
+def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
+    """Who gave each label, of whom there must be two."""
+    if given_["annotator"].nunique() < 2:
+        rule = "must hold the labels of each of several annotators where {0} is True"
+        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
+        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
+    return given_["annotator"].astype(str).to_numpy()
+
+
 def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
     judged, given_ = bound.judged, bound.judged.given
     row = given_["row"].to_numpy()
     units = np.asarray(bound.units, dtype=object)[row]
+    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(
-            x[row], given_["y"], levels=judged.levels, groups=units, weights=given_["weight"], **asked
+            x[row],
+            given_["y"],
+            levels=judged.levels,
+            groups=units,
+            weights=given_["weight"],
+            **asked | {"annotators": persons},
         )
     n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
     found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
