@@ -13,7 +13,7 @@ from calib.core.progress import progress
 from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import Checked, slices
-from calib.tables.pairs import CALIBRATED, Pair, labels_in, pairs_of
+from calib.tables.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
 
@@ -93,7 +93,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
 
     `groups` are what the items share, if that is known.
     """
-    fold, calibration = CALIBRATED
+    fold, calibration = FOLDED
     if calibration not in part or part[calibration].isna().all():
         return 0, []
     made = part[calibration].astype(object)

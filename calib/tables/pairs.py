@@ -14,7 +14,7 @@ from calib.tables.door import Checked, Who, little_mass, slices
 from calib.tables.results import words
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
-CALIBRATED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
+FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
@@ -50,7 +50,7 @@ class Pair:
     @property
     def fold_doubts(self) -> tuple[str, ...]:
         """What a correlation of scores that were calibrated in folds of labels does not show."""
-        fold, calibration = CALIBRATED
+        fold, calibration = FOLDED
         both = self.both
         if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
             return ()
@@ -91,7 +91,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *CALIBRATED, *columns] if value == "x" else []
+        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *FOLDED, *columns] if value == "x" else []
         theirs_only = ["n_cannot_say"] if value == "y" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
