@@ -1,11 +1,14 @@
 """Calibration drawn: the map, reliability of forecasts, sets, what may be accepted at which risk."""
 
 from __future__ import annotations
+
 import math
-import numpy as np
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from calib.analysis.calibration.words import accept_fact, curve_fact, forecast_fact, map_fact, pit_fact, sets_fact
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
@@ -16,7 +19,8 @@ from calib.tables.text import plain_text, title_of, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from calib.analysis.calibration.reliability_band import Curve
+
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
 _ROOM = 0.08
 
@@ -128,7 +132,7 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     return drawn
 
 
-def _curve_of(result: ForecastQuality, above: float | None) -> Curve:
+def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
     """The curve that is asked for."""
     if above is None:
         return result.curves[0 if len(result.levels) == 2 else -1]
@@ -139,7 +143,7 @@ def _curve_of(result: ForecastQuality, above: float | None) -> Curve:
     raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
 
 
-def _draw_curve(ax: Axes, curve: Curve, colour: str, name: str) -> None:
+def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
     if not name and not math.isnan(curve.low[0]):
         ax.fill_between(curve.forecast, curve.low, curve.high, color=figure.GREY, alpha=0.25, linewidth=0, zorder=0,
                         label="calibrated forecasts")  # fmt: skip
@@ -151,7 +155,7 @@ def _draw_curve(ax: Axes, curve: Curve, colour: str, name: str) -> None:
         ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
 
 
-def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: Curve) -> None:
+def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve) -> None:
     """Where what comes is what was forecast; a number forecasts no chance."""
     mean = math.isnan(curve.above)
     if mean or result.kind == "distribution":
@@ -159,7 +163,7 @@ def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: Curve) -> None:
         ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
 
 
-def _name_axes(ax: Axes, result: ForecastQuality, curve: Curve, n_results: int) -> None:
+def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
     n = f"   (n = {result.n} labels)" * (n_results == 1)
     if math.isnan(curve.above):
         ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
@@ -213,7 +217,7 @@ _MOST_SHADES = 11  # sizes of sets that a legend names one by one
 def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
     """The labels that people may give, along the judge's score; of several results how large their sets are.
 
-    A bar is the set at one score, as dark as there are items with it, a dot the most likely label. Of several judges
+    A bar is the set at one score, a dot the label nearest to the middle of what people say. Of several judges
     or criteria each is a row: which share of its sets has one label, two, and so on.
 
     Parameters
@@ -239,23 +243,25 @@ def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> A
         pitch = float(np.ptp(values)) / 200
     step = float(np.diff(found.levels).min())
     shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
+    beside = len(shown) if len(values) < len(found.score) else 1  # cells that share a score lie side by side
     for place, cell in enumerate(shown):
         here, colour = found.cell == cell, figure.look_of(place)[0]
-        wide = 0.7 * pitch / len(shown)
-        at = found.score[here] + (place - (len(shown) - 1) / 2) * wide * 1.1
+        wide = 0.7 * pitch / beside
+        at = found.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
         height = found.high[here] - found.low[here] + 0.8 * step
         drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
-        drawn.plot(at, found.most_likely[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+        drawn.plot(at, found.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
     drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
     drawn.set_ylabel("people's label")
     drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    drawn.set_ylim(found.levels[0] - 0.6 * step, found.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
     colours = [figure.look_of(place)[0] for place in range(len(shown))]
     names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
     handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
-    handles.append(figure.handle("most likely label", color=figure.GREY if several else colours[0], marker="o",
+    handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
                                  linestyle=""))  # fmt: skip
     fact = sets_fact(Results.of([(label, found)]))
     figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))

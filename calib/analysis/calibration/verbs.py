@@ -1,11 +1,14 @@
 """One item's score on tables: calibrated, judged as a forecast, as a set of labels, or handed to people."""
 
 from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
+
 import numpy as np
 import pandas as pd
+
 from calib import stats
 from calib.analysis.calibration.cascade import costs, staged
 from calib.analysis.distributions.verbs import weights_by_level
@@ -13,18 +16,28 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, TableError, has_replies
+from calib.table import TableArgumentError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
-from calib.tables.calibration_inputs import Beside, KINDS, beside, judges_of
+from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
-from calib.tables.escalation import Decider, aligned_deciders, check_escalation, columns_for, decider_of, of_raters, replies_in, rule_of, stages_of, votes_of
-from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
+from calib.tables.escalation import (
+    Decider,
+    aligned_deciders,
+    check_escalation,
+    columns_for,
+    decider_of,
+    of_raters,
+    replies_in,
+    rule_of,
+    stages_of,
+    votes_of,
+)
+from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
-
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -241,14 +254,16 @@ def forecast_quality(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
-    >>> print(found.conclusion)
+    >>> print(found)
+    RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
+(shares 1.306) [warnings: miscalibrated]
     """
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"rng": rng}
     if isinstance(scores, Calibration):
-        theirs = None if gold is None else scores_in(_people_in(gold, columns), "gold").frame
-        scores, gold = kept_forecasts(scores, theirs)
+        theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
+        scores, gold = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
     files = given(scores, gold, columns)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
@@ -260,16 +275,11 @@ def forecast_quality(
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                labels, n = _labels_beside(judged, forecasts, part, groups, whole)
+                labels, n = labels_beside(judged, forecasts, part, groups, whole)
                 result = replace(stats.forecast_quality(**labels, **options), n=n)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(result, judged.warnings)))
     return Results.of(answers)
-
-
-def _people_in(gold: Data, columns: Columns) -> Any:
-    """Labels alone: of a table, or of a file of one's own."""
-    return given(gold, None, columns, names=("gold",), needs=("label",)).people
 
 
 def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
@@ -277,26 +287,6 @@ def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
     if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
         return {}
     return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
-
-
-def _labels_beside(
-    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
-) -> tuple[dict[str, Any], int]:
-    """Each label of a part, with the forecast of its item, its group and its weight; how many these are.
-
-    A mean between two values is one label, of which either value has a part.
-    """
-    rows = judged.given[judged.given["row"].isin(part.index)]
-    if not len(rows):
-        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
-    place = rows["row"].to_numpy()
-    owner = None if groups is None else groups_of(part, groups)
-    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
-    weights = rows["weight"].to_numpy()
-    asked = {"groups": unit, "items": place, "weights": weights}
-    read = rows[judged.frame["x"].notna().to_numpy()[place]]
-    n = len(read[["row", "annotator"]].drop_duplicates())
-    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked, n
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------

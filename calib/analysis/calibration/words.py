@@ -1,15 +1,14 @@
 """Calibration in words: sentences, heads, parts of a report."""
 
 from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
-from calib.tables.calibration import CALIBRATED, Calibration
-from calib.analysis.calibration.cascade import Escalation
-from calib.analysis.calibration.score_sets import ScoreSets
-import pandas as pd
-from collections.abc import Mapping, Sequence
-from typing import Any, TYPE_CHECKING
+
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.cascade import Escalation
 from calib.analysis.calibration.score_sets import ScoreSets
@@ -195,7 +194,7 @@ def sets_notes(results: Results[ScoreSets]) -> list[str]:
         "labelled items are no test of them."
     ]
     if filled:
-        notes.append(f"{filled} sets were empty, and have the label that is the most likely.")
+        notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")
     if any(result.method == "split" for result in results):
         notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
     return notes
@@ -291,7 +290,9 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = pd.DataFrame({"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")})
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
     shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
 
@@ -301,5 +302,7 @@ def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame
     items = found.items
     ends = zip(items["low"], items["high"], strict=True)
     said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    shown = pd.DataFrame({"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")})
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
     return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
