@@ -17,8 +17,8 @@ from calib.core.topic import above
 from calib.stats import CalibrationMap, entropy
 from calib.table import TableError, check_scores
 from calib.tables.calibration_file import inputs_in, map_in, records_in, scale_text, sha, written
-from calib.tables.calibration_inputs import Beside, Input, beside, beyond, judges_of, unlike
-from calib.tables.door import Checked, scores_in, slices
+from calib.tables.calibration_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
+from calib.tables.door import Checked, scores_in
 from calib.tables.results import Results, words
 
 CALIBRATED = " (calibrated)"
@@ -175,7 +175,7 @@ def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
     """The single map that comes nearest to some scores."""
     if len(near) == 1:
         return near[0]
-    label, known = next(iter(slices(rows)))[0], [inputs_in(one.record)[0].who.rater for one in near]
+    label, known = label_of(rows), [inputs_in(one.record)[0].who.rater for one in near]
     raise TableError(
         f"{words(label)}: several maps are as near to these scores (of {', '.join(map(repr, dict.fromkeys(known)))}): "
         "take one first, such as calibration[name].apply(...)."
@@ -184,7 +184,7 @@ def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
 
 def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
     """A map is about the judge that it was fitted to, asked in the same way."""
-    label = next(iter(slices(rows)))[0]
+    label = label_of(rows)
     differs = []
     for had, has in zip(inputs_in(found.record), read.inputs, strict=True):
         other = f" (input {had.who.criterion}, {had.who.rater})" if had is not inputs_in(found.record)[0] else ""
@@ -203,37 +203,43 @@ def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator:
     """The scores of one slice on people's scale."""
     _warn_of_inputs(found, rows, read)
     fold = _folds_at(found, rows)
-    p, low, high = _by_distinct(found, read.x, fold, annotator)
-    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS])
-    mean = p @ found.levels
-    whole = np.isfinite(mean)
-    mode = np.where(whole, found.levels[np.argmax(np.where(whole[:, None], p, 0.0), axis=1)], np.nan)
+    at, which, row = _distinct(read.x, fold)
+    meant = _meant(found, at, which, annotator).iloc[row].set_axis(rows.index)
+    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
     return kept.assign(
+        **meant,
         rater=f"{rows['rater'].iloc[0]}{CALIBRATED}",
-        score=np.where(whole, np.clip(mean, found.levels[0], found.levels[-1]), np.nan),
-        entropy=entropy(p),
-        sd=np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
-        mode=mode,
         scale=scale_text(found.levels),
-        conf_low=np.where(whole, low, np.nan),
-        conf_high=np.where(whole, high, np.nan),
         fold=np.where(fold >= 0, fold, np.nan),
         calibration=found.record["id"].removeprefix("sha256:")[:12],
-        **{f"p_{text}": column for text, column in zip(scale_text(found.levels).split("|"), p.T, strict=True)},
     )
 
 
-def _by_distinct(found: CalibrationMap, x: Floats, fold: Codes, annotator: Any) -> tuple[Floats, Floats, Floats]:
-    """Chances and the ends of the interval, worked out once for each distinct score and fold."""
-    if x.shape[1] == 1:
-        distinct, place = np.unique(x[:, 0], return_inverse=True)
-    else:
-        distinct, place = np.unique(x, axis=0, return_inverse=True)
-    both, row = np.unique(place.ravel() * (found.n_folds + 1) + fold + 1, return_inverse=True)
-    at, which = distinct.reshape(-1, x.shape[1])[both // (found.n_folds + 1)], both % (found.n_folds + 1) - 1
-    p = found.predict(at, fold=which, annotator=annotator)
-    low, high = found.band(at, p @ found.levels, annotator=annotator)
-    return p[row], np.asarray(low)[row], np.asarray(high)[row]
+def _distinct(x: Floats, fold: Codes) -> tuple[Floats, Codes, Codes]:
+    """The distinct inputs and folds, and which of them each row has."""
+    values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
+    n_folds = int(fold.max(initial=0)) + 2
+    both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
+    return values.reshape(-1, x.shape[1])[both // n_folds], both % n_folds - 1, row
+
+
+def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
+    """What distinct inputs mean: columns of scores."""
+    p = found.predict(at, fold=fold, annotator=annotator)
+    mean, whole = p @ found.levels, np.asarray(np.isfinite(p[:, 0]))
+    low, high = found.band(at, mean, annotator=annotator)
+    shares = dict(zip([f"p_{text}" for text in scale_text(found.levels).split("|")], p.T, strict=True))
+    columns = {
+        "score": np.clip(mean, found.levels[0], found.levels[-1]),
+        "entropy": entropy(p),
+        "sd": np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
+        "mode": found.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
+        "conf_low": low,
+        "conf_high": high,
+    }
+    frame = pd.DataFrame(columns | shares)
+    frame.loc[~whole] = np.nan
+    return frame
 
 
 def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
@@ -255,7 +261,7 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
 
 
 def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:
-    label = words(next(iter(slices(rows)))[0])
+    label = words(label_of(rows))
     had, x = inputs_in(found.record)[0], read.x
     if n := beyond(had, x[:, 0]):
         seen = f"{short(had.low)} to {short(had.high)}"

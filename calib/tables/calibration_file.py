@@ -262,7 +262,7 @@ def _map_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
     units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
     folds = {sha(unit): fold for unit, fold in zip(units, found.fold.tolist(), strict=True) if fold >= 0}
     inputs = [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs]
-    label = {name: _scalar(value) for name, value in bound.judged.label.items()}
+    label = [[name, _scalar(value)] for name, value in bound.judged.label.items()]
     arrays = {name: getattr(found, name) for name in (*_ARRAYS, *_NUMBERS)}
     about = {
         "label": label,
@@ -292,7 +292,7 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
 def map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
     """The label and the map of a record that was read."""
     held = record["summary"]["map"]
-    label = {name: math.nan if value is None else value for name, value in held["label"].items()}
+    label = {name: math.nan if value is None else value for name, value in held["label"]}
     n_levels, p = len(held["levels"]), len(held["slopes"])
     persons = len(held["shifts"])
     shapes = {"resampled_thresholds": (-1, n_levels - 1), "resampled_slopes": (-1, p)}

@@ -54,7 +54,7 @@ def calibrate(
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
-    """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
+    r"""Learn from people's labels what each score of a judge means: the chance of each label that they would give.
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
     `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
@@ -103,7 +103,12 @@ def calibrate(
     >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
     >>> calibration = calib.calibrate(files, scale="1|2|3|4")
     >>> print(calibration)
+    quality, judge, human: 1 means 1.264, 95 % CI [1.079, 1.771]; 4 means 3.242, 95 % CI [2.722, 3.599] (from 24 \
+labelled items, 24 groups)
     >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
+       score  conf_low  conf_high   p_4
+    0   1.33      1.10       1.92  0.01
+    1   1.85      1.52       2.28  0.03
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
@@ -159,7 +164,14 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
 
 
 def _units_of(judged: Labelled, group: str | None) -> Any:
-    return None if group is None else groups_of(judged.frame, group)
+    """The group of each labelled item, at its row; None where nothing is known of groups."""
+    rows = judged.given["row"].unique()
+    found = None if group is None else groups_of(judged.frame.iloc[rows], group)
+    if found is None:
+        return None
+    whole = np.full(len(judged.frame), None, dtype=object)
+    whole[rows] = found
+    return whole
 
 
 def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
