@@ -314,6 +314,7 @@ def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     if not records:
         raise TableError("a calibration must hold a map at least to be saved, but has none.")
     whole = records[0] if len(records) == 1 else {"schema": SEVERAL, "calibrations": list(records)}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return path
 

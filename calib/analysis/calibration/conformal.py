@@ -45,8 +45,8 @@ def full_conformal(
     .. math:: p(v, c) = \frac{\#\{i \le n + 1 : s_i \ge s_{n+1}\}}{n + 1}, \qquad
               s_i = \Big| F(y_i - 1 \mid x_i) + \tfrac12 p(y_i \mid x_i) - \tfrac12 \Big|
 
-    where the new item counts, and ties count against it. The set has the labels with p above 1 - level, those between
-    them, and the one that is the most likely. Where labelled items and a new one come in no particular order, it holds
+    where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those between
+    them; where there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
     the new label with probability `level` or more, whatever the judge is: the fit must not know which of the n + 1
     rows is the new one. So the mean and spread of the scores, which place the pseudo-labels and scale the ridge, are
     those of all n + 1, and the penalty is fixed beforehand, not chosen with the labels.
@@ -365,8 +365,10 @@ def _answer(
     n = np.bincount(cells.of_label, minlength=len(cells.names))
     place = np.array([quantile_place(int(number), task.level) for number in n])
     member = n_above + 1 > (n + 1 - place)[cells.of_set, None]
-    filled, mode = ~member.any(axis=1), np.diff(below).argmax(axis=1)
-    member[np.arange(len(mode)), mode] = True
+    p_values = (n_above + 1) / (n + 1)[cells.of_set, None]
+    nearest = (p_values - _TIE * _strangeness(below)).argmax(axis=1)
+    filled = ~member.any(axis=1)
+    member[filled, nearest[filled]] = True
     low, high = member.argmax(axis=1), k - 1 - member[:, ::-1].argmax(axis=1)
     size, n_unread = high - low + 1, int((cells.row < 0).sum())
     n_filled, total = int(cells.n_items[filled].sum()), len(task.x_new)
@@ -381,10 +383,10 @@ def _answer(
         low=levels[low],
         high=levels[high],
         size=size,
-        most_likely=levels[mode],
+        nearest=levels[nearest],
         cell=cells.of_set,
         filled=filled,
-        p_values=(n_above + 1) / (n + 1)[cells.of_set, None],
+        p_values=p_values,
         n_items=cells.n_items,
         row=cells.row,
         cells=tuple(map(Cell, cells.names, n.tolist(), place.tolist(), laws)),
@@ -419,6 +421,6 @@ def _warned(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) 
         f"such documents together, and less surely for one new document; one_per_group=True is exact for these": (
             n_groups < labels
         ),
-        f"filled_sets: the sets of {n_filled} items were empty and have the most likely label": n_filled > 0,
+        f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
     }
     return tuple(text for text, holds in found.items() if holds)

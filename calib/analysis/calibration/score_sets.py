@@ -51,15 +51,16 @@ class ScoreSets(Result):
     method : str
         "full" (each label is in the fit and in the quantile) or "split" (one half in the fit, the other in the
         quantile).
-    score, low, high, size, most_likely : ndarray, shape (S,)
+    score, low, high, size, nearest : ndarray, shape (S,)
         Distinct scores (in each cell) of the items; lowest and highest label of their sets, the number of labels in
-        between, both ends counted; and the label that is the most likely.
+        between, both ends counted; and the label of the highest p-value, the one nearest to the middle of what people
+        say, which is in every set.
     cell : ndarray of int, shape (S,)
         Place of its cell in `cells`.
     filled : ndarray of bool, shape (S,)
-        The set was empty, and has the most likely label instead.
+        The set was empty, and has the nearest label instead.
     p_values : ndarray, shape (S, K)
-        Of each label: the set holds those above 1 - level, what lies between them, and the most likely one.
+        Of each label: the set holds those above 1 - level, and what lies between them.
     n_items : ndarray of int, shape (S,)
         Items with this score.
     row : ndarray of int, shape (M,)
@@ -83,7 +84,7 @@ class ScoreSets(Result):
     low: Floats
     high: Floats
     size: Codes
-    most_likely: Floats
+    nearest: Floats
     cell: Codes = field(repr=False)
     filled: NDArray[np.bool_] = field(repr=False)
     p_values: Floats = field(repr=False)
@@ -123,7 +124,7 @@ class ScoreSets(Result):
         return pd.DataFrame(self.columns | columns)
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("score", "low", "high", "size", "most_likely", "n_items", "filled")
+        names = ("score", "low", "high", "size", "nearest", "n_items", "filled")
         rows = zip(*(getattr(self, name).tolist() for name in names), strict=True)
         found = [dict(zip(names, row, strict=True)) for row in rows]
         if len(self.cells) == 1:
