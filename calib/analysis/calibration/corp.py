@@ -137,6 +137,8 @@ def forecasts_in(
 ) -> tuple[Floats, Codes, Any, Floats]:
     """The chance of a label up to each level but the last, (n, K - 1); places of labels; rows in use; weights."""
     share = check.array(p, "p")
+    if share.ndim not in (1, 2):
+        raise ArgumentError("p", "must have 1 or 2 dimensions", f"got shape {share.shape}")
     if share.ndim == 1:
         if ((share < 0) | (share > 1)).any():
             odd = share[(share < 0) | (share > 1)][0]

@@ -20,6 +20,7 @@ from calib.core.units import unit_sums, units_of
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram
+_NO_SPREAD = 1e-20
 _NONE = Interval(np.nan, np.nan)
 
 
@@ -264,6 +265,7 @@ def _labelled(
     share, number = check.array(p, "p"), None
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
     if share.ndim == 1:
+        check.same_length(p=share, y=y)
         number, scale = share, np.sort(values)
         _need_on_scale(number, scale)
         share = (number - scale[0]) / (scale[-1] - scale[0]) if len(scale) == 2 else _certain(number, scale)
@@ -379,6 +381,7 @@ def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
+    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
     return [
         Interval(float(point - half), float(point + half))
         for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)

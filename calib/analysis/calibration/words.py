@@ -76,8 +76,10 @@ def _told_of(result: ForecastQuality) -> list[str]:
 def beside_no_judge(result: ForecastQuality) -> str:
     """Better or worse than the shares of other labels, the same for every item."""
     low, high = result.interval
+    if math.isnan(result.skill):
+        return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        return "cannot be compared with no judge from a single group of labels"
+        return f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
@@ -143,14 +145,13 @@ def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
 def pit_fact(result: ForecastQuality) -> str:
     """Which way the labels lie in their forecasts."""
     pit = result.pit
-    low, high, ends = pit[:3].sum(), pit[-3:].sum(), (pit[0] + pit[-1]) / 2
-    if max(abs(low - 0.3), abs(high - 0.3), abs(ends - 0.1)) < 0.05:
-        return "labels lie evenly in their forecasts"
-    if low - high > 0.1:
-        return f"the forecasts are too high: {100 * low:.0f} % of the labels lie in their lowest 30 %"
-    if high - low > 0.1:
-        return f"the forecasts are too low: {100 * high:.0f} % of the labels lie in their highest 30 %"
-    return "the forecasts are too sure" if ends > 0.1 else "the forecasts are not sure enough"
+    mean, ends = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1]
+    if abs(mean - 0.5) > 0.05:
+        way = "high" if mean < 0.5 else "low"
+        return f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+    if abs(ends - 2 / len(pit)) > 0.05:
+        return f"the forecasts are {'too sure' if ends > 2 / len(pit) else 'not sure enough'} of themselves"
+    return "labels lie nearly evenly in their forecasts"
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
