@@ -20,10 +20,12 @@ Rng = np.random.Generator | int | None
 
 
 def labelled_sets(
-    judged: Labelled, by: str | None, groups: str | None, one_per_group: bool, level: float, rng: Rng
+    judged: Labelled, items: pd.Series, by: str | None, groups: str | None, one_per_group: bool, level: float, rng: Rng
 ) -> tuple[dict[str, Any], ScoreSets]:
-    """The sets of one judge's items, and what they are of."""
-    frame, cell = judged.frame, cells_of(judged.frame, by)
+    """The sets of one judge's items, in the order of `items`, and what they are of."""
+    place = pd.Index(items.astype(object).unique()).get_indexer(judged.frame["item"])
+    frame = judged.frame.iloc[np.argsort(place, kind="stable")]
+    cell = cells_of(frame, by)
     need_one_chance(frame, cell, judged.label)
     units = None if groups is None else groups_of(frame, groups)
     y = one_label_per_group(frame, units, rng) if one_per_group else frame["y"]

@@ -45,11 +45,11 @@ def full_conformal(
     .. math:: p(v, c) = \frac{\#\{i \le n + 1 : s_i \ge s_{n+1}\}}{n + 1}, \qquad
               s_i = \Big| F(y_i - 1 \mid x_i) + \tfrac12 p(y_i \mid x_i) - \tfrac12 \Big|
 
-    where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those between
-    them; where there are none, the label of the highest p. Where labelled items and a new one come in no particular order, it holds
-    the new label with probability `level` or more, whatever the judge is: the fit must not know which of the n + 1
-    rows is the new one. So the mean and spread of the scores, which place the pseudo-labels and scale the ridge, are
-    those of all n + 1, and the penalty is fixed beforehand, not chosen with the labels.
+    where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those
+    between them; where there are none, the label of the highest p. Where labelled items and a new one come in no
+    particular order, it holds the new label with probability `level` or more, whatever the judge is: the fit must not
+    know which of the n + 1 rows is the new one. So the mean and spread of the scores, which place the pseudo-labels
+    and scale the ridge, are those of all n + 1, and the penalty is fixed beforehand, not chosen with the labels.
 
     Parameters
     ----------

@@ -299,7 +299,7 @@ def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
     """Share of the items whose set has 1, 2, ... labels; of an item without a score it is the whole scale."""
     n = np.bincount(found.size - 1, found.n_items, minlength=most)
     n[len(found.levels) - 1] += found.n_unread
-    return n / max(n.sum(), 1)
+    return np.asarray(n / max(n.sum(), 1))
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------

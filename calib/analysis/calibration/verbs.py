@@ -344,8 +344,8 @@ def score_sets(
     Returns
     -------
     Results
-        Each with `items`: a frame with the score and the set of each item. An item whose score could not be read has
-        the whole scale.
+        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could not be
+        read has the whole scale.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def score_sets(
     by, group = by if by == "score" else files.named(by), files.named(groups)
     asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
     return Results.of(
-        labelled_sets(judged, **asked)
+        labelled_sets(judged, judges.frame["item"], **asked)
         for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
     )
 

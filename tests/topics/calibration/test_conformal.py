@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import calib
 from calib.analysis.calibration.conformal import sets_of
@@ -83,8 +82,7 @@ def test_quantile_of_absolute_errors_has_the_reference_values(case, reference):
 
 
 @pytest.mark.parametrize(
-    ("criterion", "reference"),
-    [("coherence", (-1, 2, 0.95764, 3.58125)), ("consistency", (-1, 2, 0.96181, 2.87222))],
+    ("criterion", "reference"), [("coherence", (-1, 2, 0.95764, 3.58125)), ("consistency", (-1, 2, 0.96181, 2.87222))]
 )
 def test_quantiles_of_signed_errors_have_the_reference_values(criterion, reference):
     """Reference: calibration.md G6, equal tails."""
@@ -195,7 +193,7 @@ WORLDS = [
 def test_full_sets_hold_as_often_as_they_say(name, n, level, k):
     """Never less often, and not always: the share of one new item a draw, 600 draws, within 3.3 standard errors.
 
-    Exact sets hold at most 1 / (n + 1) more often where scores have no ties; ties, and sets of whole labels, add to that.
+    Exact sets hold at most 1 / (n + 1) more often where scores have no ties; ties, and whole labels, add to that.
     """
     rng = np.random.default_rng(100 * n + k)
     inside, draws = 0, 600
