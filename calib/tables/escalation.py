@@ -104,8 +104,8 @@ def verdicts_of(
         raise TableArgumentError("confidence", "needs several replies, or raters, on people's scale, for 'votes'",
                                  f"{words(judged.label)} has one, or is on another scale")  # fmt: skip
     else:
-        p, values, source = _calibrated_shares(judged, x, units), judged.levels, "calibrated"
-        said = (_LEARNED,)
+        p, doubts = _calibrated_shares(judged, x, units)
+        values, source, said = judged.levels, "calibrated", (_LEARNED, *doubts)
     verdict, sure = decided(p, values, judged.levels, rule.cut, rule.within)
     return _judged(judged, rule, verdict, sure, source, said)
 
@@ -254,20 +254,20 @@ def _shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | No
     return np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0), values
 
 
-def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> Floats:
+def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tuple[str, ...]]:
     """The chance of each label; from several inputs by a map that has not seen the document's labels."""
     shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
     if len(shares) == len(judged.levels):  # the scores are calibrated
-        return np.asarray(judged.frame[shares], dtype=float)
+        return np.asarray(judged.frame[shares], dtype=float), ()
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
     if x.shape[1] == 1 or not found.n_folds:
-        return np.asarray(found.predict(x))
+        return found.predict(x), found.warnings
     names = judged.frame["item"] if units is None else units
     other = np.array([zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % found.n_folds for name in names])
     # one map each for labelled items and others, or their confidences would not be alike
-    return np.asarray(found.predict(x, fold=np.where(found.fold < 0, other, found.fold)))
+    return found.predict(x, fold=np.where(found.fold < 0, other, found.fold)), found.warnings
 
 
 def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]]:
