@@ -79,7 +79,9 @@ def beside_no_judge(result: ForecastQuality) -> str:
     if math.isnan(result.skill):
         return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        return f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        return (
+            f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        )
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
@@ -148,7 +150,9 @@ def pit_fact(result: ForecastQuality) -> str:
     mean, ends = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1]
     if abs(mean - 0.5) > 0.05:
         way = "high" if mean < 0.5 else "low"
-        return f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        return (
+            f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        )
     if abs(ends - 2 / len(pit)) > 0.05:
         return f"the forecasts are {'too sure' if ends > 2 / len(pit) else 'not sure enough'} of themselves"
     return "labels lie nearly evenly in their forecasts"
