@@ -18,7 +18,9 @@ WITHOUT_VERB = {
         *("attenuation", "chain_plan", "detectable_difference", "draws_needed", "judge_correlation"),
         *("label_multiplier", "precision_gain", "spearman_brown"),
     ),
-    "`calib.calibrate` fits them": ("calibration_map", "ordered_logit"),
+    "`calib.calibrate` fits them": ("annotator_logit", "calibration_map", "ordered_logit"),
+    "`calib.forecast_quality` takes scores apart by it": ("corp",),
+    "`calib.score_sets` and `calib.escalate` choose by them": ("accept_threshold", "full_conformal", "split_conformal"),
     "about single distributions or replies, which a table of scores no longer holds": (
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),

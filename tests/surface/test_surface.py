@@ -270,7 +270,7 @@ def test_what_a_topic_names_is_there(name):
                 shown.blocks,
                 topic.frame,
             ),
-            "commands": topic.commands,
+            "commands": [name.replace("-", "_") for name in topic.commands],
         }.items():
             assert all(callable(topic.function(file, function)) for function in functions if function)
 

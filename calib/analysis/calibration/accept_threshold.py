@@ -255,16 +255,16 @@ def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float) -> Floats
 def spent(expected: Floats, alpha: float, delta: float) -> Floats:
     """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
     weights = np.zeros(len(expected))
-    none = _start(expected, alpha, delta / len(_STARTS), 0.0)
-    starts = [_start(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
+    none = _start_at(expected, alpha, delta / len(_STARTS), 0.0)
+    starts = [_start_at(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
     if none is None:  # so few labels that all of delta is needed
-        none, starts = _start(expected, alpha, delta, 0.0), [None]
+        none, starts = _start_at(expected, alpha, delta, 0.0), [None]
     for start in starts if none is not None else ():
         weights[none if start is None else start] += delta / len(starts)
     return weights
 
 
-def _start(expected: Floats, alpha: float, delta: float, share: float) -> int | None:
+def _start_at(expected: Floats, alpha: float, delta: float, share: float) -> int | None:
     """The strictest threshold that would pass with errors at this share of the risk."""
     would = clopper_pearson_end(np.floor(expected * alpha * share + 1e-9), expected, delta) <= alpha
     return int(would.argmax()) if would.any() else None

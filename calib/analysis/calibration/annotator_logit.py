@@ -24,7 +24,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Result, short
 
 _TAUS = np.geomspace(0.05, 6.4, 10)  # spreads that are tried; the least of them is none
-_FEW = 10  # labels beyond the first of each person, below which no spread of persons is seen
+_FEW_REPEATS = 10  # labels beyond the first of each person, below which no spread of persons is seen
 _FOLDS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
 _SHOWN = 10  # persons that an error names
@@ -215,7 +215,7 @@ def annotator_logit(
     sample = sample_of(x, y, levels, groups, weights)
     names, person = _persons(annotators, sample)
     n_labels = np.bincount(person)
-    known = len(person) - len(names) >= _FEW
+    known = len(person) - len(names) >= _FEW_REPEATS
     table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
@@ -227,7 +227,7 @@ def annotator_logit(
     a, b, information = people.fit(table.counts, tau)
     shift, error = people.shifts(b, information, tau)
     forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
-    warned = _warnings(forecasters, known=known)
+    warned = _doubts_of_people(forecasters, known=known)
     for text in warned:
         check.warn(text)
     slopes = np.zeros(len(spread))
@@ -351,7 +351,7 @@ def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, perso
     return averaged(a[fold], at, error[fold, person])
 
 
-def _warnings(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
+def _doubts_of_people(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
     warned = []
     if not known:
         warned.append(

@@ -252,7 +252,7 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(found, warnings=_warnings(found))
+    return replace(found, warnings=_doubts_of_forecasts(found))
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def _pit(data: _Data) -> Floats:
     return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
 
 
-def _warnings(found: ForecastQuality) -> tuple[str, ...]:
+def _doubts_of_forecasts(found: ForecastQuality) -> tuple[str, ...]:
     """What a reader should know before the scores."""
     lost, n = found.n_impossible, found.n
     log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"

@@ -74,6 +74,8 @@ class ScoreSets(Result):
         Mean number of labels in the sets of the items, and share of the sets that have one label.
     ridge, pseudo : float
         The penalty of the slope and the number of pseudo-labels.
+    columns : mapping
+        What rides along in `items`: ids, groups, systems, labels.
     warnings : tuple of str
     """
 

@@ -1,0 +1,221 @@
+"""Calibration in the shell and on the page: what a file becomes, what is refused, whose row stands first."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli, table
+
+HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "a\u202egnp.exe", "a | b `c`", "x" * 400]
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; exit code, stdout, stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """240 outputs to 120 questions, those to the first 60 labelled."""
+    rng = np.random.default_rng(4)
+    quality = np.repeat(rng.normal(3, 1.2, 120), 2)
+    judge, people = (np.clip(np.round(quality + rng.normal(0, sd, 240)), 1, 5).astype(int) for sd in (0.5, 0.4))
+    rows = {"id": [f"q{k}" for k in range(240)], "question": np.repeat(np.arange(120), 2), "judge": judge}
+    return pd.DataFrame(rows | {"human": pd.Series(people).where(np.arange(240) < 120).astype("Int64")})
+
+
+@pytest.fixture
+def own(frame, tmp_path):
+    path = tmp_path / "results.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+# --- calibrate ----------------------------------------------------------------------------------------------------
+
+
+def test_calibrate_writes_what_the_functions_return(run, own, frame, tmp_path):
+    out, kept = tmp_path / "scores.csv", tmp_path / "made" / "calibration.json"
+    code, said, _ = run("calibrate", own, "--out", out, "--save", kept, "--ridge", "1")
+    expected = calib.calibrate(frame, ridge=1.0)
+    assert code == 0
+    assert f"wrote 240 rows to {out}" in said
+    assert f"wrote {kept}" in said
+    assert expected.one().conclusion in " ".join(said.split())
+    written = table.read(out, "scores")
+    assert written["p_4"].to_numpy() == pytest.approx(expected.apply(frame)["p_4"].to_numpy())
+    assert written["rater"].unique() == ["judge (calibrated)"]
+    assert json.loads(kept.read_text())["calibrations"] if "calibrations" in kept.read_text() else True
+
+
+def test_a_saved_calibration_scores_a_file_without_labels(run, own, frame, tmp_path):
+    kept, new, out = tmp_path / "calibration.json", tmp_path / "new.csv", tmp_path / "out.csv"
+    run("calibrate", own, "--save", kept)
+    frame.drop(columns="human").to_csv(new, index=False)
+    code, said, _ = run("calibrate", new, "--apply", kept, "--out", out)
+    assert code == 0
+    assert f"wrote 240 rows to {out}" in said
+    again = calib.Calibration.read(kept).apply(str(new))
+    assert table.read(out, "scores")["score"].to_numpy() == pytest.approx(again["score"].to_numpy())
+
+
+def test_scores_of_another_judge_are_refused_unless_said(run, own, frame, tmp_path):
+    kept, other = tmp_path / "calibration.json", tmp_path / "other.csv"
+    run("calibrate", own, "--save", kept)
+    frame.drop(columns="human").rename(columns={"judge": "gpt5"}).to_csv(other, index=False)
+    code, _, err = run("calibrate", other, "--apply", kept)
+    assert code == 2
+    assert "rater was 'judge' and is 'gpt5'" in err
+    code, out, err = run("calibrate", other, "--apply", kept, "--allow-stale")
+    assert code == 0
+    assert "stale" in err
+    assert "240 rows in all" in out
+
+
+@pytest.mark.parametrize("more", [("--save", "again.json"), ("labels.csv",)])
+def test_what_is_applied_is_not_made_anew(run, own, tmp_path, more):
+    code, _, err = run("calibrate", own, *more, "--apply", tmp_path / "calibration.json")
+    assert code == 2
+    assert "leave out LABELS and --save" in err
+
+
+def test_allow_stale_alone_is_a_mistake(run, own):
+    code, _, err = run("calibrate", own, "--allow-stale")
+    assert (code, "--allow-stale is for --apply" in err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--save", "--out"])
+def test_no_file_that_is_read_is_written_over(run, own, option):
+    path = own.with_suffix(".json") if option == "--save" else own
+    if option == "--save":
+        path.symlink_to(own)
+    before = own.read_bytes()
+    code, _, err = run("calibrate", own, option, path)
+    assert code == 2
+    assert "must be another file than FILE" in err
+    assert own.read_bytes() == before
+
+
+# --- forecasts, sets, escalation ------------------------------------------------------------------------------------
+
+
+def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
+    code, said, _ = run("forecast-quality", own, "--out", tmp_path / "quality.csv", "--n-resamples", "99")
+    expected = calib.forecast_quality(frame, n_resamples=99).one()
+    assert code == 0
+    assert f"{expected.skill:.4g}" in said
+    assert table.read_frame(tmp_path / "quality.csv")["rps"].tolist() == [expected.rps]
+
+
+def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
+    code, said, _ = run("sets", own, "--level", "0.8", "--out", tmp_path / "sets.csv")
+    expected = calib.score_sets(frame, level=0.8).one()
+    assert code == 0
+    assert "wrote 240 rows" in said
+    written = table.read_frame(tmp_path / "sets.csv")
+    assert written["low"].tolist() == expected.items["low"].tolist()
+    assert written["item"].tolist() == frame["id"].tolist()
+
+
+def test_escalate_writes_both_lists(run, own, frame, tmp_path):
+    people, accepted = tmp_path / "people.csv", tmp_path / "accepted.csv"
+    options = ("--cut", "4", "--risk", "0.15", "--price-label", "2", "--price-judge", "0.01")
+    code, said, _ = run("escalate", own, *options, "--out", people, "--accepted", accepted)
+    found = calib.escalate(frame, cut=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
+    assert code == 0
+    assert 0 < found.n_accepted < 240
+    assert f"wrote {found.n_people} rows to {people}" in said
+    assert f"wrote {found.n_accepted} rows to {accepted}" in said
+    assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
+    assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
+
+
+def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own):
+    code, _, err = run("escalate", own, "--cut", "4", "--price-judge", "0.01")
+    assert code == 2
+    assert "--price-label" in err
+
+
+def test_escalation_power_needs_no_labels(run, own, frame):
+    code, said, _ = run("escalation-power", own, "40", "--risk", "0.2")
+    expected = str(calib.escalation_power(frame, 40, risk=0.2).one())
+    assert code == 0
+    assert expected in " ".join(said.split())
+
+
+# --- on the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def things(frame):
+    names = frame.assign(id=[*HOSTILE, *frame["id"][len(HOSTILE) :]])
+    return {
+        "calibration": calib.calibrate(names),
+        "sets": calib.score_sets(names),
+        "found": calib.escalate(names, cut=4, risk=0.15),
+    }
+
+
+def by_item(text):
+    """Heads and rows of the table of items in Markdown."""
+    lines = [line for line in text.partition("## Item by item")[2].splitlines() if line.startswith("|")]
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [dict(zip(head, row, strict=False)) for row in rows]
+
+
+def test_items_for_people_come_first_least_sure_first(things):
+    rows = by_item(calib.report([*things.values()]).text)
+    assert len(rows) == 240
+    whom = [row["for"] for row in rows]
+    order = [("people", "people (labelled)", "the judge").index(one) for one in whom]
+    assert order == sorted(order)
+    assert whom.count("people") == things["found"].one().n_people
+    unsure = [float(row["confidence"]) for row in rows if row["for"] == "people"]
+    assert unsure == sorted(unsure)
+
+
+def test_each_item_has_the_judges_score_its_chances_and_its_set(things, frame):
+    rows = {row["item"]: row for row in by_item(calib.report([*things.values()]).text)}
+    calibrated = things["calibration"].apply(things["calibration"].scores).set_index("item")
+    sets = things["sets"].one().items.set_index("item")
+    for item in frame["id"][100:110]:
+        row = rows[item]
+        assert float(row["judge's score"]) == frame.set_index("id")["judge"][item]
+        assert float(row["chance of 4"]) == pytest.approx(calibrated["p_4"][item], abs=1e-3)
+        assert float(row["mean"]) == pytest.approx(calibrated["score"][item], abs=1e-3)
+        low, high = sets["low"][item], sets["high"][item]
+        assert row["set"] == (f"{low:g}" if low == high else f"{low:g} to {high:g}")
+
+
+def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
+    calibration = things["calibration"]
+    text = calib.report([calibration.apply(calibration.scores)]).text
+    rows = by_item(text)
+    assert len(rows) == 240
+    spread = [float(row["sd"]) for row in rows]
+    assert spread == sorted(spread, reverse=True)
+    assert text.count("## ") == 1
+
+
+def test_reports_of_other_things_have_no_such_section():
+    text = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})]).text
+    assert "Item by item" not in text
+
+
+@pytest.mark.parametrize("ending", ["md", "html"])
+def test_hostile_ids_are_shown_as_text(things, tmp_path, ending):
+    text = calib.report([*things.values()], tmp_path / f"page.{ending}").text
+    assert "<script>alert" not in text
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "alert(1)" in text
