@@ -211,7 +211,7 @@ def test_a_judge_that_knows_all_is_told_from_people_who_are_alike():
 
 def test_copies_of_a_text_in_both_folds_are_a_leak_that_groups_close():
     rng = np.random.default_rng(2)
-    x, y = rng.normal(size=(30, 10)), rng.integers(0, 4, 30)
+    x, y = rng.normal(size=(30, 25)), rng.integers(0, 4, 30)
     copies = (np.repeat(x, 4, axis=0), np.repeat(y, 4), np.arange(120) % 4)
     how = {"levels": [0, 1, 2, 3]}
     honest = skills(annotator_logit(*copies, **how, groups=np.repeat(np.arange(30), 4)))["judge"]
