@@ -21,6 +21,7 @@ from calib.analysis.calibration.proportional_odds import (
 from calib.analysis.calibration.ridge_choice import Tabled, dealt, held_out, losses_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import ratio
 from calib.core.result import Result, short
 
 _TAUS = np.geomspace(0.05, 6.4, 10)  # spreads that are tried; the least of them is none
@@ -62,8 +63,8 @@ class Forecaster(NamedTuple):
     forecast : str
         "shares", the labels' shares alone; "judge"; "annotators", who rated, alone; "judge and annotators".
     rps, skill, log_score : float
-        Cross-validated over groups: ranked probability score; 1 - RPS / RPS of the shares of all these labels; mean
-        of -log(probability of the label that came), in nats.
+        Cross-validated over groups: ranked probability score; 1 - RPS / RPS of the shares of all these labels, NaN
+        where all are alike; mean of -log(probability of the label that came), in nats.
     """
 
     forecast: str
@@ -327,7 +328,7 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
     for name, by_judge, by_person in _KNOWN:
         known = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
         log, rps = w @ _left_out_losses(known, labels, person).T
-        rows.append(Forecaster(name, float(rps), float(1 - rps / reference), float(log)))
+        rows.append(Forecaster(name, float(rps), float(1 - ratio(rps, reference)), float(log)))
     return tuple(rows)
 
 

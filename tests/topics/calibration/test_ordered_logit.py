@@ -156,7 +156,9 @@ def test_a_constant_judge_forecasts_the_shares():
     y = np.repeat([1.0, 2.0, 3.0], [10, 6, 4])
     with pytest.warns(CalibWarning, match="constant_judge"):
         fit = ordered_logit(np.full(20, 7.0), y)
-    np.testing.assert_allclose(fit.predict([7.0, 9.0]), np.tile(np.array([31 / 63, 19 / 63, 13 / 63]), (2, 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        fit.predict([7.0, 9.0]), np.tile(np.array([31 / 63, 19 / 63, 13 / 63]), (2, 1)), atol=1e-6
+    )
     assert fit.slopes == [0.0]
 
 
