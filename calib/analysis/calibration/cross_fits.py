@@ -18,6 +18,7 @@ from calib.analysis.calibration.ridge_choice import Tabled, chosen_ridge, refere
 from calib.core import check
 from calib.core.check import Codes, Floats, Labels
 
+_MANY = 1000  # distinct scores, beyond which neighbours are fitted together in folds and resamples
 _AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 
 
@@ -136,6 +137,21 @@ def _penalty_of(sample: Folded, z: Floats, pseudo: float) -> tuple[bool, float]:
     return len(best.inputs) < z.shape[1], best.ridge
 
 
+def coarser(sample: Folded, z: Floats) -> tuple[Folded, Floats]:
+    """Neighbouring scores taken together where there are very many of a single input; a thousand are as good."""
+    if z.shape[1] > 1 or len(z) <= _MANY:
+        return sample, z
+    n_levels = sample.table.counts.shape[1]
+    part = np.arange(len(z)) * _MANY // len(z)  # rows are in order
+    weight = sample.table.counts.sum(axis=1)
+    counts = np.zeros((_MANY, n_levels))
+    np.add.at(counts, part, sample.table.counts)
+    mean = np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight)
+    row = part[sample.table.row]
+    table = Counted(mean[:, None], counts, row)
+    return sample._replace(table=table, cell=row * n_levels + sample.place), mean[:, None]
+
+
 def fits_of(
     sample: Folded, design: Design, pseudo: float, n_resamples: int, rng: np.random.Generator
 ) -> list[tuple[Floats, Floats]]:
@@ -144,6 +160,8 @@ def fits_of(
     a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty)
     if sample.unit.max() == 0:
         return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
+    sample, z = coarser(sample, z)
+    counts = sample.table.counts
     without = fitted(*with_pseudo(z, np.maximum(counts - sample.by_fold, 0.0), pseudo), penalty, (a, b))
     step = max(1, _AT_ONCE // counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]

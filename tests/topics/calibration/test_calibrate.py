@@ -67,7 +67,7 @@ def test_all_judges_as_inputs_have_their_mean_first():
         found.apply(scores[scores["rater"] != "mistral"])
 
 
-@pytest.mark.parametrize("low, high", [(0, 1), (0, 10), (-3, 3), (1, 100)])  # noqa: PT006
+@pytest.mark.parametrize("low, high", [(0, 1), (0, 10), (-3, 3), (1, 100)])
 def test_the_judge_may_be_on_any_scale(low, high):
     scores, people = judged()
     other = scores.assign(score=low + (scores["score"] - 1) / 4 * (high - low), scale=f"{low}..{high}")

@@ -278,3 +278,19 @@ def test_many_scores_are_mapped_by_their_distinct_values():
     mean = found.predict(fine) @ found.levels
     coarse = found.band(fine[::1000], mean[::1000])
     np.testing.assert_allclose(np.array(found.band(fine, mean))[:, ::1000], coarse, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_neighbouring_scores_taken_together_change_nothing_that_is_seen(monkeypatch):
+    """Five thousand distinct scores: folds' maps of a thousand parts beside those of all."""
+    from calib.analysis.calibration import cross_fits
+
+    x, y = judged(5000)
+    x = x + np.random.default_rng(1).uniform(-0.5, 0.5, 5000)
+    parts = quietly(x, y, levels=LEVELS, ridge=1.0)
+    monkeypatch.setattr(cross_fits, "_MANY", 10_000)
+    whole = quietly(x, y, levels=LEVELS, ridge=1.0)
+    np.testing.assert_allclose(parts.fold_slopes, whole.fold_slopes, rtol=1e-4)
+    wide = [np.diff(one.band([3.0], [3.0]), axis=0).item() for one in (parts, whole)]
+    assert wide[0] == pytest.approx(wide[1], rel=0.25)  # of 200 other resamples
+    np.testing.assert_array_equal(parts.slopes, whole.slopes)
