@@ -70,7 +70,7 @@ def _told_of(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     ends = bracket(result.interval, result.confidence_level)
     return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
-            _recalibrated(result), _calibrated(result), _log(result)]  # fmt: skip
+            _after_recalibration(result), _fit_of_chances(result), _log(result)]  # fmt: skip
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -79,13 +79,15 @@ def beside_no_judge(result: ForecastQuality) -> str:
     if math.isnan(result.skill):
         return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        return f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        return (
+            f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        )
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
 
 
-def _recalibrated(result: ForecastQuality) -> str:
+def _after_recalibration(result: ForecastQuality) -> str:
     """What is in the forecasts, if their chances are put right."""
     parts = result.crossfitted
     if not parts.unc > 0 or math.isnan(parts.mcb):
@@ -95,7 +97,7 @@ def _recalibrated(result: ForecastQuality) -> str:
     return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
 
 
-def _calibrated(result: ForecastQuality) -> str:
+def _fit_of_chances(result: ForecastQuality) -> str:
     if result.kind == "number":
         return "A number speaks of no chance: calibrate it to have some."
     if math.isnan(result.p_value):
@@ -148,7 +150,9 @@ def pit_fact(result: ForecastQuality) -> str:
     mean, ends = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1]
     if abs(mean - 0.5) > 0.05:
         way = "high" if mean < 0.5 else "low"
-        return f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        return (
+            f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        )
     if abs(ends - 2 / len(pit)) > 0.05:
         return f"the forecasts are {'too sure' if ends > 2 / len(pit) else 'not sure enough'} of themselves"
     return "labels lie nearly evenly in their forecasts"
