@@ -56,7 +56,8 @@ class ForecastQuality(Result):
         large as here. NaN for numbers, which speak of no chance.
     ece, ece_null : float
         Expected calibration error of 10 bins, a mean over the K - 1 chances of a label above each level, and its mean
-        for forecasts that are perfectly calibrated and as many labels. Never read the first without the second.
+        for forecasts that are perfectly calibrated and as many labels; NaN where nothing is drawn, as the first says
+        nothing without the second.
     pit : ndarray, shape (10,)
         Non-randomised histogram of where labels lie in their forecast: all .1 if it is calibrated; high ends: the
         forecasts are too sure; high on the left: too high.
@@ -252,7 +253,7 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(found, warnings=_doubts_of_forecasts(found))
+    return replace(found, warnings=_forecast_warnings(found))
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------
@@ -404,7 +405,7 @@ def _pit(data: _Data) -> Floats:
     return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
 
 
-def _doubts_of_forecasts(found: ForecastQuality) -> tuple[str, ...]:
+def _forecast_warnings(found: ForecastQuality) -> tuple[str, ...]:
     """What a reader should know before the scores."""
     lost, n = found.n_impossible, found.n
     log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"

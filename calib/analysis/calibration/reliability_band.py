@@ -142,7 +142,7 @@ def null_of(
     seen: Forecasts, place: Codes, kin: Kin | None, n_resamples: int, level: float, rng: np.random.Generator
 ) -> Null:
     """Labels drawn with the chances that the forecasts say; of numbers, which say none (no kin), nothing is drawn."""
-    fits, ece = seen.fits(place), seen.ece(place)
+    fits = seen.fits(place)
     mcb = seen.mcb(place, fits)
     grid = [_grid(at) for at in seen.by]
     n_resamples = 0 if kin is None else n_resamples
@@ -162,11 +162,10 @@ def null_of(
         for name, by, fit, at, path in zip(above, seen.by, fits, grid, paths, strict=True)
     )
     if not n_resamples:
-        return Null(Interval(np.nan, np.nan), np.nan, ece, np.nan, curves, 0)
+        return Null(Interval(np.nan, np.nan), np.nan, np.nan, np.nan, curves, 0)
     p_value = float((1 + (drawn >= mcb - 1e-12).sum()) / (1 + n_resamples))
-    return Null(
-        Interval(*map(float, np.quantile(drawn, tails))), p_value, ece, float(errors.mean()), curves, n_resamples
-    )
+    band = Interval(*map(float, np.quantile(drawn, tails)))
+    return Null(band, p_value, seen.ece(place), float(errors.mean()), curves, n_resamples)
 
 
 def _grid(at: Ordered) -> Codes:

@@ -150,8 +150,8 @@ def test_a_weight_of_two_is_two_rows():
     rng = np.random.default_rng(6)
     p, y, weight = rng.dirichlet([1] * 5, 50), rng.choice(LEVELS, 50), rng.integers(1, 4, 50)
     rows = np.repeat(np.arange(50), weight)
-    one = forecast_quality(p, y, LEVELS, groups=np.arange(50) // 2, weights=weight, n_resamples=0)
-    many = forecast_quality(p[rows], y[rows], LEVELS, groups=rows // 2, n_resamples=0)
+    one = forecast_quality(p, y, LEVELS, groups=np.arange(50) // 2, weights=weight, n_resamples=1)
+    many = forecast_quality(p[rows], y[rows], LEVELS, groups=rows // 2, n_resamples=1)
     for name in ("rps", "skill", "log_score", "crps", "ece", "interval", "mcb_interval"):
         assert getattr(one, name) == pytest.approx(getattr(many, name)), name
     np.testing.assert_allclose(one.pit, many.pit)
@@ -196,14 +196,15 @@ def test_a_histogram_of_calibrated_forecasts_is_flat():
 def test_edges_of_the_bins_are_in_them(p):
     """Traps seen elsewhere: p = 1 in a bin of its own, p = 0 left out, the last bin skipped, a constant forecast."""
     y = [0, 1] * 10
-    assert forecast_quality(p, y, n_resamples=0).ece == pytest.approx(abs(0.5 - p[0]))
+    assert forecast_quality(p, y, n_resamples=1).ece == pytest.approx(abs(0.5 - p[0]))
 
 
 def test_all_bins_count_by_their_labels():
     p, y = np.array([0, 0.05, 0.1, 0.55, 0.95, 1.0]), np.array([1, 0, 0, 1, 0, 1])
     # by hand: [0, .1): 2 labels, [.1, .2): 1, [.5, .6): 1, [.9, 1]: 2
     wanted = (abs(1 - 0.05) + abs(0 - 0.1) + abs(1 - 0.55) + abs(1 - 1.95)) / 6
-    assert forecast_quality(p, y, n_resamples=0).ece == pytest.approx(wanted)
+    assert forecast_quality(p, y, n_resamples=1).ece == pytest.approx(wanted)
+    assert math.isnan(forecast_quality(p, y, n_resamples=0).ece)  # never without its null
 
 
 @pytest.mark.slow
@@ -337,6 +338,16 @@ def test_rows_without_label_or_forecast_are_counted():
     p = np.array([[0.2, 0.8], [np.nan, np.nan], [0.5, 0.5], [0.0, 0.0], [0.1, 0.9]])
     found = forecast_quality(p, [0, 1, np.nan, 1, 1], n_resamples=9)
     assert (found.n, found.n_missing) == (2, 3)
+
+
+def test_labels_that_all_score_alike_have_no_interval():
+    found = forecast_quality([0, 1, 0, 1], [0, 1, 0, 1])
+    assert (found.skill, found.rps) == (1, 0)
+    assert math.isnan(found.interval.low)
+    assert "better than no judge on these labels, which all score alike" in found.conclusion
+    alike = forecast_quality([[0.5, 0.5]] * 4, [1, 1, 1, 1])
+    assert math.isnan(alike.skill)
+    assert "labels are all alike" in alike.conclusion
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
