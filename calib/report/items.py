@@ -16,6 +16,7 @@ from calib.tables.text import visible
 
 KEYS = ("item", "criterion", "judge")
 _ROWS = 600  # of a page that can be sent
+_FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 
 
@@ -29,14 +30,16 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     """A section with a row for each item and judge; a number of items that nobody scrolls through is cut."""
     frame = reduce(_beside, frames).sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
+    first = [name for name in _FIRST if name in frame]
+    frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
-    kept = frame[["item"]].head(_ROWS).join(kept.drop(columns="item", errors="ignore"))
     says = [_order_of(frame)]
     if len(frame) > _ROWS:
         says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
     if rest:
         says.append(f"The same in all rows: {', '.join(f'{name} {visible(value)}' for name, value in rest.items())}.")
-    return Section("Item by item", says, table=table_of(kept, "interval of the mean", sortable=True), anchor=anchor, folds=True)
+    table = table_of(kept.round(3), "interval of the mean", sortable=True)
+    return Section("Item by item", says, table=table, anchor=anchor, folds=True)
 
 
 def _order_of(frame: pd.DataFrame) -> str:

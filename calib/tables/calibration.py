@@ -17,8 +17,8 @@ from calib.core.topic import above
 from calib.stats import CalibrationMap, entropy
 from calib.table import TableError, check_scores
 from calib.tables.calibration_file import inputs_in, map_in, records_in, scale_text, sha, written
-from calib.tables.calibration_inputs import Beside, Input, beside, beyond, judges_of, unlike
-from calib.tables.door import Checked, scores_in, slices
+from calib.tables.calibration_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
+from calib.tables.door import Checked, scores_in
 from calib.tables.results import Results, words
 
 CALIBRATED = " (calibrated)"
@@ -55,7 +55,7 @@ class Calibration(Results[CalibrationMap]):
 
     scores: pd.DataFrame | None = field(default=None, repr=False)
 
-    def apply(self, scores: Any, *, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
+    def apply(self, scores: Any, *, annotator: Any = None, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
         """Scores on people's scale: what people would say of each item, and how sure that is.
 
         An item of a document of which labels were used is scored by the map that was fitted without its fold of the
@@ -66,6 +66,8 @@ class Calibration(Results[CalibrationMap]):
         scores : table, path or frame
             Scores (or ratings) of the judge that was calibrated, of any items. Criteria that no map is of are left
             out, with a warning.
+        annotator : optional
+            Who rates, of a calibration that knows who did (``annotators=True``). Default: a new person.
         allow_stale : bool, default False
             Go on, with a warning, where rater, prompt, method, temperature or scale are not those that the map was
             fitted to. How such a judge errs is not known.
@@ -88,7 +90,7 @@ class Calibration(Results[CalibrationMap]):
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
         files = above("intake.entry", "given")(scores, None, columns, names=("scores",), needs=("judge",))
         table = scores_in(files.scores, "scores")
-        parts = [_applied(*one) for one in self._matched(table, allow_stale)]
+        parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
@@ -173,7 +175,7 @@ def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
     """The single map that comes nearest to some scores."""
     if len(near) == 1:
         return near[0]
-    label, known = next(iter(slices(rows)))[0], [inputs_in(one.record)[0].who.rater for one in near]
+    label, known = label_of(rows), [inputs_in(one.record)[0].who.rater for one in near]
     raise TableError(
         f"{words(label)}: several maps are as near to these scores (of {', '.join(map(repr, dict.fromkeys(known)))}): "
         "take one first, such as calibration[name].apply(...)."
@@ -182,7 +184,7 @@ def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
 
 def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
     """A map is about the judge that it was fitted to, asked in the same way."""
-    label = next(iter(slices(rows)))[0]
+    label = label_of(rows)
     differs = []
     for had, has in zip(inputs_in(found.record), read.inputs, strict=True):
         other = f" (input {had.who.criterion}, {had.who.rater})" if had is not inputs_in(found.record)[0] else ""
@@ -197,41 +199,47 @@ def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow
         check.warn(f"stale: {words(label)}: {told}; how this judge errs is not known")
 
 
-def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> pd.DataFrame:
+def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
     _warn_of_inputs(found, rows, read)
     fold = _folds_at(found, rows)
-    p, low, high = _by_distinct(found, read.x, fold)
-    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS])
-    mean = p @ found.levels
-    whole = np.isfinite(mean)
-    mode = np.where(whole, found.levels[np.argmax(np.where(whole[:, None], p, 0.0), axis=1)], np.nan)
+    at, which, row = _distinct(read.x, fold)
+    meant = _meant(found, at, which, annotator).iloc[row].set_axis(rows.index)
+    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
     return kept.assign(
+        **meant,
         rater=f"{rows['rater'].iloc[0]}{CALIBRATED}",
-        score=np.where(whole, np.clip(mean, found.levels[0], found.levels[-1]), np.nan),
-        entropy=entropy(p),
-        sd=np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
-        mode=mode,
         scale=scale_text(found.levels),
-        conf_low=np.where(whole, low, np.nan),
-        conf_high=np.where(whole, high, np.nan),
         fold=np.where(fold >= 0, fold, np.nan),
         calibration=found.record["id"].removeprefix("sha256:")[:12],
-        **{f"p_{text}": column for text, column in zip(scale_text(found.levels).split("|"), p.T, strict=True)},
     )
 
 
-def _by_distinct(found: CalibrationMap, x: Floats, fold: Codes) -> tuple[Floats, Floats, Floats]:
-    """Chances and the ends of the interval, worked out once for each distinct score and fold."""
-    if x.shape[1] == 1:
-        distinct, place = np.unique(x[:, 0], return_inverse=True)
-    else:
-        distinct, place = np.unique(x, axis=0, return_inverse=True)
-    both, row = np.unique(place.ravel() * (found.n_folds + 1) + fold + 1, return_inverse=True)
-    at, which = distinct.reshape(-1, x.shape[1])[both // (found.n_folds + 1)], both % (found.n_folds + 1) - 1
-    p = found.predict(at, fold=which)
-    low, high = found.band(at, p @ found.levels)
-    return p[row], np.asarray(low)[row], np.asarray(high)[row]
+def _distinct(x: Floats, fold: Codes) -> tuple[Floats, Codes, Codes]:
+    """The distinct inputs and folds, and which of them each row has."""
+    values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
+    n_folds = int(fold.max(initial=0)) + 2
+    both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
+    return values.reshape(-1, x.shape[1])[both // n_folds], both % n_folds - 1, row
+
+
+def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
+    """What distinct inputs mean: columns of scores."""
+    p = found.predict(at, fold=fold, annotator=annotator)
+    mean, whole = p @ found.levels, np.asarray(np.isfinite(p[:, 0]))
+    low, high = found.band(at, mean, annotator=annotator)
+    shares = dict(zip([f"p_{text}" for text in scale_text(found.levels).split("|")], p.T, strict=True))
+    columns = {
+        "score": np.clip(mean, found.levels[0], found.levels[-1]),
+        "entropy": entropy(p),
+        "sd": np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
+        "mode": found.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
+        "conf_low": low,
+        "conf_high": high,
+    }
+    frame = pd.DataFrame(columns | shares)
+    frame.loc[~whole] = np.nan
+    return frame
 
 
 def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
@@ -253,7 +261,7 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
 
 
 def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:
-    label = words(next(iter(slices(rows)))[0])
+    label = words(label_of(rows))
     had, x = inputs_in(found.record)[0], read.x
     if n := beyond(had, x[:, 0]):
         seen = f"{short(had.low)} to {short(had.high)}"

@@ -26,8 +26,19 @@ from calib.tables.pairs import DESIGN, chosen_in, labels_in
 
 ONE, SEVERAL = "calib/calibration/v1", "calib/calibrations/v1"
 _ARRAYS = ("levels", "thresholds", "slopes", "fold_thresholds", "fold_slopes", "resampled_thresholds",
-           "resampled_slopes", "x", "counts")  # fmt: skip
-_NUMBERS = ("own_only", "ridge", "pseudo", "n", "n_labels", "n_groups", "n_folds", "n_missing", "confidence_level")
+           "resampled_slopes", "x", "counts", "fold_shifts", "resampled_shifts")  # fmt: skip
+_NUMBERS = (
+    "own_only",
+    "ridge",
+    "pseudo",
+    "n",
+    "n_labels",
+    "n_groups",
+    "n_folds",
+    "n_missing",
+    "confidence_level",
+    "tau",
+)
 _METHODS = ("sample", "logprob", "chain")  # that the file knows
 
 
@@ -251,7 +262,7 @@ def _map_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
     units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
     folds = {sha(unit): fold for unit, fold in zip(units, found.fold.tolist(), strict=True) if fold >= 0}
     inputs = [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs]
-    label = {name: _scalar(value) for name, value in bound.judged.label.items()}
+    label = [[name, _scalar(value)] for name, value in bound.judged.label.items()]
     arrays = {name: getattr(found, name) for name in (*_ARRAYS, *_NUMBERS)}
     about = {
         "label": label,
@@ -260,7 +271,9 @@ def _map_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
         "groups": bound.group_column if bound.groups is not None else None,
         "folds": folds,
     }
-    return arrays | about | {"warnings": found.warnings}
+    people = [[sha(one.annotator), one.shift, one.std_error, one.n] for one in found.shifts]
+    persons = {"shifts": people, "forecasters": [list(one) for one in found.forecasters]}
+    return arrays | about | persons | {"warnings": found.warnings}
 
 
 def _scalar(value: Any) -> Any:
@@ -279,13 +292,19 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
 def map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
     """The label and the map of a record that was read."""
     held = record["summary"]["map"]
-    label = {name: math.nan if value is None else value for name, value in held["label"].items()}
+    label = {name: math.nan if value is None else value for name, value in held["label"]}
     n_levels, p = len(held["levels"]), len(held["slopes"])
+    persons = len(held["shifts"])
     shapes = {"resampled_thresholds": (-1, n_levels - 1), "resampled_slopes": (-1, p)}
+    shapes |= {f"{name}_shifts": (len(held[f"{name}_shifts"]), persons) for name in ("fold", "resampled")}
     arrays: dict[str, Any] = {
         name: np.asarray(held[name], dtype=float).reshape(shapes.get(name, np.shape(held[name]))) for name in _ARRAYS
     }
     numbers: dict[str, Any] = {name: held[name] for name in _NUMBERS}
+    numbers |= {
+        "shifts": tuple(stats.Shift(*one) for one in held["shifts"]),
+        "forecasters": tuple(stats.Forecaster(*one) for one in held["forecasters"]),
+    }
     fold = np.empty(0, dtype=np.intp)
     return label, CalibrationMap(**arrays, **numbers, fold=fold, record=record, warnings=tuple(held["warnings"]))
 
@@ -295,6 +314,7 @@ def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     if not records:
         raise TableError("a calibration must hold a map at least to be saved, but has none.")
     whole = records[0] if len(records) == 1 else {"schema": SEVERAL, "calibrations": list(records)}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return path
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.core.check import Floats
 from calib.table import TableError
-from calib.tables.door import Checked, Who, slices
+from calib.tables.door import Checked, Who
 from calib.tables.pooled import mean_of_raters
 from calib.tables.results import words
 
@@ -29,7 +29,7 @@ class Input:
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Input:
         """From the scores of one slice."""
-        (label, _), *_ = slices(rows)
+        label = label_of(rows)
         texts = sorted({str(text) for text in rows["scale"].dropna()} - {""})
         return cls(Who.of(label), texts[0] if texts else "", float(rows["score"].min()), float(rows["score"].max()))
 
@@ -42,6 +42,11 @@ class Beside:
     inputs: tuple[Input, ...]
 
 
+def label_of(rows: pd.DataFrame) -> dict[str, Any]:
+    """Whose scores on what a slice holds."""
+    return {name: rows[name].iloc[0] for name in Who._fields}
+
+
 def judges_of(table: Checked, kind: str) -> Checked:
     """The scores that are calibrated: of each judge, or of the mean of all of them."""
     return mean_of_raters(table) if kind == "raters" else table
@@ -49,7 +54,7 @@ def judges_of(table: Checked, kind: str) -> Checked:
 
 def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ...] = ()) -> Beside:
     """A slice of `judges_of` and what else is read for its items; of all there is, or what a map wants to have."""
-    label = next(label for label, _ in slices(own))
+    label = label_of(own)
     others = [] if kind == "score" else [rows for rows in _others(table, label, kind) if len(rows)]
     if wanted:
         others = [_of_wanted(one, others, label) for one in wanted[1:]]

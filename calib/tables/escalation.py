@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,10 @@ from calib.tables.pairs import DESIGN, chosen_in
 from calib.tables.results import words
 
 _MANY = 50  # values of votes that are counted one by one
+_LEARNED = (
+    "calibrated_confidence: the confidences were learned from the same labels, so that the promise is one for many "
+    "labels; in simulations it held from 50 on; confidence='votes' or a column of your own make it exact"
+)
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
 
@@ -90,18 +94,18 @@ def verdicts_of(
     judged: Labelled, rule: Rule, asked: str | None, votes: pd.DataFrame | None, x: Any, units: Any
 ) -> Verdicts:
     """By votes where there are some that differ, else calibrated; or as was asked for."""
+    said: tuple[str, ...] = ()
     told = _shares(votes, judged) if votes is not None and asked in (None, "votes") else None
     if asked not in (None, "votes", "calibrated"):
         return _by_column(judged, rule, asked)
     if told is not None:
-        p, values, source, said = *told, "votes", ()
+        p, values, source = *told, "votes"
     elif asked == "votes":
         raise TableArgumentError("confidence", "needs several replies, or raters, on people's scale, for 'votes'",
                                  f"{words(judged.label)} has one, or is on another scale")  # fmt: skip
     else:
-        p, values, source = _calibrated_shares(judged, x, units), judged.levels, "calibrated"
-        said = ("calibrated_confidence: the confidences were learned from the same labels, in folds: the guarantee is for "
-                "many labels; confidence='votes' or a column of your own make it exact",)  # fmt: skip
+        p, doubts = _calibrated_shares(judged, x, units)
+        values, source, said = judged.levels, "calibrated", (_LEARNED, *doubts)
     verdict, sure = decided(p, values, judged.levels, rule.cut, rule.within)
     return _judged(judged, rule, verdict, sure, source, said)
 
@@ -192,13 +196,13 @@ def check_escalation(
     if cascade is not None and (isinstance(cascade, str) or not cascade or len(set(cascade)) < len(cascade)):
         raise ArgumentError("cascade", "must name raters, cheap first, each once", f"got {cascade!r}")
     if cascade is not None and inputs == "raters":
-        raise ArgumentError("cascade", "asks raters one after the other, {0} 'raters' all at once: leave one of them out",
-                            mentions=("inputs",))  # fmt: skip
+        rule = "asks raters in turn, {0} 'raters' all at once: leave one of them out"
+        raise ArgumentError("cascade", rule, mentions=("inputs",))
     if prices is not None:
         if "label" not in prices:
             raise ArgumentError("prices", "must have the price of a 'label'", f"has {sorted(map(str, prices))}")
         for name, price in prices.items():
-            if not isinstance(price, Real) or isinstance(price, bool) or not 0 <= price < np.inf:
+            if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < np.inf:
                 raise ArgumentError("prices", "must be 0 or more", f"got {price!r} for {name!r}")
 
 
@@ -250,14 +254,20 @@ def _shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | No
     return np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0), values
 
 
-def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> Floats:
-    """The chance of each label: where labels of a document were used, by the map that has not seen it."""
+def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tuple[str, ...]]:
+    """The chance of each label; from several inputs by a map that has not seen the document's labels."""
     shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
     if len(shares) == len(judged.levels):  # the scores are calibrated
-        return judged.frame[shares].to_numpy(dtype=float)
+        return np.asarray(judged.frame[shares], dtype=float), ()
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
-    return found.predict(x, fold=found.fold)
+    # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
+    if x.shape[1] == 1 or not found.n_folds:
+        return found.predict(x), found.warnings
+    names = judged.frame["item"] if units is None else units
+    other = np.array([zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % found.n_folds for name in names])
+    # one map each for labelled items and others, or their confidences would not be alike
+    return found.predict(x, fold=np.where(found.fold < 0, other, found.fold)), found.warnings
 
 
 def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]]:
@@ -292,9 +302,9 @@ def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[
     design = str(drawn["design"].iloc[0])
     if len(set(drawn["design"].astype(str))) > 1 or chance.max() - chance.min() > 1e-6 * chance.max():
         raise TableError(
-            f"{words(label)}: the labels must be of items that all had the same chance to be drawn, or errors among the "
-            f"accepted would be counted wrongly, but the design {design!r} gave them different ones: draw items with "
-            f"choose_items(scores, n) or choose_items(scores, n, design='groups')."
+            f"{words(label)}: the labels must be of items that all had the same chance to be drawn, or errors among "
+            f"the accepted would be counted wrongly, but the design {design!r} gave them different ones: draw them "
+            f"with choose_items(scores, n) or choose_items(scores, n, design='groups')."
         )
     said, chosen = [], chosen_in(frame)
     if strangers := int((labelled & ~chosen).sum()):

@@ -15,6 +15,7 @@ from calib.table import TableError, check_scores, parse_scale
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.calibration_file import scale_text, sha
 from calib.tables.door import Who
+from calib.tables.gold import groups_of
 from calib.tables.labelled import Labelled
 from calib.tables.results import words
 
@@ -50,7 +51,7 @@ def forecasts_of(judged: Labelled, told: tuple[pd.DataFrame, Any] | None) -> Flo
         shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
         if ((shares > 0).sum(axis=1) > 1).any():
             return _at_levels(judged, shares, levels)
-    return judged.frame["x"].to_numpy(dtype=float)
+    return np.asarray(judged.frame["x"], dtype=float)
 
 
 def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
@@ -65,7 +66,28 @@ def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
         )
     out = np.zeros((len(shares), len(judged.levels)))
     out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
-    return np.where(np.isnan(shares).any(axis=1, keepdims=True), np.nan, out)
+    out[np.isnan(shares).any(axis=1)] = np.nan
+    return out
+
+
+def labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """Each label of a part, with the forecast of its item, its group and its weight; how many these are.
+
+    A mean between two values is one label, of which either value has a part.
+    """
+    rows = judged.given[judged.given["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    weights = rows["weight"].to_numpy()
+    asked = {"groups": unit, "items": place, "weights": weights}
+    read = rows[judged.frame["x"].notna().to_numpy()[place]]
+    n = len(read[["row", "annotator"]].drop_duplicates())
+    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked, n
 
 
 def _need_one_scale(judged: Labelled) -> None:
@@ -79,9 +101,8 @@ def _need_one_scale(judged: Labelled) -> None:
         given = f"have {short(off.iloc[0])}"
     else:
         return
-    raise TableError(
-        f"{words(judged.label)}: scores must be on people's scale, {short(low)} to {short(high)}, but {given}; {_FIRST}."
-    )
+    rule = f"scores must be on people's scale, {short(low)} to {short(high)}"
+    raise TableError(f"{words(judged.label)}: {rule}, but {given}; {_FIRST}.")
 
 
 # --- a calibration's own ----------------------------------------------------------------------------------------------
@@ -97,8 +118,8 @@ def kept_forecasts(calibration: Calibration, people: pd.DataFrame | None) -> tup
     if people is None:
         if any(found.n_labels > found.n for found in calibration):
             check.warn(
-                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what "
-                "one person says; give the labels as `gold` to have each of them count"
+                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than "
+                "what one person says; give the labels as `gold` to have each of them count"
             )
         return check_scores(forecasts), check_scores(pd.concat([labels for _, labels in parts], ignore_index=True))
     names = {sha(item): item for item in people["item"].unique()}

@@ -16,8 +16,8 @@ from calib.core.result import Result, short
 from calib.core.units import units_of
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
-_MANY = 200  # labels from which on three starts pay
-_HALVINGS = 40
+_STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
+_HALVINGS = 22  # to 2e-7
 
 
 class AcceptPoint(NamedTuple):
@@ -77,7 +77,7 @@ class AcceptThreshold(Result):
     curve : tuple of AcceptPoint
         All thresholds, the strictest first.
     method : str
-        Bound and order of the tests: "clopper-pearson" or "gaffke-groups", and "one start" or "three starts".
+        Bound and number of starts of the tests: "clopper-pearson" or "gaffke-groups", and "starts:1" to "starts:3".
     warnings : tuple of str
     """
 
@@ -134,11 +134,12 @@ def accept_threshold(
     .. math:: U = B^{-1}(1 - \delta;\ e + 1,\ m - e) \le \alpha
 
     (Clopper and Pearson), in a fixed order, so that P(risk of the accepted > alpha) <= delta: from a start on to lower
-    thresholds, as long as they pass. The strictest has too few labels to pass even without an error, so that the start
-    is the strictest threshold that would pass with errors at half of `risk` in as many labels as are to be expected
-    there; from 200 labels on delta is shared by three starts, those for no error and for a quarter and a half of
-    `risk`, and what a sequence did not lose goes on to the next start that it reaches (a fallback procedure). Starts
-    depend on confidences alone. To go up from a start that failed would be one more chance to err, unpaid.
+    thresholds, as long as they pass. The strictest has too few labels to pass even without an error. So there are three
+    starts, each with a third of delta: the strictest thresholds that would pass without an error, with errors at a
+    quarter and at half of `risk`, in as many labels as are to be expected there. What a sequence did not lose goes on
+    to the next start that it reaches (a fallback procedure); where there are too few labels for a start, the first has
+    its part. Starts depend on confidences alone. To go up from a start that failed would be one more chance to err,
+    unpaid.
 
     Parameters
     ----------
@@ -174,10 +175,10 @@ def accept_threshold(
     Examples
     --------
     >>> confidence = [0.9] * 60 + [0.7] * 60 + [0.5] * 30
-    >>> errors = [0] * 59 + [1] + [0] * 54 + [1] * 6 + [0, 1] * 15
+    >>> errors = [0] * 59 + [1] + [0] * 57 + [1] * 3 + [0, 1] * 15
     >>> result = accept_threshold(confidence, errors, pool=confidence * 10)
     >>> result.threshold, result.accepted, result.m, result.errors, round(result.bound, 4)
-    (0.7, 0.8, 120, 7, 0.0961)
+    (0.7, 0.8, 120, 4, 0.071)
     """
     sure, wrong = check.array(confidence, "confidence", ndim=1), check.array(errors, "errors", ndim=1)
     check.same_length(confidence=sure, errors=wrong, groups=groups)
@@ -192,7 +193,7 @@ def accept_threshold(
     thresholds, accepted = grid_of(everything)
     labels = _Labels(sure[used], wrong[used], None if groups is None else units_of(groups, used), thresholds)
     expected = accepted * labels.units if groups is None else labels.there
-    weights = spent(expected, labels.units, alpha, delta)
+    weights = spent(expected, alpha, delta)
     tested_at, passed = fallback(labels.p_value(alpha), weights)
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
     share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
@@ -213,7 +214,7 @@ def accept_threshold(
         risk=alpha,
         confidence_level=level,
         aurc=_aurc(sure[used], wrong[used]),
-        method=f"{labels.law}, {'three starts' if labels.units >= _MANY else 'one start'}",
+        method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
         warnings=_warned(labels, weights, alpha, level),
         curve=curve,
     )
@@ -251,15 +252,15 @@ def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float) -> Floats
     return np.asarray(np.where(n > e, end, 1.0))
 
 
-def spent(expected: Floats, n: int, alpha: float, delta: float) -> Floats:
+def spent(expected: Floats, alpha: float, delta: float) -> Floats:
     """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
     weights = np.zeros(len(expected))
-    shares = (0.0, 0.25, 0.5) if n >= _MANY else ()
-    starts = [_start(expected, alpha, delta / 3, share) for share in shares]
-    if None in starts or not starts:  # few labels: half of the risk in errors, else none
-        starts = [start for share in (0.5, 0.0) if (start := _start(expected, alpha, delta, share)) is not None][:1]
-    for start in starts:
-        weights[start] += delta / len(starts)
+    none = _start(expected, alpha, delta / len(_STARTS), 0.0)
+    starts = [_start(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
+    if none is None:  # so few labels that all of delta is needed
+        none, starts = _start(expected, alpha, delta, 0.0), [None]
+    for start in starts if none is not None else ():
+        weights[none if start is None else start] += delta / len(starts)
     return weights
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,24 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, special
+from scipy import special
 
-from calib.analysis.calibration.ordered_logit import (
-    Sample,
-    every_level_has_an_end,
-    inputs_of,
-    penalties_checked,
-    sample_of,
+from calib.analysis.calibration.annotator_logit import AnnotatorLogit, Forecaster, Shift, annotator_logit, averaged
+from calib.analysis.calibration.cross_fits import (
+    designed,
+    fits_of,
+    folded,
+    hashed,
+    persons_of,
+    rows_of,
+    units_and_folds,
 )
-from calib.analysis.calibration.proportional_odds import Counted, chances, counted, fitted, standardised, with_pseudo
-from calib.analysis.calibration.ridge_choice import Tabled, chosen_ridge, reference_ridge
+from calib.analysis.calibration.ordered_logit import every_level_has_an_end, inputs_of, penalties_checked, sample_of
 from calib.core import check
-from calib.core.check import Codes, Floats, Labels
+from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 
-_AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 _FINE = 4096  # distinct scores, above which the band is worked out on a grid
+_NAMED = 10  # persons that an error names
 _ROWS = 25  # values of a judge that are shown one by one
 
 
@@ -57,6 +57,14 @@ class CalibrationMap(Result):
         The penalty of the standardised slopes, and the number of pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
         Labelled items; labels of them; independent groups; folds (0: none); labels whose inputs are missing, left out.
+    tau : float
+        Spread of the persons' shifts, in log-odds; 0 where none were asked for, or the labels show none.
+    shifts : tuple of Shift
+        How lenient each person is, in the order of the columns below; empty where no annotators were given.
+    fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
+        The same of the maps of folds and resamples.
+    forecasters : tuple of Forecaster
+        What the labels' shares, the judge, who rated alone, and both forecast of other documents.
     confidence_level : float
     record : mapping
         What the map is bound to, as the file of a `Calibration` has it; empty for arrays.
@@ -82,10 +90,15 @@ class CalibrationMap(Result):
     n_folds: int
     n_missing: int
     confidence_level: float
+    tau: float = 0.0
+    shifts: tuple[Shift, ...] = ()
+    fold_shifts: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    resampled_shifts: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    forecasters: tuple[Forecaster, ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
 
-    def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, shift: ArrayLike = 0.0) -> Floats:
+    def predict(self, x: ArrayLike, *, fold: ArrayLike | None = None, annotator: Any = None) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input is missing.
 
         Parameters
@@ -93,44 +106,63 @@ class CalibrationMap(Result):
         x : array_like, shape (n,) or (n, p)
         fold : array_like of int, shape (n,), optional
             The fold whose map, fitted without it, is to be used; -1, as by default, is the mean over the folds' maps.
-        shift : array_like, default 0
-            Added to the log-odds of a higher label: how much more lenient a person is.
+        annotator : optional
+            Who rates, one of those in `shifts`. Default: a new person, over whose shift is averaged.
         """
         values = self._inputs(x)
         which = np.full(len(values), -1) if fold is None else np.asarray(fold, dtype=np.intp)
         out = np.empty((len(values), len(self.levels)))
+        person = self._place_of(annotator)
+        spread = self.tau if person is None else self.shifts[person].std_error
         for one in np.unique(which):
             rows = which == one
-            a, b = (part if one < 0 else part[one : one + 1] for part in (self.fold_thresholds, self.fold_slopes))
-            eta = values[rows] @ b.T + (np.asarray(shift) if np.ndim(shift) == 0 else np.asarray(shift)[rows, None])
-            out[rows] = chances(a, eta).mean(axis=1)
+            folds = range(len(self.fold_slopes)) if one < 0 else (one,)
+            out[rows] = sum(self._of_fold(fold, values[rows], person, spread) for fold in folds) / len(folds)
         return out
 
-    def band(self, x: ArrayLike, mean: ArrayLike) -> tuple[Floats, Floats]:
+    def _of_fold(self, fold: int, x: Floats, person: int | None, spread: float) -> Floats:
+        shift = 0.0 if person is None else self.fold_shifts[fold, person]
+        return averaged(self.fold_thresholds[fold], x @ self.fold_slopes[fold] + shift, np.full(len(x), spread))
+
+    def _place_of(self, annotator: Any) -> int | None:
+        """Of a person in `shifts`, which after reading a file holds hashes."""
+        names = [one.annotator for one in self.shifts]
+        found = [name for name in (annotator, f"sha256:{hashed(annotator)}") if name in names]
+        if annotator is None or found:
+            return names.index(found[0]) if found else None
+        if not names:
+            rule = "needs a map that knows who rated (calibrate with annotators=True)"
+            raise ArgumentError("annotator", rule, "this one does not")
+        shown = [repr(name) for name in names[:_NAMED]] + ["..."] * (len(names) > _NAMED)
+        read = str(names[0]).startswith("sha256:")  # a file has hashes
+        known = f"one of the {len(names)} who labelled" if read else f"one of {', '.join(shown)}"
+        raise ArgumentError("annotator", f"must be {known}, or None for a new person", f"got {annotator!r}")
+
+    def band(self, x: ArrayLike, mean: ArrayLike, *, annotator: Any = None) -> tuple[Floats, Floats]:
         """Ends of the interval of the map around the mean label `mean` at the inputs, each of shape (n,).
 
         The spread over the resampled groups, on the log-odds of the place on the scale, with Student's t for as many
         groups as there are: it is about the map, not about what single people say. NaN for one group.
         """
-        values, centre = self._inputs(x), np.asarray(mean, dtype=float)
+        values, centre, person = self._inputs(x), np.asarray(mean, dtype=float), self._place_of(annotator)
         distinct, row = np.unique(values, axis=0, return_inverse=True)
         if distinct.shape[1] == 1 and len(distinct) > _FINE:  # smooth in one input, and many are slow
             there = distinct[np.isfinite(distinct[:, 0]), 0]
             grid = np.linspace(there[0], there[-1], _FINE)
-            spread = np.interp(distinct[:, 0], grid, self._spread(grid[:, None]))[row.ravel()]
+            spread = np.interp(distinct[:, 0], grid, self._spread(grid[:, None], person))[row.ravel()]
         else:
-            spread = self._spread(distinct)[row.ravel()]
+            spread = self._spread(distinct, person)[row.ravel()]
         low, span = self.levels[0], np.ptp(self.levels)
         at = special.logit(np.clip((centre - low) / span, 0.0, 1.0))
         out = two_sided(max(self.n_groups - 1, 1), self.confidence_level) * spread
         return low + span * special.expit(at - out), low + span * special.expit(at + out)
 
-    def _spread(self, x: Floats) -> Floats:
+    def _spread(self, x: Floats, person: int | None) -> Floats:
         """Of the mean label over the resamples, on the log-odds of its place on the scale."""
         if not len(self.resampled_slopes):
             return np.full(len(x), np.nan)
         gaps = np.diff(self.levels) / np.ptp(self.levels)
-        eta = x @ self.resampled_slopes.T
+        eta = x @ self.resampled_slopes.T + (0.0 if person is None else self.resampled_shifts[:, person])
         place = sum(gap * special.expit(eta - a) for gap, a in zip(gaps, self.resampled_thresholds.T, strict=True))
         return np.asarray(np.std(special.logit(np.clip(place, 1e-12, 1 - 1e-12)), axis=1, ddof=1))
 
@@ -178,7 +210,9 @@ class CalibrationMap(Result):
             f"{bracket(Interval(shown.low[i], shown.high[i]), self.confidence_level)}"
             for i in ends
         )
-        return f"{said} (from {self.n} labelled items, {self.n_groups} groups){self._bracketed_warnings}"
+        skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
+        known = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
+        return f"{said} (from {self.n} labelled items, {self.n_groups} groups){known}{self._bracketed_warnings}"
 
 
 class Shown(NamedTuple):
@@ -202,6 +236,7 @@ def calibration_map(
     pseudo: float = 1.0,
     groups: Labels | None = None,
     weights: ArrayLike | None = None,
+    annotators: Labels | None = None,
     n_folds: int = 10,
     n_resamples: int = 200,
     confidence_level: float = 0.95,
@@ -232,6 +267,8 @@ def calibration_map(
         An item with several labels has a row for each, and one group at least.
     weights : array_like, shape (n,), optional
         What each label counts.
+    annotators : sequence, shape (n,), optional
+        Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
     n_folds : int, default 10
         At most; fewer where there are fewer groups.
     n_resamples : int, default 200
@@ -269,16 +306,18 @@ def calibration_map(
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
-    labelled, used = _rows_of(x, y, weights)
-    unit, fold = _units_and_folds(groups, used, n_folds)
-    sample = _folded(labels, unit[used], fold[used])
+    labelled, used = rows_of(x, y, weights)
+    unit, fold = units_and_folds(groups, used, n_folds)
+    people = None
+    if annotators is not None:
+        options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
+        people = annotator_logit(x, y, annotators, **options)
+    sample = folded(labels, unit[used], fold[used], persons_of(people, annotators, used))
     every_level_has_an_end(sample.table.counts, labels.levels, pseudo)
-    z, centre, spread = standardised(sample.table.x, sample.table.counts.sum(axis=1))
-    own_only, penalty = _penalty_of(sample, z, pseudo) if ridge is None else (False, float(ridge))
-    z = np.where(np.arange(z.shape[1]) > 0, 0.0, z) if own_only else z
+    design = designed(sample, labels.x.shape[1], people, ridge, pseudo)
     generator = np.random.default_rng(0 if rng is None else rng)
-    fits = _fits(sample, z, np.full(z.shape[1], penalty), pseudo, n_resamples, generator)
-    plain = [(a + (b / spread @ centre)[..., None], b / spread) for a, b in fits]
+    fits = fits_of(sample, design, pseudo, n_resamples, generator)
+    plain = [design.on_own_units(a, b) for a, b in fits]
     n_groups = int(sample.unit.max()) + 1
     found = CalibrationMap(
         levels=labels.levels,
@@ -288,11 +327,11 @@ def calibration_map(
         fold_slopes=plain[1][1],
         resampled_thresholds=plain[2][0],
         resampled_slopes=plain[2][1],
-        x=sample.table.x,
+        x=sample.table.x[:, : labels.x.shape[1]],
         counts=sample.table.counts,
         fold=fold if n_groups > 1 else np.full(len(fold), -1),
-        own_only=own_only,
-        ridge=penalty,
+        own_only=design.own_only,
+        ridge=float(design.penalty[0]),
         pseudo=float(pseudo),
         n=round(float(sample.weight.sum())),
         n_labels=len(sample.weight),
@@ -300,105 +339,20 @@ def calibration_map(
         n_folds=len(plain[1][1]) if n_groups > 1 else 0,
         n_missing=int((labelled & ~used).sum()),
         confidence_level=confidence_level,
+        **_known_of(people, plain),
     )
     warned = _doubts_of(found)
     for text in warned:
         check.warn(text)
-    return replace(found, warnings=warned)
+    return replace(found, warnings=(*warned, *(people.warnings if people else ())))
 
 
-class _Folded(NamedTuple):
-    """The table, and of each label its level, its cell in the table, weight, unit and fold."""
-
-    table: Counted
-    place: Codes
-    cell: Codes
-    weight: Floats
-    unit: Codes
-    fold: Codes
-
-    @property
-    def by_fold(self) -> Floats:
-        """Counts of each fold, (F, R, K)."""
-        shape = self.table.counts.shape
-        n_folds, size = int(self.fold.max()) + 1, math.prod(shape)
-        counts = np.bincount(self.fold * size + self.cell, self.weight, minlength=n_folds * size)
-        return np.asarray(counts, dtype=float).reshape(-1, *shape)
-
-    def resampled(self, n: int, rng: np.random.Generator) -> Floats:
-        """Counts of n resampled sets of the groups, (n, R, K)."""
-        shape, n_units = self.table.counts.shape, int(self.unit.max()) + 1
-        if n_units == len(self.unit) and (self.weight == 1).all():  # single labels: cells are drawn at once
-            drawn = rng.multinomial(n_units, self.table.counts.ravel() / n_units, n)
-            return drawn.reshape(n, *shape).astype(float)
-        each = sparse.csr_matrix((self.weight, (self.unit, self.cell)), shape=(n_units, math.prod(shape)))
-        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
-        return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *shape)
-
-
-def _folded(labels: Sample, unit: Codes, fold: Codes) -> _Folded:
-    table = counted(labels.x, labels.place, len(labels.levels), labels.weight)
-    cell = table.row * len(labels.levels) + labels.place
-    return _Folded(table, labels.place, cell, labels.each_weight, unit, fold)
-
-
-def _rows_of(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None) -> tuple[Any, Any]:
-    """Which rows have a label that counts, and which of these have all inputs, too."""
-    labelled = np.isfinite(check.array(y, "y"))
-    labelled &= True if weights is None else check.array(weights, "weights") > 0
-    return labelled, labelled & np.isfinite(inputs_of(x)).all(axis=1)
-
-
-def _units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
-    """The number and fold of each row's group, whatever the order of the rows; -1 where no label of it is used.
-
-    Groups with many labels are dealt out first, each to the fold that has fewest labels; those with as many in the
-    order of a hash of their names, which has nothing to do with what they are.
-    """
-    if groups is None:
-        unit, n_used = np.full(len(used), -1), int(used.sum())
-        unit[used] = np.random.default_rng(0).permutation(n_used)
-        return unit, np.where(used, unit % n_folds, -1)
-    code = check.codes(groups, "groups")
-    names = list(dict.fromkeys(groups.tolist() if hasattr(groups, "tolist") else groups))
-    size = np.bincount(code[used], minlength=len(names))
-    there = sorted(np.flatnonzero(size).tolist(), key=lambda g: (-size[g], hashed(names[g])))
-    unit, fold = np.full((2, len(names)), -1)
-    held = [(0, place) for place in range(min(n_folds, len(there)))]
-    for number, group in enumerate(there):
-        n, place = held[0]
-        unit[group], fold[group] = number, place
-        heapq.heapreplace(held, (n + int(size[group]), place))
-    return unit[code], fold[code]
-
-
-def hashed(name: Any) -> str:
-    """The SHA-256 of a name, which may be any text."""
-    return hashlib.sha256(str(name).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _penalty_of(sample: _Folded, z: Floats, pseudo: float) -> tuple[bool, float]:
-    """Whether the own score alone is best, and the penalty, as `ordered_logit` chooses them."""
-    tried = chosen_ridge(Tabled(z, sample.table, sample.place, sample.unit, sample.weight), pseudo)
-    best = next((one for one in tried if one.chosen), None)
-    if best is None:
-        return z.shape[1] > 1, reference_ridge(1)
-    return len(best.inputs) < z.shape[1], best.ridge
-
-
-def _fits(
-    sample: _Folded, z: Floats, penalty: Floats, pseudo: float, n_resamples: int, rng: np.random.Generator
-) -> list[tuple[Floats, Floats]]:
-    """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
-    counts = sample.table.counts
-    a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty)
-    if sample.unit.max() == 0:
-        return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
-    without = fitted(*with_pseudo(z, np.maximum(counts - sample.by_fold, 0.0), pseudo), penalty, (a, b))
-    step = max(1, _AT_ONCE // counts.size)
-    sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
-    drawn = [fitted(*with_pseudo(z, sample.resampled(n, rng), pseudo), penalty, (a, b)) for n in sizes]
-    return [(a, b), without[:2], (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
+def _known_of(people: AnnotatorLogit | None, plain: list[tuple[Floats, Floats, Floats]]) -> dict[str, Any]:
+    """What the map knows of persons."""
+    if people is None:
+        return {}
+    shifts = {"shifts": people.shifts, "fold_shifts": plain[1][2], "resampled_shifts": plain[2][2]}
+    return shifts | {"tau": people.tau, "forecasters": people.forecasters}
 
 
 def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:

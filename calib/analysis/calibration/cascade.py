@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calib.analysis.calibration.accept_threshold import AcceptPoint, AcceptThreshold, accept_threshold
-from calib.core.check import Codes, Floats, Labels
+from calib.core.check import Codes, Floats
 from calib.core.result import Result
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Escalation(Result):
     cost, cost_of_people : float
         Of judges and people as found, and of people for all items; NaN without prices.
     items : DataFrame
-        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label` (people's, where there is one).
+        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
     warnings : tuple of str
     """
 
@@ -119,7 +120,7 @@ class Escalation(Result):
                 f"{promised} differ from people's{self._bracketed_warnings}"
             )
         return (
-            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by the judge alone, "
+            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
             f"{promised} differ from people's; {self.n_people} are for people{self._bracketed_warnings}"
         )
 
@@ -131,7 +132,7 @@ def staged(
     *,
     risk: float,
     confidence_level: float,
-    groups: Labels | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> tuple[tuple[Stage, ...], Codes]:
     """Each judge on what those before it did not accept, with its part of what may go wrong; who decides each item.
 

@@ -137,12 +137,14 @@ def forecasts_in(
 ) -> tuple[Floats, Codes, Any, Floats]:
     """The chance of a label up to each level but the last, (n, K - 1); places of labels; rows in use; weights."""
     share = check.array(p, "p")
+    if share.ndim not in (1, 2):
+        raise ArgumentError("p", "must have 1 or 2 dimensions", f"got shape {share.shape}")
     if share.ndim == 1:
         if ((share < 0) | (share > 1)).any():
             odd = share[(share < 0) | (share > 1)][0]
             raise ArgumentError("p", "must be chances from 0 to 1 of the higher of two levels", f"got {short(odd)}")
         share = np.stack([1 - share, share], axis=1)
-    values = np.arange(share.shape[-1]) if levels is None else check.array(levels, "levels", ndim=1)
+    values = np.arange(float(share.shape[-1])) if levels is None else check.array(levels, "levels", ndim=1)
     place = places_of(check.array(y, "y", ndim=1), values)
     check.same_length(p=share, y=place, weights=weights)
     below = chances_below(share, values)

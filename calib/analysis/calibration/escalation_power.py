@@ -188,6 +188,6 @@ def _reached(sure: Floats, wrong: Floats, n: int, alpha: float, delta: float, rn
     e = rng.binomial(drawn, rate[:-1]).cumsum(axis=1)
     m = drawn.cumsum(axis=1)
     p = np.where(m > 0, special.bdtr(e, np.maximum(m, 1), alpha), 1.0)
-    weights = spent(accepted * n, n, alpha, delta)
+    weights = spent(accepted * n, alpha, delta)
     passed = np.array([fallback(row, weights)[1] for row in p])
     return np.asarray(np.logical_or.accumulate(passed[:, ::-1], axis=1)[:, ::-1].mean(axis=0))

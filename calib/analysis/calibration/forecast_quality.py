@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.calibration.corp import Corp, corp_of, forecasts_in, need_labels, parts_of_score
 from calib.analysis.calibration.isotonic import learned_elsewhere, ordered
-from calib.analysis.calibration.reliability_band import Curve, forecasts_of, kin_of, null_of
+from calib.analysis.calibration.reliability_band import ReliabilityCurve, forecasts_of, kin_of, null_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
@@ -20,6 +20,7 @@ from calib.core.units import unit_sums, units_of
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram
+_NO_SPREAD = 1e-20
 _NONE = Interval(np.nan, np.nan)
 
 
@@ -59,7 +60,7 @@ class ForecastQuality(Result):
     pit : ndarray, shape (10,)
         Non-randomised histogram of where labels lie in their forecast: all .1 if it is calibrated; high ends: the
         forecasts are too sure; high on the left: too high.
-    curves : tuple of Curve
+    curves : tuple of ReliabilityCurve
         Of the mean, and of the chance of a label above each level but the last: what was forecast, what came, and
         the band where that lies for calibrated forecasts.
     kind : str
@@ -92,7 +93,7 @@ class ForecastQuality(Result):
     ece: float
     ece_null: float
     pit: Floats = field(repr=False)
-    curves: tuple[Curve, ...] = field(repr=False)
+    curves: tuple[ReliabilityCurve, ...] = field(repr=False)
     kind: str
     levels: Floats = field(repr=False)
     confidence_level: float
@@ -171,8 +172,11 @@ def forecast_quality(
 ) -> ForecastQuality:
     r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
 
-    Intervals are jackknives over groups of the mean losses, with Student's t. Forecasts that were fitted to these
-    labels flatter themselves: give those of a map that was fitted without the label's group.
+    Intervals are jackknives over groups of the mean losses, with Student's t. Those of the score and the skill cover
+    what many documents would have (92 to 96 % of the time at 95 %, with 10 to 50 documents, simulated); those of
+    the cross-fitted parts are about what is learned from as many labels, which is less than what many labels would
+    teach: whether there is any miscalibration is for `p_value` to say. Forecasts that were fitted to these labels
+    flatter themselves: give those of a map that was fitted without the label's group.
 
     Parameters
     ----------
@@ -218,7 +222,8 @@ def forecast_quality(
     >>> p = rng.dirichlet([1, 1, 1], 200)
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
     >>> found = forecast_quality(p, y, [1, 2, 3])
-    >>> print(found)
+    >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], p = {found.p_value:.2g}")
+    0.228 [0.132, 0.324], p = 0.8
     """
     check.probability(confidence_level, "confidence_level")
     check.whole(n_resamples, "n_resamples", least=0)
@@ -260,6 +265,7 @@ def _labelled(
     share, number = check.array(p, "p"), None
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
     if share.ndim == 1:
+        check.same_length(p=share, y=y)
         number, scale = share, np.sort(values)
         _need_on_scale(number, scale)
         share = (number - scale[0]) / (scale[-1] - scale[0]) if len(scale) == 2 else _certain(number, scale)
@@ -375,6 +381,7 @@ def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
+    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
     return [
         Interval(float(point - half), float(point + half))
         for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)

@@ -280,14 +280,14 @@ def ordered_logit(
 
 def _warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
     """`problem` is what was fitted: standardised inputs, counts, penalty."""
-    z, _, penalty = problem
+    z, counts, penalty = problem
     warned = []
     if not z.any():
         warned.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
-    elif b.sum() < -_DUST:
+    elif (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum():
         warned.append(
-            "negative_slope: higher scores go with lower labels; the judge's scale may run the other way, or it may "
-            "know nothing."
+            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
+            "may know nothing."
         )
     if not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
         warned.append(

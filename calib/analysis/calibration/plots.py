@@ -20,10 +20,10 @@ from calib.tables.text import plain_text, title_of, told_apart
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.analysis.calibration.reliability_band import Curve
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
+_ROOM = 0.08
 
-_ROOM = 0.08  # share of a row that has room for its number
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     return drawn
 
 
-def _curve_of(result: ForecastQuality, above: float | None) -> Curve:
+def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
     """The curve that is asked for."""
     if above is None:
         return result.curves[0 if len(result.levels) == 2 else -1]
@@ -143,7 +143,7 @@ def _curve_of(result: ForecastQuality, above: float | None) -> Curve:
     raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
 
 
-def _draw_curve(ax: Axes, curve: Curve, colour: str, name: str) -> None:
+def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
     if not name and not math.isnan(curve.low[0]):
         ax.fill_between(curve.forecast, curve.low, curve.high, color=figure.GREY, alpha=0.25, linewidth=0, zorder=0,
                         label="calibrated forecasts")  # fmt: skip
@@ -155,7 +155,7 @@ def _draw_curve(ax: Axes, curve: Curve, colour: str, name: str) -> None:
         ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
 
 
-def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: Curve) -> None:
+def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve) -> None:
     """Where what comes is what was forecast; a number forecasts no chance."""
     mean = math.isnan(curve.above)
     if mean or result.kind == "distribution":
@@ -163,7 +163,7 @@ def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: Curve) -> None:
         ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
 
 
-def _name_axes(ax: Axes, result: ForecastQuality, curve: Curve, n_results: int) -> None:
+def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
     n = f"   (n = {result.n} labels)" * (n_results == 1)
     if math.isnan(curve.above):
         ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
@@ -348,12 +348,8 @@ def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> lis
     share, risk, upper = (np.array([getattr(p, name) for p in found.curve]) for name in ("accepted", "risk", "upper"))
     ax.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
     ax.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
-    level = f"{100 * found.confidence_level:.4g} %"
-    handles = [
-        figure.handle(
-            f"{of}errors among labels, upper band of all thresholds ({level})", color=colour, marker="o", mfc="white"
-        )
-    ]
+    words = f"{of}errors among labels, upper band of all thresholds ({100 * found.confidence_level:.4g} %)"
+    handles = [figure.handle(words, color=colour, marker="o", mfc="white")]
     if found.accepted:
         rate = found.errors / found.m
         ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)

@@ -16,7 +16,7 @@ _BINS, _POINTS = 10, 50
 _FAR, _ALIKE = 3.0, 0.95  # normal score of a label that had no chance; correlation at most
 
 
-class Curve(NamedTuple):
+class ReliabilityCurve(NamedTuple):
     """What came beside what was forecast, after isotonic regression.
 
     Attributes
@@ -46,7 +46,7 @@ class Null(NamedTuple):
     p_value: float
     ece: float
     ece_null: float
-    curves: tuple[Curve, ...]
+    curves: tuple[ReliabilityCurve, ...]
     n_resamples: int
 
 
@@ -158,7 +158,7 @@ def null_of(
     tails = (1 - level) / 2, (1 + level) / 2
     above = (*seen.levels[:-1], np.nan)
     curves = tuple(
-        Curve(float(name), by.x[at], fit[at], _shares(by, at), *_ends(path, tails))
+        ReliabilityCurve(float(name), by.x[at], fit[at], _shares(by, at), *_ends(path, tails))
         for name, by, fit, at, path in zip(above, seen.by, fits, grid, paths, strict=True)
     )
     if not n_resamples:

@@ -16,7 +16,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, TableError, has_replies
+from calib.table import TableArgumentError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
 from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
@@ -33,7 +33,7 @@ from calib.tables.escalation import (
     stages_of,
     votes_of,
 )
-from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts
+from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import groups_of, parts_of, with_warnings
 from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
@@ -54,7 +54,7 @@ def calibrate(
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Calibration:
-    """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
+    r"""Learn from people's labels what each score of a judge means: the chance of each label that they would give.
 
     A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
     `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
@@ -75,6 +75,9 @@ def calibrate(
     groups : str or None, default "group"
         The column of what items share (the source document): folds and resamples keep it whole. None, or where there
         is no such column: each item is on its own.
+    annotators : bool, default False
+        Each person who labelled has a shift of her own: `apply` then forecasts what a new person says, or one of these
+        (``annotator="ann"``), and the result says what is forecast by who rated alone, without the judge.
     prompt : Prompt or sequence of Prompt, optional
         What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
         knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
@@ -100,7 +103,12 @@ def calibrate(
     >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
     >>> calibration = calib.calibrate(files, scale="1|2|3|4")
     >>> print(calibration)
+    quality, judge, human: 1 means 1.264, 95 % CI [1.079, 1.771]; 4 means 3.242, 95 % CI [2.722, 3.599] (from 24 \
+labelled items, 24 groups)
     >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
+       score  conf_low  conf_high   p_4
+    0   1.33      1.10       1.92  0.01
+    1   1.85      1.52       2.28  0.03
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
@@ -110,7 +118,7 @@ def calibrate(
     table = _judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level}
+    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
@@ -156,7 +164,14 @@ def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
 
 
 def _units_of(judged: Labelled, group: str | None) -> Any:
-    return None if group is None else groups_of(judged.frame, group)
+    """The group of each labelled item, at its row; None where nothing is known of groups."""
+    rows = judged.given["row"].unique()
+    found = None if group is None else groups_of(judged.frame.iloc[rows], group)
+    if found is None:
+        return None
+    whole = np.full(len(judged.frame), None, dtype=object)
+    whole[rows] = found
+    return whole
 
 
 def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
@@ -165,14 +180,29 @@ def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
     return read.x[place]
 
 
+def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
+    """Who gave each label, of whom there must be two."""
+    if given_["annotator"].nunique() < 2:
+        rule = "must hold the labels of each of several annotators where {0} is True"
+        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
+        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
+    return given_["annotator"].astype(str).to_numpy()
+
+
 def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
     judged, given_ = bound.judged, bound.judged.given
     row = given_["row"].to_numpy()
     units = np.asarray(bound.units, dtype=object)[row]
+    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = stats.calibration_map(
-            x[row], given_["y"], levels=judged.levels, groups=units, weights=given_["weight"], **asked
+            x[row],
+            given_["y"],
+            levels=judged.levels,
+            groups=units,
+            weights=given_["weight"],
+            **asked | {"annotators": persons},
         )
     n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
     found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
@@ -223,7 +253,7 @@ def forecast_quality(
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
-        judge did not score) and `n_unread` (labelled items whose judge score is missing).
+        judge did not score) and `n_unread` (items whose judge score is missing).
 
     Raises
     ------
@@ -236,13 +266,16 @@ def forecast_quality(
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
-    >>> print(found.conclusion)
+    >>> print(found)
+    RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
+(shares 1.306) [warnings: miscalibrated]
     """
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options |= {"rng": rng}
     if isinstance(scores, Calibration):
-        theirs = None if gold is None else scores_in(_people_in(gold, columns), "gold").frame
-        scores, gold = kept_forecasts(scores, theirs)
+        theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
+        scores, gold = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
     files = given(scores, gold, columns)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
@@ -254,17 +287,11 @@ def forecast_quality(
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                result = stats.forecast_quality(
-                    **_labels_beside(judged, forecasts, part, groups, whole), **options, rng=rng
-                )
+                labels, n = labels_beside(judged, forecasts, part, groups, whole)
+                result = replace(stats.forecast_quality(**labels, **options), n=n)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(result, judged.warnings)))
     return Results.of(answers)
-
-
-def _people_in(gold: Data, columns: Columns) -> Any:
-    """Labels alone: of a table, or of a file of one's own."""
-    return given(gold, None, columns, names=("gold",), needs=("label",)).people
 
 
 def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
@@ -272,21 +299,6 @@ def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
     if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
         return {}
     return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
-
-
-def _labels_beside(
-    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
-) -> dict[str, Any]:
-    """Each label of a part, with the forecast of its item, its group and its weight."""
-    rows = judged.given[judged.given["row"].isin(part.index)]
-    if not len(rows):
-        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
-    place = rows["row"].to_numpy()
-    owner = None if groups is None else groups_of(part, groups)
-    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
-    weights = rows["weight"].to_numpy()
-    asked = {"groups": unit, "items": place, "weights": weights}
-    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
@@ -435,8 +447,11 @@ def escalate(
     Examples
     --------
     >>> import calib
-    >>> files = {"judge": [1, 2, 4, 5] * 60, "people": [1, 1, 5, 5] * 30 + [None] * 120}
-    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4, risk=0.15).one())
+    >>> judge = [1, 2, 4, 5] * 60
+    >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4).one())
+    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts differ from \
+people's; 0 are for people [warnings: calibrated_confidence]
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)

@@ -19,7 +19,7 @@ from calib.tables.text import each_once, number_span, told_apart, visible
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
-    from calib.analysis.calibration.reliability_band import Curve
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
     from calib.stats import Escalation
     from calib.tables.results import Results
 
@@ -76,8 +76,12 @@ def _told_of(result: ForecastQuality) -> list[str]:
 def beside_no_judge(result: ForecastQuality) -> str:
     """Better or worse than the shares of other labels, the same for every item."""
     low, high = result.interval
+    if math.isnan(result.skill):
+        return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        return "cannot be compared with no judge from a single group of labels"
+        return (
+            f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        )
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
@@ -123,12 +127,12 @@ def forecast_fact(results: Results[ForecastQuality]) -> str:
     return f"skill from {ends}"
 
 
-def curve_fact(result: ForecastQuality, curve: Curve) -> str:
+def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
     """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
     mean = math.isnan(curve.above)
     if result.kind == "number" and not mean:
-        low, high = curve.observed[0], curve.observed[-1]
-        return f"{100 * low:.0f} % of the lowest scores have a label above {short(curve.above)}, {100 * high:.0f} % of the highest"
+        low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
+        return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
     gap = (curve.observed - curve.forecast) * curve.share**0.5
     far = max(range(len(gap)), key=lambda i: abs(gap[i]))
     told = (curve.forecast[far], curve.observed[far])
@@ -143,14 +147,15 @@ def curve_fact(result: ForecastQuality, curve: Curve) -> str:
 def pit_fact(result: ForecastQuality) -> str:
     """Which way the labels lie in their forecasts."""
     pit = result.pit
-    low, high, ends = pit[:3].sum(), pit[-3:].sum(), (pit[0] + pit[-1]) / 2
-    if max(abs(low - 0.3), abs(high - 0.3), abs(ends - 0.1)) < 0.05:
-        return "labels lie evenly in their forecasts"
-    if low - high > 0.1:
-        return f"the forecasts are too high: {100 * low:.0f} % of the labels lie in their lowest 30 %"
-    if high - low > 0.1:
-        return f"the forecasts are too low: {100 * high:.0f} % of the labels lie in their highest 30 %"
-    return "the forecasts are too sure" if ends > 0.1 else "the forecasts are not sure enough"
+    mean, ends = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1]
+    if abs(mean - 0.5) > 0.05:
+        way = "high" if mean < 0.5 else "low"
+        return (
+            f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        )
+    if abs(ends - 2 / len(pit)) > 0.05:
+        return f"the forecasts are {'too sure' if ends > 2 / len(pit) else 'not sure enough'} of themselves"
+    return "labels lie nearly evenly in their forecasts"
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
@@ -236,14 +241,14 @@ def accept_fact(results: Sequence[Any]) -> str:
     shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
     if not any(shares):
         return "nothing can be accepted"
-    return f"{number_span([100 * share for share in shares])} % of the items may be decided by the judge"
+    return f"{number_span([100 * share for share in shares])} % decided by judges alone"
 
 
 def escalation_notes(results: Sequence[Escalation]) -> list[str]:
     """What the promise is not."""
     return [
-        "The promise is about the accepted items together, if the labels are a random sample of all: not about one item, "
-        "nor about the accepted items of one system."
+        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
+        "item, nor about the accepted items of one system."
     ] * any(result.n_accepted for result in results)
 
 
@@ -284,17 +289,6 @@ def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
 
 
-def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
-    """The set of each item, the widest first."""
-    items = found.items
-    shown = pd.DataFrame({"item": items.get("item", pd.Series(items.index))})
-    shown = shown.assign(criterion=label.get("criterion", ""), judge=label.get("rater", ""))
-    ends = zip(items["low"], items["high"], strict=True)
-    told = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    shown = shown.assign(**{"judge's score": items["score"], "people may say": told, "labels": items["size"]})
-    return shown.assign(sort=-items["size"].to_numpy(dtype=float))
-
-
 def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
     items = found.items
@@ -306,3 +300,14 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     )
     shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
+
+
+def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+    """The labels that people may give each item; the widest sets first."""
+    items = found.items
+    ends = zip(items["low"], items["high"], strict=True)
+    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    shown = pd.DataFrame(
+        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    )
+    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
