@@ -102,7 +102,7 @@ def full_conformal(
     values, which = np.unique(cells.score, return_inverse=True)
     base = _Fit.of(task.sample.x, task.sample.place, task)
     n_above = _refitted(values, table.x, table.counts, of_cell, base, task)[which, :, cells.of_set]
-    return _answer(task, "full", cells, n_above, base.below(cells.score), everything)
+    return _answer(task, "full", cells, n_above, base.strangeness(cells.score), everything)
 
 
 def split_conformal(
@@ -160,14 +160,13 @@ def split_conformal(
     fits = np.isin(task.sample.unit, order[: (n_units + 1) // 2])
     cells = _cells(task, ~fits)
     base = _Fit.of(task.sample.x[fits], task.sample.place[fits], task)
-    known = _strangeness(base.below(task.sample.x[~fits, 0]))[np.arange((~fits).sum()), task.sample.place[~fits]]
-    below = base.below(cells.score)
-    tried = _strangeness(below)
+    known = base.strangeness(task.sample.x[~fits, 0])[np.arange((~fits).sum()), task.sample.place[~fits]]
+    tried = base.strangeness(cells.score)
     n_above = np.empty(tried.shape)
     for cell in range(len(cells.names)):
         own, here = np.sort(known[cells.of_label == cell]), cells.of_set == cell
         n_above[here] = len(own) - np.searchsorted(own, tried[here] - _TIE)
-    return _answer(task, "split", cells, n_above, below, ~fits)
+    return _answer(task, "split", cells, n_above, tried, ~fits)
 
 
 def sets_of(
@@ -309,22 +308,22 @@ class _Fit(NamedTuple):
         a, b, _ = fitted(*with_pseudo(z, table.counts, task.pseudo), np.array([task.ridge]))
         return cls(a, b, centre, spread)
 
-    def below(self, score: Floats) -> Floats:
-        return _below(self.a, (score - self.centre) / self.spread * self.b)
+    def strangeness(self, score: Floats) -> Floats:
+        """Of each level (n, K) at these scores, some at a time, so that they stay in the cache."""
+        at, step = (score - self.centre) / self.spread * self.b, _CHUNK // (8 * (len(self.a) + 1))
+        return np.concatenate([_strangeness(self.a, at[i : i + step]) for i in range(0, max(len(at), 1), step)])
 
 
-def _below(a: Floats, at: Floats) -> Floats:
-    """Chance of each level and all below it (..., K + 1), from 0 to 1, where the log-odds of a higher one are `at`."""
+def _strangeness(a: Floats, at: Floats) -> Floats:
+    """Distance of the middle of each level's piece of the distribution from the middle of all, at these log-odds."""
     eta = a - at[..., None]
-    chance = np.ones((*eta.shape[:-1], eta.shape[-1] + 2))
-    chance[..., 0] = 0.0
-    special.expit(eta, out=chance[..., 1:-1])
-    return chance
-
-
-def _strangeness(below: Floats) -> Floats:
-    """Distance of the middle of each level's piece of the distribution from the middle of all."""
-    return np.abs((below[..., 1:] + below[..., :-1]) / 2 - 0.5)
+    below = np.empty((*eta.shape[:-1], eta.shape[-1] + 2))
+    below[..., 0], below[..., -1] = 0.0, 1.0
+    special.expit(eta, out=below[..., 1:-1])
+    middle = below[..., 1:] + below[..., :-1]
+    middle *= 0.5
+    middle -= 0.5
+    return np.asarray(np.abs(middle, out=middle))
 
 
 def _counts_by_cell(row: Codes, place: Codes, cell: Codes, shape: tuple[int, ...]) -> Floats:
@@ -350,7 +349,7 @@ def _above(values: Floats, x: Floats, tried: Floats, weight: Floats, base: _Fit,
     k, rows = tried.shape[-1], np.concatenate([np.broadcast_to(x, (len(x), len(values))), values[None]])
     z = standardised(rows, weight)[0].T[:, None, :, None]
     a, b, _ = fitted(*with_pseudo(z, tried, task.pseudo), np.array([task.ridge]), (base.a, base.b))
-    strange = _strangeness(_below(a[..., None, :], (z @ b[..., None])[..., 0]))
+    strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
     new = strange[:, np.arange(k), -1, np.arange(k)]
     return (strange[:, :, :-1] >= new[..., None, None] - _TIE).reshape(len(values), k, -1).astype(float)
 
@@ -359,14 +358,13 @@ def _above(values: Floats, x: Floats, tried: Floats, weight: Floats, base: _Fit,
 
 
 def _answer(
-    task: _Task, method: str, cells: _Cells, n_above: Floats, below: Floats, counts: NDArray[np.bool_]
+    task: _Task, method: str, cells: _Cells, n_above: Floats, strange: Floats, counts: NDArray[np.bool_]
 ) -> ScoreSets:
     levels, k = task.sample.levels, len(task.sample.levels)
     n = np.bincount(cells.of_label, minlength=len(cells.names))
     place = np.array([quantile_place(int(number), task.level) for number in n])
-    member = n_above + 1 > (n + 1 - place)[cells.of_set, None]
-    p_values = (n_above + 1) / (n + 1)[cells.of_set, None]
-    nearest = (p_values - _TIE * _strangeness(below)).argmax(axis=1)
+    member = n_above > (n - place)[cells.of_set, None]
+    nearest = (n_above - _TIE * strange).argmax(axis=1)
     filled = ~member.any(axis=1)
     member[filled, nearest[filled]] = True
     low, high = member.argmax(axis=1), k - 1 - member[:, ::-1].argmax(axis=1)
@@ -386,7 +384,7 @@ def _answer(
         nearest=levels[nearest],
         cell=cells.of_set,
         filled=filled,
-        p_values=p_values,
+        p_values=(n_above + 1) / (n + 1)[cells.of_set, None],
         n_items=cells.n_items,
         row=cells.row,
         cells=tuple(map(Cell, cells.names, n.tolist(), place.tolist(), laws)),

@@ -343,8 +343,8 @@ def score_sets(
     Returns
     -------
     Results
-        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could not be
-        read has the whole scale.
+        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could
+        not be read has the whole scale.
 
     Raises
     ------
