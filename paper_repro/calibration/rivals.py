@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-
 from calib.analysis.calibration.proportional_odds import fitted, with_pseudo
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
