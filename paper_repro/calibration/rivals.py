@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from calib.analysis.calibration.proportional_odds import fitted, with_pseudo
 from numpy.typing import NDArray
+
+from calib.analysis.calibration.proportional_odds import fitted, with_pseudo
 
 Floats = NDArray[np.float64]
 
