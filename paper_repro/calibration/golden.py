@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-
 import numpy as np
 import pandas as pd
 import rivals
@@ -86,7 +85,7 @@ def jury() -> tuple[pd.DataFrame, NDArray[np.intp], NDArray[np.float64]]:
     """TriviaQA's answers in order of questions, how many of nine judges say "right", and what people say."""
     items, ratings = calib.datasets.load_triviaqa_judges()
     items = items.sort_values(["group", "item"], ignore_index=True)
-    wide = ratings.astype({"rater": str}).pivot(index="item", columns="rater", values="score").loc[items["item"]]
+    wide = ratings.astype({"rater": str}).pivot_table(index="item", columns="rater", values="score").loc[items["item"]]
     return items, wide.drop(columns="human").sum(axis=1).to_numpy(dtype=np.intp), wide["human"].to_numpy()
 
 
@@ -174,11 +173,4 @@ def _accepted() -> Iterator[tuple[str, str, float]]:
         yield f"{at} of 9", "errors of the others", float(wrong[rest].sum())
 
 
-MADE = {
-    "G1, G2": _judge,
-    "G3": _probabilities,
-    "G4": _jury,
-    "G5": _venn_abers,
-    "G6": _residuals,
-    "G7": _accepted,
-}
+MADE = {"G1, G2": _judge, "G3": _probabilities, "G4": _jury, "G5": _venn_abers, "G6": _residuals, "G7": _accepted}

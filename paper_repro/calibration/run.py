@@ -18,7 +18,7 @@ from calib.stats import CalibWarning
 def rows() -> pd.DataFrame:
     """All values; where a package is not installed the value is absent."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibWarning)  # of levels never seen, forecasts without skill: they are the point
+        warnings.simplefilter("ignore", CalibWarning)  # of levels never seen, of forecasts without skill
         found = pd.DataFrame([*golden.rows(), *skills.rows(), *sets.rows(), *annotators.rows()])
     return found.assign(note=found["value"].isna().map({True: check.ABSENT, False: ""}))
 

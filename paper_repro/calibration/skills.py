@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import rivals
-from summeval_draws import (
-    CRITERIA, JUDGE, LEVELS, SIZES, Codes, Floats, costs, draws, shares_cost, summeval, tables,
-)  # fmt: skip
+from summeval_draws import CRITERIA, JUDGE, LEVELS, SIZES, Codes, Floats, costs, draws, shares_cost, summeval, tables
 
 from calib.stats import calibration_map
 
@@ -62,7 +60,8 @@ def skills(criterion: str, n: int, count: int = DRAWS, fewer: int = FEWER) -> di
     for name, ridge in {"PO, mean of six judges": 1.0, **MANY}.items():
         value = columns[name]
         found[name] = of_rows(rivals.ordered_of_many(value[labelled], y[labelled], value[tested], LEVELS, ridge))
-    found[OURS] = of_table(np.stack([ours(x[rows] + 1.0, y[rows], rows, np.arange(1.0, LEVELS + 1)) for rows in labelled]))
+    digits = np.arange(1.0, LEVELS + 1)
+    found[OURS] = of_table(np.stack([ours(x[rows] + 1.0, y[rows], rows, digits) for rows in labelled]))
     for name, key in {"criteria": "PO, four criteria", "raters": "PO, six judges"}.items():
         value, rows = columns[key], zip(labelled[:fewer], tested[:fewer], strict=True)
         found[f"{OURS}, inputs={name}"] = of_rows(np.stack([ours(value[a], y[a], a, value[b]) for a, b in rows]))

@@ -35,7 +35,7 @@ def summeval() -> SummEval:
     """Read once."""
     items, ratings = calib.datasets.load_summeval_judges()
     items = items.sort_values(["group", "item"], ignore_index=True)
-    wide = ratings.astype({"rater": str}).pivot(index="item", columns=["criterion", "rater"], values="score")
+    wide = ratings.astype({"rater": str}).pivot_table(index="item", columns=["criterion", "rater"], values="score")
     wide = wide.loc[items["item"]]
     people = sorted(set(ratings.loc[ratings["method"] == "human", "rater"].astype(str)))
     judges = tuple(sorted(set(ratings["rater"].astype(str)) - set(people)))

@@ -86,7 +86,9 @@ def test_report_is_skipped_without_the_data_alone(check, tmp_path, capsys, monke
         check.report(tmp_path, lambda: 1 / 0, strict=True)
 
 
-@pytest.mark.parametrize("paper", ["summeval", "topical_chat", "llm_rubric", "unieval", "ppi", "sampling"])
+@pytest.mark.parametrize(
+    "paper", ["summeval", "topical_chat", "llm_rubric", "unieval", "ppi", "sampling", "calibration", "escalation"]
+)
 def test_expected_and_results_belong_together(paper):
     wanted, results = (pd.read_csv(ROOT / "paper_repro" / paper / f"{name}.csv") for name in ("expected", "results"))
     assert wanted["source"].notna().all()
