@@ -86,8 +86,8 @@ def _label_dots(ax: Axes, found: CalibrationMap) -> None:
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
 
-_MOST_DRAWN = 7  # curves in one picture
-_FEW_DRAWN = 12  # forecasts that are marked one by one
+_CURVES = 7  # curves in one picture
+_MARKED = 12  # forecasts that are marked one by one
 
 
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
@@ -116,8 +116,8 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     """
     pairs = figure.checked_pairs([results], ForecastQuality)
     curves = [_curve_of(result, above) for _, result in pairs]
-    if len(pairs) > _MOST_DRAWN:
-        raise ArgumentError("results", f"must hold {_MOST_DRAWN} results at most to be drawn as lines", f"has {len(pairs)}")
+    if len(pairs) > _CURVES:
+        raise ArgumentError("results", f"must hold {_CURVES} results at most to be drawn as lines", f"has {len(pairs)}")
     drawn = figure.axes_of(ax)
     names = told_apart([label for label, _ in pairs])
     for place, (curve, name) in enumerate(zip(curves, names, strict=True)):
@@ -149,7 +149,7 @@ def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> No
                         label="calibrated forecasts")  # fmt: skip
         ax.legend(frameon=False, fontsize="small", loc="upper left")
     ax.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=name)
-    if len(curve.forecast) <= _FEW_DRAWN:
+    if len(curve.forecast) <= _MARKED:
         ax.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
     else:
         ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
@@ -202,7 +202,7 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
 
 def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """The reliability diagram, and of a single distribution where labels lie in it."""
-    if len(results) <= _MOST_DRAWN:
+    if len(results) <= _CURVES:
         yield partial(corp, results)
     if len(results) == 1 and results[0].kind == "distribution":
         yield partial(pit, results)

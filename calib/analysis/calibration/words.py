@@ -70,7 +70,7 @@ def _told_of(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     ends = bracket(result.interval, result.confidence_level)
     return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
-            _recalibration_told(result), _calibration_told(result), _log(result)]  # fmt: skip
+            _after_recalibration(result), _fit_of_chances(result), _log(result)]  # fmt: skip
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -87,7 +87,7 @@ def beside_no_judge(result: ForecastQuality) -> str:
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
 
 
-def _recalibration_told(result: ForecastQuality) -> str:
+def _after_recalibration(result: ForecastQuality) -> str:
     """What is in the forecasts, if their chances are put right."""
     parts = result.crossfitted
     if not parts.unc > 0 or math.isnan(parts.mcb):
@@ -97,7 +97,7 @@ def _recalibration_told(result: ForecastQuality) -> str:
     return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
 
 
-def _calibration_told(result: ForecastQuality) -> str:
+def _fit_of_chances(result: ForecastQuality) -> str:
     if result.kind == "number":
         return "A number speaks of no chance: calibrate it to have some."
     if math.isnan(result.p_value):
