@@ -245,7 +245,7 @@ def calibration_map(
 ) -> CalibrationMap:
     r"""The chance of each label that people would give, from a judge's score, cross-fitted by group.
 
-    .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \dots < a_{K-1}
+    .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}
 
     Fitted to the table of (score, label) counts with the penalty :math:`\lambda |b|^2 / 2` of the standardised slopes
     and `pseudo` labels at the mean score, spread evenly, so that a level that nobody gave stays possible. Where labels

@@ -295,10 +295,9 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = pd.DataFrame(
-        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    shown = _named_items(label, items).assign(
+        **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
     )
-    shown = shown.assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
 
 
@@ -307,7 +306,11 @@ def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame
     items = found.items
     ends = zip(items["low"], items["high"], strict=True)
     said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    shown = pd.DataFrame(
-        {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
-    )
+    shown = _named_items(label, items)
     return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
+
+
+def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
+    """What rows of several results are joined by."""
+    named = {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
+    return pd.DataFrame(named)
