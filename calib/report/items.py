@@ -14,7 +14,7 @@ from calib.report.columns import informative, table_of
 from calib.report.sections import Section
 from calib.tables.text import visible
 
-KEYS = ("item", "criterion", "judge")
+KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
 _ROWS = 600  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
 _LAST = "sort"  # the column that says which rows come first; it is not shown

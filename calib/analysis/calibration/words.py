@@ -263,6 +263,9 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
 # --- item by item ---------------------------------------------------------------------------------------------------
 
 
+_ASKED = ("criterion", "prompt", "method", "temperature")
+
+
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
     if isinstance(thing, Results):
@@ -284,8 +287,9 @@ def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     """The chance of each label, the mean and its interval; those of which least is known first."""
     chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
-    judges = scores["rater"].astype(str).str.removesuffix(CALIBRATED)
-    shown = scores[["item", "criterion", *chances, "score", "sd", "conf_low", "conf_high"]].assign(judge=judges)
+    about = {name: scores[name].astype(str).replace("nan", "") for name in _ASKED}
+    shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
+    shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
     return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
 
 
@@ -298,7 +302,7 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     shown = _named_items(label, items).assign(
         **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
     )
-    return shown.assign(sort=first + items["confidence"].fillna(0.0).clip(0, 0.999).to_numpy())
+    return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
 
 
 def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
@@ -312,5 +316,5 @@ def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame
 
 def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
     """What rows of several results are joined by."""
-    named = {"item": items["item"], "criterion": label.get("criterion", ""), "judge": label.get("rater", "")}
-    return pd.DataFrame(named)
+    about = {name: "" if str(label.get(name, "")) == "nan" else str(label.get(name, "")) for name in _ASKED}
+    return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
