@@ -1,25 +1,26 @@
 """Calibration in words: sentences, heads, parts of a report."""
 
 from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import pandas as pd
-
-from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.tables.calibration import CALIBRATED, Calibration
 from calib.analysis.calibration.cascade import Escalation
 from calib.analysis.calibration.score_sets import ScoreSets
+import pandas as pd
+from collections.abc import Mapping, Sequence
+from typing import Any, TYPE_CHECKING
+from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.analysis.calibration.cascade import Escalation
 from calib.core.result import Interval, bracket, short
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
 from calib.tables.text import each_once, number_span, told_apart, visible
+from calib.analysis.calibration.score_sets import ScoreSets
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
-    from calib.analysis.calibration.reliability_band import ReliabilityCurve
+    from calib.analysis.calibration.reliability_band import Curve, ReliabilityCurve
     from calib.stats import Escalation
     from calib.tables.results import Results
 
@@ -287,7 +288,7 @@ def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     """The chance of each label, the mean and its interval; those of which least is known first."""
     chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
-    about = {name: scores[name].astype(str).replace("nan", "") for name in _ASKED}
+    about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
     shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
     shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
     return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
@@ -299,9 +300,7 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = _named_items(label, items).assign(
-        **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
-    )
+    shown = _named_items(label, items).assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
     return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
 
 
@@ -316,5 +315,10 @@ def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame
 
 def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
     """What rows of several results are joined by."""
-    about = {name: "" if str(label.get(name, "")) == "nan" else str(label.get(name, "")) for name in _ASKED}
+    about = {name: _text_of(label.get(name, "")) for name in _ASKED}
     return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
+
+
+def _text_of(value: Any) -> str:
+    """A value of a key; no temperature is an empty text."""
+    return "" if str(value) == "nan" else str(value)
