@@ -258,7 +258,7 @@ def ordered_logit(
     a, b, _ = fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(taken)] = b / spread[list(taken)]
-    warned = _warnings(a, b, problem)
+    warned = _odd_fit(a, b, problem)
     for text in warned:
         check.warn(text)
     return OrderedLogit(
@@ -278,7 +278,7 @@ def ordered_logit(
     )
 
 
-def _warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
+def _odd_fit(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
     """`problem` is what was fitted: standardised inputs, counts, penalty."""
     z, counts, penalty = problem
     warned = []
@@ -307,17 +307,22 @@ def sample_of(
     values, labels = inputs_of(x), check.array(y, "y", ndim=1)
     weight = None if weights is None else _weights(weights)
     check.same_length(x=values, y=labels, groups=groups, weights=weight)
-    used = np.isfinite(labels) & np.isfinite(values).all(axis=1) & (True if weight is None else weight > 0)
+    there = np.isfinite(labels)
+    used = there.copy()
+    for column in values.T:  # by hand: `all` over an axis of one is slow
+        used &= np.isfinite(column)
+    if weight is not None:
+        used &= weight > 0
     if not used.any():
         raise ArgumentError("y", "must have a label where {0} has a score", "got none", mentions=("x",))
-    seen, row = distinct_rows(labels[np.isfinite(labels)][:, None])
+    seen, row = distinct_rows((labels if there.all() else labels[there])[:, None])
     scale = _ascending(seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1), levels is None)
     place = _places(seen[:, 0], scale)[row]
     unit, grouped = units_of(groups, used), groups is not None
     if used.all():
         return Sample(values, place, scale, unit, grouped, weight, used)
     kept = None if weight is None else weight[used]
-    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, used)
+    return Sample(values[used], place[used[there]], scale, unit, grouped, kept, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
