@@ -73,6 +73,8 @@ class OrderedLogit(Result):
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
         ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
+    sample : Sample
+        The labels that were fitted, which `covariance` needs.
     """
 
     levels: Floats
@@ -87,7 +89,7 @@ class OrderedLogit(Result):
     n_groups: int
     n_missing: int = 0
     warnings: tuple[str, ...] = ()
-    _sample: Sample = field(repr=False)
+    sample: Sample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input that is used is missing.
@@ -145,15 +147,15 @@ class OrderedLogit(Result):
         (2, 2)
         """
         self._has_covariance()
-        unit = self._sample.unit if self._sample.grouped else None
-        return covariance_of(self._sample.x, self._sample.place, self.thresholds, self.slopes, unit)
+        unit = self.sample.unit if self.sample.grouped else None
+        return covariance_of(self.sample.x, self.sample.place, self.thresholds, self.slopes, unit)
 
     def _has_covariance(self) -> None:
         """Only a maximum of the likelihood of plain labels has one."""
         for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
             if value:
                 raise ArgumentError(name, "must be 0 for a covariance: type ridge=0, pseudo=0", f"is {short(value)}")
-        if self._sample.weight is not None:
+        if self.sample.weight is not None:
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
             raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
@@ -274,7 +276,7 @@ def ordered_logit(
         n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing,
         warnings=warned,
-        _sample=sample,
+        sample=sample,
     )
 
 
