@@ -25,8 +25,8 @@ from calib.core.numeric import ratio
 from calib.core.result import Result, short
 
 _TAUS = np.geomspace(0.05, 6.4, 10)  # spreads that are tried; the least of them is none
-_FEW_REPEATS = 10  # labels beyond the first of each person, below which no spread of persons is seen
-_FOLDS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
+_REPEATS = 10  # labels beyond the first of each person, below which no spread of persons is seen
+_PARTS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
 _SHOWN = 10  # persons that an error names
 _KNOWN = (  # what a forecast may know: its name, what the judge said, who rates
@@ -209,14 +209,14 @@ def annotator_logit(
     >>> round(fit.tau, 1), fit.shifts[7].annotator, round(fit.shifts[7].shift, 1)
     (1.3, 'person 7', 1.7)
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
-    (array([[0.17, 0.36, 0.33, 0.15]]), array([[0.04, 0.18, 0.43, 0.36]]))
+    (array([[0.2 , 0.32, 0.27, 0.2 ]]), array([[0.03, 0.15, 0.34, 0.48]]))
     """
     penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
     alone = ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
     sample = sample_of(x, y, levels, groups, weights)
     names, person = _persons(annotators, sample)
     n_labels = np.bincount(person)
-    known = len(person) - len(names) >= _FEW_REPEATS
+    known = len(person) - len(names) >= _REPEATS
     table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
@@ -228,7 +228,7 @@ def annotator_logit(
     a, b, information = people.fit(table.counts, tau)
     shift, error = people.shifts(b, information, tau)
     forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
-    warned = _doubts_of_people(forecasters, known=known)
+    warned = _odd_people(forecasters, known=known)
     for text in warned:
         check.warn(text)
     slopes = np.zeros(len(spread))
@@ -282,11 +282,12 @@ class _People(NamedTuple):
         shape = counts.shape[:-2]
         if not self.repeated.any():
             return np.zeros(shape)
-        heights, start = [], None
+        heights, at = [], None
         for tau in _TAUS:
             problem = self._problem(counts * self.repeated[:, None], np.full(shape, tau))
-            *start, height = fitted(*problem, start)
-            heights.append(height - np.linalg.slogdet(derivatives(*start, *problem)[1])[1] / 2)
+            a, b, height = fitted(*problem, at)
+            at = a, b
+            heights.append(height - np.linalg.slogdet(derivatives(a, b, *problem)[1])[1] / 2)
         return _peak(np.array(heights))
 
     def shifts(self, b: Floats, information: Floats, tau: Floats) -> tuple[Floats, Floats]:
@@ -336,10 +337,10 @@ def _left_out_losses(people: _People, labels: Tabled, person: Codes) -> Floats:
     """Log score and RPS of each label by the fit to the other folds, averaged over deals: (2, n)."""
     losses = []
     for deal in range(_DEALS):
-        fold = dealt(labels, _FOLDS, deal)
+        fold = dealt(labels, _PARTS, deal)
         train = labels.table.counts - held_out(labels, fold)
         losses.append(losses_of(_left_out(people, labels, train, fold, person), labels.place))
-    return np.mean(losses, axis=0)
+    return np.asarray(np.mean(losses, axis=0))
 
 
 def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, person: Codes) -> Floats:
@@ -352,7 +353,7 @@ def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, perso
     return averaged(a[fold], at, error[fold, person])
 
 
-def _doubts_of_people(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
+def _odd_people(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
     warned = []
     if not known:
         warned.append(

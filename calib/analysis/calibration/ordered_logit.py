@@ -73,6 +73,8 @@ class OrderedLogit(Result):
         Labels; independent groups of them; rows without a label or an input, left out.
     warnings : tuple of str
         ``negative_slope``, ``constant_judge``, ``separation``, each as "name: text".
+    sample : Sample
+        The labels that were fitted, which `covariance` needs.
     """
 
     levels: Floats
@@ -87,7 +89,7 @@ class OrderedLogit(Result):
     n_groups: int
     n_missing: int = 0
     warnings: tuple[str, ...] = ()
-    _sample: Sample = field(repr=False)
+    sample: Sample = field(repr=False)
 
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input that is used is missing.
@@ -145,15 +147,15 @@ class OrderedLogit(Result):
         (2, 2)
         """
         self._has_covariance()
-        unit = self._sample.unit if self._sample.grouped else None
-        return covariance_of(self._sample.x, self._sample.place, self.thresholds, self.slopes, unit)
+        unit = self.sample.unit if self.sample.grouped else None
+        return covariance_of(self.sample.x, self.sample.place, self.thresholds, self.slopes, unit)
 
     def _has_covariance(self) -> None:
         """Only a maximum of the likelihood of plain labels has one."""
         for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
             if value:
                 raise ArgumentError(name, "must be 0 for a covariance: type ridge=0, pseudo=0", f"is {short(value)}")
-        if self._sample.weight is not None:
+        if self.sample.weight is not None:
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
             raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
@@ -258,7 +260,7 @@ def ordered_logit(
     a, b, _ = fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(taken)] = b / spread[list(taken)]
-    warned = _warnings(a, b, problem)
+    warned = _odd_fit(a, b, problem)
     for text in warned:
         check.warn(text)
     return OrderedLogit(
@@ -274,11 +276,11 @@ def ordered_logit(
         n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing,
         warnings=warned,
-        _sample=sample,
+        sample=sample,
     )
 
 
-def _warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
+def _odd_fit(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
     """`problem` is what was fitted: standardised inputs, counts, penalty."""
     z, counts, penalty = problem
     warned = []
@@ -307,17 +309,22 @@ def sample_of(
     values, labels = inputs_of(x), check.array(y, "y", ndim=1)
     weight = None if weights is None else _weights(weights)
     check.same_length(x=values, y=labels, groups=groups, weights=weight)
-    used = np.isfinite(labels) & np.isfinite(values).all(axis=1) & (True if weight is None else weight > 0)
+    there = np.isfinite(labels)
+    used = there.copy()
+    for column in values.T:  # by hand: `all` over an axis of one is slow
+        used &= np.isfinite(column)
+    if weight is not None:
+        used &= weight > 0
     if not used.any():
         raise ArgumentError("y", "must have a label where {0} has a score", "got none", mentions=("x",))
-    seen, row = distinct_rows(labels[np.isfinite(labels)][:, None])
+    seen, row = distinct_rows((labels if there.all() else labels[there])[:, None])
     scale = _ascending(seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1), levels is None)
     place = _places(seen[:, 0], scale)[row]
     unit, grouped = units_of(groups, used), groups is not None
     if used.all():
         return Sample(values, place, scale, unit, grouped, weight, used)
     kept = None if weight is None else weight[used]
-    return Sample(values[used], place[used[np.isfinite(labels)]], scale, unit, grouped, kept, used)
+    return Sample(values[used], place[used[there]], scale, unit, grouped, kept, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:

@@ -10,7 +10,7 @@ from scipy import special
 
 from calib.core.check import Codes, Floats
 
-_STEPS, _HALVINGS, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
+_STEPS, _SHORTER, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
 _SMALL = 1e-10  # gain in log-likelihood that is none
 _WIDE = 700.0  # thresholds this far apart are apart: exp(-700) is the smallest number, nearly
 _MOST_WHOLE = 4096  # whole numbers in a row that are counted without being sorted
@@ -121,7 +121,7 @@ def fitted(
     1981), so that Newton's steps, shortened where they are too long, arrive. Where there is no end (an unpenalised
     slope that separates the labels, a level without any) they stop once nothing is gained.
     """
-    at = _start(z, counts, penalty, start)
+    at = _started(z, counts, penalty, start)
     value = _penalised(at, z, counts, penalty)
     for _ in range(_STEPS):
         step = newton_step(at, z, counts, penalty)
@@ -139,7 +139,7 @@ def _split(at: Floats, counts: Floats) -> tuple[Floats, Floats]:
     return at[..., :last], at[..., last:]
 
 
-def _start(z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None) -> Floats:
+def _started(z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None) -> Floats:
     """Thresholds of the labels' shares without any slope; those of absent levels a little apart."""
     shape = np.broadcast_shapes(z.shape[:-2], counts.shape[:-2], penalty.shape[:-1])
     if start is not None:
@@ -158,7 +158,7 @@ def _shortened(
 ) -> tuple[Floats, Floats]:
     """Where each table's step leads, halved until it is no loss; where it always is, no step."""
     size = np.minimum(1.0, _LONGEST / np.maximum(np.abs(step).max(axis=-1), 1e-300))
-    for _ in range(_HALVINGS):
+    for _ in range(_SHORTER):
         there = at + size[..., None] * step
         new = _penalised(there, z, counts, penalty)
         loss = ~(new >= value - 1e-13 * np.abs(value))

@@ -10,9 +10,9 @@ import numpy as np
 from calib.analysis.calibration.proportional_odds import Counted, chances, fitted, with_pseudo
 from calib.core.check import Codes, Floats
 
-_FOLDS, _FEWEST, _PLENTY = 10, 5, 1000  # of groups: folds of them, too few for folds, so many that no penalty is felt
+_TENTHS, _FEWEST, _PLENTY = 10, 5, 1000  # of groups: folds of them, too few for folds, so many that no penalty is felt
 _FACTORS = (0.25, 1.0, 4.0, 16.0)  # of the reference penalty
-_MOST = 20.0
+_MOST_RIDGE = 20.0
 _CLEAR = 2.0  # standard errors by which another penalty must forecast better
 
 
@@ -53,7 +53,7 @@ def reference_ridge(n_inputs: int) -> float:
 
     Each standardised slope then has a prior with a spread of 1, of :math:`1 / \sqrt{p}` where inputs are several.
     """
-    return min(float(n_inputs), _MOST)
+    return min(float(n_inputs), _MOST_RIDGE)
 
 
 def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[RidgeCandidate, ...]:
@@ -70,7 +70,7 @@ def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[RidgeCandidate, ...]:
     if n_groups < _FEWEST or len(sets) * len(factors) == 1:
         return ()
     tried = [(inputs, factor * reference_ridge(len(inputs))) for inputs in sets for factor in factors]
-    fold = dealt(labels, _FOLDS if n_groups < _PLENTY else _FOLDS // 2)
+    fold = dealt(labels, _TENTHS if n_groups < _PLENTY else _TENTHS // 2)
     held = held_out(labels, fold)
     losses = np.array([left_out_losses(labels, fold, held, inputs, ridge, pseudo) for inputs, ridge in tried])
     by_group = np.array([np.bincount(labels.unit, one) for one in losses[:, 0]])
