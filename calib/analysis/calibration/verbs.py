@@ -109,7 +109,7 @@ def calibrate(
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
         bound = Bound(judged, read.inputs, inputs, _units_of(judged, group), group, files.people, **sent)
-        answers.append(_calibrated(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
+        answers.append(_with_record(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
     return Calibration(*map(tuple, zip(*answers, strict=True)))
 
 
@@ -173,7 +173,7 @@ def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
     return given_["annotator"].astype(str).to_numpy()
 
 
-def _calibrated(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
+def _with_record(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
     judged, given_ = bound.judged, bound.judged.given
     row = given_["row"].to_numpy()
