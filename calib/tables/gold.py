@@ -13,7 +13,7 @@ from calib.core.progress import progress
 from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import Checked, slices
-from calib.tables.pairs import Pair, labels_in, pairs_of
+from calib.tables.pairs import CALIBRATED, Pair, labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
 
@@ -86,6 +86,44 @@ def groups_of(part: pd.DataFrame, groups: str) -> Any:
             "some scores have a `group` and some have none: give the items to `summarize` (--items) on both sides."
         )
     return labels_in(part, "group")
+
+
+def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
+    """In how many folds of these labels the scores were calibrated, and what does not fit.
+
+    `groups` are what the items share, if that is known.
+    """
+    fold, calibration = CALIBRATED
+    if calibration not in part or part[calibration].isna().all():
+        return 0, []
+    made = part[calibration].astype(object)
+    said = []
+    if len(made.unique()) > 1:
+        names = ", ".join(repr(str(name)) for name in made.dropna().unique()[:5])
+        rest = f", {int(made.isna().sum())} scores by none" if made.isna().any() else ""
+        said.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
+    if fold not in part:
+        text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
+        return 0, [*said, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
+    held = _numbers(part[fold])
+    if groups is not None:
+        each = held.groupby(np.asarray(groups))
+        split = each.max() > each.min()
+        if split.any():
+            text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
+            name = str(split.index[split][0])
+            said.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
+    number = int(held[part["y"].notna()].nunique())
+    if number == 1:
+        said.append("tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had")
+    return number, said
+
+
+def _numbers(fold: pd.Series) -> pd.Series:
+    try:
+        return fold.astype(object).where(fold.notna(), np.nan).astype(float)
+    except (TypeError, ValueError):
+        raise TableError("column `fold`: must be the numbers that `apply` of a calibration wrote, or empty.") from None
 
 
 def with_warnings(result: Kept, said: Sequence[str]) -> Kept:

@@ -14,6 +14,7 @@ from calib.tables.door import Checked, Who, little_mass, slices
 from calib.tables.results import words
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
+CALIBRATED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
@@ -45,6 +46,17 @@ class Pair:
     def both(self) -> pd.DataFrame:
         """The items that both have."""
         return self.frame[self.frame["_merge"] == "both"]
+
+    @property
+    def fold_doubts(self) -> tuple[str, ...]:
+        """What a correlation of scores that were calibrated in folds of labels does not show."""
+        fold, calibration = CALIBRATED
+        both = self.both
+        if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
+            return ()
+        text = "scores are by maps that have not seen these labels and differ, against them, so that a correlation is"
+        told = f"{int(both[fold].notna().sum())} of {len(both)} {text} too low; take the judge's own scores for that"
+        return (f"folds_apart: {told}",)
 
     def on_one_scale(self, purpose: str) -> bool:
         """Whether both sides say their scale, which must be one."""
@@ -79,7 +91,7 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *columns] if value == "x" else []
+        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *CALIBRATED, *columns] if value == "x" else []
         theirs_only = ["n_cannot_say"] if value == "y" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))

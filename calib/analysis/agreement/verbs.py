@@ -128,7 +128,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     known = _one_scale(pair, rules["coefficient"] or rules["method"])
     with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
         found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
-    found = with_warnings(found, pair.warnings)
+    found = with_warnings(found, pair.warnings + pair.fold_doubts)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
         return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
@@ -221,12 +221,13 @@ def compare(
     answers = []
     judged = two_judges(scores_a, scores_b, human, columns)
     tables = scores_in(judged[0], "scores_a"), scores_in(judged[1], "scores_b"), scores_in(judged[2], "human")
-    for judges, name, against, frame, known in _pairs_of_judges(*tables, coefficient or method):
+    for judges, name, against, frame, known, told in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        answers.append((who | {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}, result))
+        who |= {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}
+        answers.append((who, with_warnings(result, told)))
     return Results.of(answers)
 
 
@@ -298,13 +299,14 @@ def rank_judges(
         label = {"criterion": criterion, "against": against}
         known = [_one_scale(pair, coefficient or method) for pair in pairs]
         with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
-            answers.append((label, stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)))
+            result = stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
+        answers.append((label, with_warnings(result, [text for pair in pairs for text in pair.fold_doubts][:1])))
     return Results.of(answers)
 
 
 def _pairs_of_judges(
     scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
-) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool]]:
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool, tuple[str, ...]]]:
     """Each judge of the one table with each of the other, on one human's items; whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
     names = names_of_judges([pair.label for pair in (*first, *second)])
@@ -322,7 +324,7 @@ def _pairs_of_judges(
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[identity(a.label)], names[identity(b.label)]
             known = [_one_scale(pair, coefficient) for pair in (a, b)]
-            yield both, a.label, a.label["against"], frame, all(known)
+            yield both, a.label, a.label["against"], frame, all(known), a.fold_doubts or b.fold_doubts
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))

@@ -226,7 +226,8 @@ def _unpaired(arrays: Mapping[str, Floats], scale: Scale, options: Asked) -> Dif
     y_a, y_b, f_a, f_b = arrays.values()
     asked = _asked_of_each(scale, options)
     _refuse_few_of_one(arrays, asked)
-    pair = sides_of((y_a, y_b), (f_a, f_b), asked)
+    folds = _design_in(options).calibrated_folds
+    pair = sides_of((y_a, y_b), (f_a, f_b), asked, folds)
     found, asked_of = difference_of(*pair), pair[0].options
     known = all(side.known for side in pair)
     tail = (1 - asked_of.confidence) / 2
@@ -255,6 +256,7 @@ def _unpaired(arrays: Mapping[str, Floats], scale: Scale, options: Asked) -> Dif
         n=int((pair[0].answered | pair[1].answered).sum()),
         n_groups=n,
         design="systems",
+        calibrated_folds=pair[0].data.calibrated_folds,
         warnings=cautions_of(_design_in(options)) + found.warnings,
         n_paired=paired,
         n_a_only=int(pair[0].labelled.sum()) - paired,

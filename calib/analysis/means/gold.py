@@ -37,6 +37,10 @@ class Design:
     folds : sequence, shape (n,), optional
         The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
+    calibrated_folds : int, default 0
+        The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
+        labelled item is by a map that was fitted without its fold, that of another by the mean of the maps. The judge
+        then has slope 1, as in cross-prediction (Zrnic and Candes 2024), and is not weighed by these labels once more.
     tuned_on_gold : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     items, items_unlabeled : sequence, shape (n,) and (N,), optional
@@ -59,6 +63,7 @@ class Design:
     weights_unlabeled: ArrayLike | None = None
     inclusion: ArrayLike | None = None
     folds: Labels | None = None
+    calibrated_folds: int = 0
     tuned_on_gold: bool = False
     items: Labels | None = None
     items_unlabeled: Labels | None = None
@@ -75,6 +80,7 @@ class Drawn(TypedDict, total=False):
     weights_unlabeled: ArrayLike | None
     inclusion: ArrayLike | None
     folds: Labels | None
+    calibrated_folds: int
     tuned_on_gold: bool
     items: Labels | None
     items_unlabeled: Labels | None
@@ -122,6 +128,7 @@ class Gold:
     weight: Floats | None = None
     weight_rest: Floats | None = None
     inclusion: Floats | None = None
+    calibrated_folds: int = 0
 
     @property
     def n_rest(self) -> int:
@@ -173,6 +180,7 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     check.same_length(y=labels, f=scores, **beside)
     refuse_missing(scores, "f")
     _refuse_halves(design, together=f_unlabeled is None)
+    folds = check.whole(design.calibrated_folds, "calibrated_folds", least=0)
     chance = None if design.inclusion is None else check.array(design.inclusion, "inclusion", ndim=1)
     if chance is not None:
         check.same_length(y=labels, inclusion=chance)
@@ -192,7 +200,7 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
         rule = "must have the length of {0}"
         raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
-    return Gold(labels, scores, rest, loose, **columns, inclusion=chance)
+    return Gold(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:

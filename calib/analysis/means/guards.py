@@ -200,7 +200,9 @@ def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     dy, df = centred(data.y), centred(data.f)
     cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
     r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
-    if n > 2 and np.ptp(data.y) and abs(r) < (least := break_even(n, data.n_rest)):
+    # scores by maps that have not seen the label correlate less with it than the judge does; `no_gain` sees the width
+    known = n > 2 and np.ptp(data.y) > 0 and not data.calibrated_folds
+    if known and abs(r) < (least := break_even(n, data.n_rest)):
         text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
         told.append(f"weak_judge: {text}")
     if data.drawn == "items" and data.n_rest > 1 and n > 1:

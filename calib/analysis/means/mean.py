@@ -68,6 +68,9 @@ class MeanEstimate(Estimated):
     design : str
         How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
         difference rests on labels that are not all pairs.
+    calibrated_folds : int
+        Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
+        were not.
     warnings : tuple of str
         What a reader should know first, each as "name: text".
     """
@@ -91,6 +94,7 @@ class MeanEstimate(Estimated):
     n: int
     n_groups: int
     design: str
+    calibrated_folds: int = 0
     warnings: tuple[str, ...]
 
     @property
@@ -114,6 +118,8 @@ class MeanEstimate(Estimated):
             return ("It is about the judge's own mean: what people would say is not in it.",)
         drawn = "" if self.n_gold == self.n else _DRAWN[self.design]
         fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
+        if self.calibrated_folds:
+            fixed += " The map that calibrated the score of a labelled item was fitted without its fold."
         items = "These items are a random sample of the items that are meant."
         alone = "Items are independent of each other." if self.design == "items" else ""
         judged, meant = fixed if self.uses_judge else "", items if self.target == "population" else ""
@@ -128,6 +134,7 @@ class MeanEstimate(Estimated):
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
         terms |= {"of": self.estimand.replace(" ", "-"), "alt": self.alternative, "cl": self.confidence_level}
         terms |= {"gold": self.n_gold, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
+        terms |= {"folds": self.calibrated_folds or None}
         terms |= {"target": self.target if self.target != "population" else None}
         terms |= {"design": self.design if self.design != "items" else None}
         return terms | {"groups": self.n_groups if self.n_groups != self.n_gold else None}
@@ -386,6 +393,7 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
+        calibrated_folds=data.calibrated_folds,
         warnings=warnings + _no_gain(ratio, warnings),
     )
 

@@ -109,7 +109,7 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
 
 def _by_slope(data: Gold, options: Options) -> Found:
     """The judge's mean over all items, less its error on the labelled ones."""
-    rule = Rule.on(options.bounds, same_scale=options.same_scale)
+    rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
     if data.drawn == "strata":
         parts = stratified(data, rule, finite=options.finite)
     elif data.drawn == "items":

@@ -17,6 +17,7 @@ _DUST = 1e-13  # of a number, what rounding may leave
 _NONE = 1e-9  # of the judge's variance: less is none
 _MOST = 0.9  # leverage that is corrected for
 _FEW = 10  # labels in a stratum, below which its own slope costs more than it gains
+_SURE = 1e9  # items' worth of belief that no labels move
 
 
 class Rule(NamedTuple):
@@ -26,8 +27,15 @@ class Rule(NamedTuple):
     slope: float
 
     @classmethod
-    def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool) -> Rule:
-        """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0."""
+    def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool, calibrated: bool = False) -> Rule:
+        """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0.
+
+        A judge that was calibrated in folds has slope 1: its map is fitted already. What a map says of labels that it
+        has not seen goes against them (of a judge who says nothing it is the mean of all labels but these), so that
+        a slope fitted to the same labels once more would be too low, and the errors it leaves too small.
+        """
+        if calibrated:
+            return cls(_SURE, 1)
         return cls(4, 1) if bounds is not None and same_scale else cls(1, 0)
 
 

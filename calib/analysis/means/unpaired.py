@@ -42,20 +42,23 @@ class Side(NamedTuple):
         return self.found.has_interval(complete=self.options.finite and not self.data.n_rest)
 
 
-def sides_of(y: tuple[Floats, Floats], f: tuple[Floats, Floats], asked: Mapping[str, Any]) -> tuple[Side, Side]:
+def sides_of(
+    y: tuple[Floats, Floats], f: tuple[Floats, Floats], asked: Mapping[str, Any], calibrated_folds: int = 0
+) -> tuple[Side, Side]:
     """Both systems; as yes or no only if both are."""
-    sides = _side(y[0], f[0], "a", None, asked), _side(y[1], f[1], "b", None, asked)
+    design = Design(calibrated_folds=calibrated_folds)
+    sides = _side(y[0], f[0], "a", None, design, asked), _side(y[1], f[1], "b", None, design, asked)
     if sides[0].options.binary == sides[1].options.binary:
         return sides
-    return _side(y[0], f[0], "a", False, asked), _side(y[1], f[1], "b", False, asked)
+    return _side(y[0], f[0], "a", False, design, asked), _side(y[1], f[1], "b", False, design, asked)
 
 
-def _side(y: Floats, f: Floats, which: str, binary: bool | None, asked: Mapping[str, Any]) -> Side:
+def _side(y: Floats, f: Floats, which: str, binary: bool | None, design: Design, asked: Mapping[str, Any]) -> Side:
     """The mean of one system; inputs that it did not answer have no judge score."""
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
-    data = gold_of(y[answered], f[answered], None, Design())
+    data = gold_of(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **asked)
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 

@@ -19,8 +19,8 @@ from calib.intake.entry import Given, given, is_file
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, in_the_names_of, scores_in
-from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
-from calib.tables.pairs import DESIGN, Pair, chosen_in
+from calib.tables.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.tables.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.tables.pooled import lacking_raters, mean_of_raters
 from calib.tables.results import Results, words
 
@@ -55,6 +55,8 @@ def interval(
     ----------
     scores : table, path or frame
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
+        may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
     gold : table, path or frame, optional
         Human scores of a random sample of these items, one rater (of your own files several are pooled).
     by : str, optional
@@ -193,12 +195,14 @@ def _mean_of(
         if without:
             names = ", ".join(map(repr, without[:5]))
             said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+    folds, doubts = folds_of(part, group)
+    said += doubts
     if unsaid := _unsaid(part):
         said.append(f"cannot_say: people looked at {unsaid} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_mean(part["y"], part["x"], **design, **ends_of(part, label), **asked)
+        result = stats.ppi_mean(part["y"], part["x"], **design, calibrated_folds=folds, **ends_of(part, label), **asked)
     return with_warnings(result, said)
 
 
@@ -347,6 +351,9 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
     if "group" not in pair.frame:
         said.append(f"nothing_paired: no column `group` says what both answered, so labels of {a} and {b} stand alone")
     inputs = sides[0].join(sides[1], how="outer")
+    both = pair.frame[pair.frame["system"].isin((a, b)) & pair.frame["x"].notna()]
+    folds, doubts = folds_of(both, labels_in(both, "group"))
+    said += doubts
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
     label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _lost(pair, (a, b))
@@ -357,7 +364,8 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
         raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
-        result = stats.ppi_difference(y_a, y_b, x_a, x_b, **ends_of(pair.frame, label), **options)
+        ends = ends_of(pair.frame, label)
+        result = stats.ppi_difference(y_a, y_b, x_a, x_b, calibrated_folds=folds, **ends, **options)
     return label, with_warnings(result, said)
 
 

@@ -479,7 +479,7 @@ def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dic
             label = pair.label | value
             with in_the_names_of(label, **NAMES):
                 found = answer(part, ends)
-            answers.append((label, _with_group_warning(part, with_warnings(found, pair.warnings))))
+            answers.append((label, _with_group_warning(part, with_warnings(found, pair.warnings + pair.fold_doubts))))
     return Results.of(answers)
 
 
