@@ -65,7 +65,8 @@ def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
         )
     out = np.zeros((len(shares), len(judged.levels)))
     out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
-    return np.where(np.isnan(shares).any(axis=1, keepdims=True), np.nan, out)
+    out[np.isnan(shares).any(axis=1)] = np.nan
+    return out
 
 
 def _need_one_scale(judged: Labelled) -> None:
@@ -79,9 +80,8 @@ def _need_one_scale(judged: Labelled) -> None:
         given = f"have {short(off.iloc[0])}"
     else:
         return
-    raise TableError(
-        f"{words(judged.label)}: scores must be on people's scale, {short(low)} to {short(high)}, but {given}; {_FIRST}."
-    )
+    rule = f"scores must be on people's scale, {short(low)} to {short(high)}"
+    raise TableError(f"{words(judged.label)}: {rule}, but {given}; {_FIRST}.")
 
 
 # --- a calibration's own ----------------------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def kept_forecasts(calibration: Calibration, people: pd.DataFrame | None) -> tup
     if people is None:
         if any(found.n_labels > found.n for found in calibration):
             check.warn(
-                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what "
-                "one person says; give the labels as `gold` to have each of them count"
+                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than "
+                "what one person says; give the labels as `gold` to have each of them count"
             )
         return check_scores(forecasts), check_scores(pd.concat([labels for _, labels in parts], ignore_index=True))
     names = {sha(item): item for item in people["item"].unique()}
