@@ -15,6 +15,7 @@ from calib.analysis.calibration.plots import (
     calibration as calibration,
     corp as corp,
     pit as pit,
+    score_sets as score_sets,
 )
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain

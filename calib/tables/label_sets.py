@@ -29,7 +29,8 @@ def labelled_sets(
     y = one_label_per_group(frame, units, rng) if one_per_group else frame["y"]
     with in_the_names_of(judged.label, y="gold", x="scores"):
         found = sets_of(frame["x"], y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
-    about = {name: frame[name].to_numpy() for name in ("item", "group", "system") if name in frame}
+    about = {"item": frame["item"].to_numpy(), "criterion": judged.label["criterion"], "rater": judged.label["rater"]}
+    about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
     found = replace(found, columns=about | {"label": frame["y"].to_numpy()})
     counts = {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
     return judged.label | counts, with_warnings(found, judged.warnings)

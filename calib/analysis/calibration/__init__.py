@@ -13,6 +13,10 @@ TOPIC = Topic(
             name="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
             fact="forecast_fact", conclusions="forecast_sentences", speaks=True,
         ),
+        "ScoreSets": Shown(
+            name="sets of labels", plots=("score_sets",), fact="sets_fact", conclusions="sets_sentences",
+            speaks=True, notes="sets_notes",
+        ),
         "AcceptThreshold": Shown(plots=("accept_risk",), apart=True),
         "Escalation": Shown(
             name="what the judge may decide alone", plots=("accept_risk",), apart=True, fact="accept_fact",
@@ -25,6 +29,7 @@ TOPIC = Topic(
         "dsc": "DSC", "unc": "UNC", "mcb_crossfitted": "MCB, cross-fitted", "dsc_crossfitted": "DSC, cross-fitted",
         "mcb_null_high": "MCB of calibrated forecasts, upper end", "ece": "calibration error (ECE)",
         "ece_null": "ECE of calibrated forecasts", "log_score": "log score", "n_impossible": "labels without a chance",
+        "most_likely": "likeliest label", "size": "labels in the set", "filled": "was empty",
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_people": "for people", "n_labels": "labels",
         "cost_of_people": "cost of people for all", "at_best": "accepted at best",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.calibration.words import accept_fact, curve_fact, forecast_fact, map_fact, pit_fact
+from calib.analysis.calibration.words import accept_fact, curve_fact, forecast_fact, map_fact, pit_fact, sets_fact
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
-from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality
+from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ScoreSets
 from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import plain_text, title_of, told_apart
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from calib.analysis.calibration.reliability_band import Curve
 
+
+_ROOM = 0.08  # share of a row that has room for its number
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -207,6 +209,95 @@ def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
+
+
+_MOST_SHADES = 11  # sizes of sets that a legend names one by one
+
+
+def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
+    """The labels that people may give, along the judge's score; of several results how large their sets are.
+
+    A bar is the set at one score, as dark as there are items with it, a dot the most likely label. Of several judges
+    or criteria each is a row: which share of its sets has one label, two, and so on.
+
+    Parameters
+    ----------
+    results : Results or ScoreSets
+
+    Examples
+    --------
+    >>> from calib.stats import full_conformal
+    >>> ax = score_sets(full_conformal([1, 2, 3, 4] * 5, [1, 3, 2, 4, 2] * 4, levels=[1, 2, 3, 4]))
+    >>> ax.get_ylabel()
+    "people's label"
+    """
+    pairs = figure.checked_pairs([results], ScoreSets)
+    return _rows_of_sizes(pairs, ax) if len(pairs) > 1 else _bars_of_sets(*pairs[0], ax)
+
+
+def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> Axes:
+    drawn, several = figure.axes_of(ax), len(found.cells) > 1
+    values = np.unique(found.score)
+    pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
+    if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
+        pitch = float(np.ptp(values)) / 200
+    step = float(np.diff(found.levels).min())
+    shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
+    for place, cell in enumerate(shown):
+        here, colour = found.cell == cell, figure.look_of(place)[0]
+        wide = 0.7 * pitch / len(shown)
+        at = found.score[here] + (place - (len(shown) - 1) / 2) * wide * 1.1
+        height = found.high[here] - found.low[here] + 0.8 * step
+        drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
+        drawn.plot(at, found.most_likely[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+    drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
+    drawn.set_ylabel("people's label")
+    drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    if len(values) <= _MOST_SHADES:
+        drawn.set_xticks(values, list(map(short, values)))
+    figure.plain_frame(drawn)
+    colours = [figure.look_of(place)[0] for place in range(len(shown))]
+    names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
+    handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
+    handles.append(figure.handle("most likely label", color=figure.GREY if several else colours[0], marker="o",
+                                 linestyle=""))  # fmt: skip
+    fact = sets_fact(Results.of([(label, found)]))
+    figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))
+    return drawn
+
+
+def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | None) -> Axes:
+    """Each result a row, piece by piece its sets with one label, with two, and so on."""
+    from matplotlib import colormaps
+    from matplotlib.patches import Patch
+
+    facts, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
+    rows = figure.rows_of(ax, facts, [found for _, found in pairs], pitch=1.2)
+    shades = [colormaps["Blues"](x) for x in np.linspace(0.95, 0.2, most)]
+    for mark in rows.marks:
+        share = _shares_of_sizes(mark.result, most)
+        for part, left, colour in zip(share, np.cumsum(share) - share, shades, strict=True):
+            rows.ax.barh(rows.heights[mark.place], part, 0.6, left=left, color=colour, edgecolor="white", zorder=2)
+            if part >= _ROOM:
+                ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+                rows.ax.text(left + part / 2, rows.heights[mark.place], f"{100 * part:.0f}", **middle)
+    rows.ax.set_xlim(0, 1)
+    rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    rows.ax.set_xlabel("share of the items, by how many labels their sets have")
+    ends = {0: "1 label", most - 1: f"{most} labels"}
+    named = range(most) if most <= 7 else ends
+    handles = [Patch(color=shades[i], label=ends.get(i, str(i + 1))) for i in named]
+    title, fact = title_of(facts, rows.names), sets_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
+    return figure.finished(rows.ax, ax)
+
+
+def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
+    """Share of the items whose set has 1, 2, ... labels; of an item without a score it is the whole scale."""
+    n = np.bincount(found.size - 1, found.n_items, minlength=most)
+    n[len(found.levels) - 1] += found.n_unread
+    return n / max(n.sum(), 1)
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------

@@ -156,6 +156,50 @@ def pit_fact(result: ForecastQuality) -> str:
 # --- sets -----------------------------------------------------------------------------------------------------------
 
 
+_GATE = 0.5  # share of the sets that have one label, from which on they decide something
+
+
+def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
+    """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
+    return each_once(labels, results, lambda result: [_sets_sentence(result)])
+
+
+def _sets_sentence(result: ScoreSets) -> str:
+    k, level = len(result.levels), f"{100 * result.level:g} %"
+    wide = f"{short(result.mean_size)} labels of {k}"
+    if all(cell.k > cell.n for cell in result.cells):
+        return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
+    said = (
+        f"{level} of the sets hold what people would say; they have {wide} on average, and one label for "
+        f"{100 * result.singles:.3g} % of {len(result.row)} items"
+    )
+    gate = "" if result.singles >= _GATE else "; such sets do not decide"
+    surely = f"in 95 of 100 samples of {result.n} labels {100 * result.coverage_low:.3g} % or more"
+    return f"{said}{gate} ({surely}{' in each cell' * (len(result.cells) > 1)})."
+
+
+def sets_fact(results: Results[ScoreSets]) -> str:
+    """How wide the sets are."""
+    most = {len(result.levels) for result in results}
+    levels = {f"{100 * result.level:g} %" for result in results}
+    of = f" of {most.pop()}" if len(most) == 1 else ""
+    return f"{' and '.join(sorted(levels))} sets have {number_span([one.mean_size for one in results])} labels{of}"
+
+
+def sets_notes(results: Results[ScoreSets]) -> list[str]:
+    """What has to be minded."""
+    filled = sum(result.n_filled for result in results)
+    notes = [
+        "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
+        "labelled items are no test of them."
+    ]
+    if filled:
+        notes.append(f"{filled} sets were empty, and have the label that is the most likely.")
+    if any(result.method == "split" for result in results):
+        notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
+    return notes
+
+
 # --- escalation -----------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +282,17 @@ def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     judges = scores["rater"].astype(str).str.removesuffix(CALIBRATED)
     shown = scores[["item", "criterion", *chances, "score", "sd", "conf_low", "conf_high"]].assign(judge=judges)
     return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
+
+
+def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+    """The set of each item, the widest first."""
+    items = found.items
+    shown = pd.DataFrame({"item": items.get("item", pd.Series(items.index))})
+    shown = shown.assign(criterion=label.get("criterion", ""), judge=label.get("rater", ""))
+    ends = zip(items["low"], items["high"], strict=True)
+    told = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    shown = shown.assign(**{"judge's score": items["score"], "people may say": told, "labels": items["size"]})
+    return shown.assign(sort=-items["size"].to_numpy(dtype=float))
 
 
 def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
