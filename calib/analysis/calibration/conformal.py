@@ -397,14 +397,14 @@ def _answer(
         singles=cells.n_items[size == 1].sum() / total if total else np.nan,
         ridge=float(task.ridge),
         pseudo=float(task.pseudo),
-        warnings=_doubts_of_sets(task, cells, n, n_groups, n_filled),
+        warnings=_told_of_sets(task, cells, n, n_groups, n_filled),
     )
     for text in found.warnings:
         check.warn(text)
     return found
 
 
-def _doubts_of_sets(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) -> tuple[str, ...]:
+def _told_of_sets(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) -> tuple[str, ...]:
     """What a reader should know before the sets."""
     least, level, labels = least_labels(task.level), f"{100 * task.level:g} %", int(n.sum())
     told = ", ".join(map(repr, cells.pooled[:5])) + ", ..." * (len(cells.pooled) > 5)
