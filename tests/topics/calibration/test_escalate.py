@@ -74,7 +74,7 @@ def test_the_list_for_people_goes_on_to_choose_items_and_a_page(tmp_path):
 def test_votes_of_several_judges_are_the_confidence_and_no_label_is_asked():
     judges, people = juries()
     found = calib.escalate(judges, some(people, 100), inputs="raters").one()
-    votes = judges.pivot(index="item", columns="rater", values="score").mean(axis=1).reindex(found.items["item"])
+    votes = judges.groupby("item")["score"].mean().reindex(found.items["item"])
     np.testing.assert_allclose(found.items["confidence"], np.maximum(votes, 1 - votes))
     np.testing.assert_array_equal(found.items["verdict"], votes >= 0.5)
     assert found.exact
