@@ -21,7 +21,7 @@ from calib.tables.labelled import Labelled
 from calib.tables.pairs import DESIGN, chosen_in
 from calib.tables.results import words
 
-_MANY_VOTES = 50  # values of votes that are counted one by one
+_VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
     "calibrated_confidence: the confidences were learned from the same labels, so that the promise is one for many "
     "labels; in simulations it held from 50 on; confidence='votes' or a column of your own make it exact"
@@ -244,7 +244,7 @@ def _shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | No
     votes, place = votes[place >= 0], place[place >= 0]
     value = votes["score"].to_numpy(dtype=float)
     values = np.union1d(value, judged.levels)
-    if len(values) > _MANY_VOTES or not _on_peoples_scale(judged, value):
+    if len(values) > _VALUES or not _on_peoples_scale(judged, value):
         return None
     p = np.zeros((len(judged.frame), len(values)))
     np.add.at(p, (place, np.searchsorted(values, value)), votes["weight"].to_numpy(dtype=float))

@@ -17,7 +17,7 @@ from calib.core.units import units_of
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
-_HALVINGS = 22  # to 2e-7
+_BISECTIONS = 22  # to 2e-7
 
 
 class AcceptPoint(NamedTuple):
@@ -215,7 +215,7 @@ def accept_threshold(
         confidence_level=level,
         aurc=_aurc(sure[used], wrong[used]),
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=_warned(labels, weights, alpha, level),
+        warnings=_doubts_of_labels(labels, weights, alpha, level),
         curve=curve,
     )
 
@@ -255,16 +255,16 @@ def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float) -> Floats
 def spent(expected: Floats, alpha: float, delta: float) -> Floats:
     """What of delta each threshold starts with, from how many labels are to be expected at or above each."""
     weights = np.zeros(len(expected))
-    none = _start_at(expected, alpha, delta / len(_STARTS), 0.0)
-    starts = [_start_at(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
+    none = _strictest(expected, alpha, delta / len(_STARTS), 0.0)
+    starts = [_strictest(expected, alpha, delta / len(_STARTS), share) for share in _STARTS]
     if none is None:  # so few labels that all of delta is needed
-        none, starts = _start_at(expected, alpha, delta, 0.0), [None]
+        none, starts = _strictest(expected, alpha, delta, 0.0), [None]
     for start in starts if none is not None else ():
         weights[none if start is None else start] += delta / len(starts)
     return weights
 
 
-def _start_at(expected: Floats, alpha: float, delta: float, share: float) -> int | None:
+def _strictest(expected: Floats, alpha: float, delta: float, share: float) -> int | None:
     """The strictest threshold that would pass with errors at this share of the risk."""
     would = clopper_pearson_end(np.floor(expected * alpha * share + 1e-9), expected, delta) <= alpha
     return int(would.argmax()) if would.any() else None
@@ -323,7 +323,7 @@ class _Labels:
         if self._sums is None:
             return clopper_pearson_end(self.errors, self.m, delta)
         low, high = np.zeros(len(self.m)), np.ones(len(self.m))
-        for _ in range(_HALVINGS):
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             below = self._group_p(middle) <= delta
             low, high = np.where(below, low, middle), np.where(below, middle, high)
@@ -339,7 +339,7 @@ def _aurc(sure: Floats, wrong: Floats) -> float:
     return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
 
 
-def _warned(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
+def _doubts_of_labels(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
     """What a reader should know before the threshold."""
     least, units = zero_error_labels(alpha, level), labels.units
     found = {
