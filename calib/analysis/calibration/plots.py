@@ -1,11 +1,14 @@
 """Calibration drawn: the map, reliability of forecasts, sets, what may be accepted at which risk."""
 
 from __future__ import annotations
+
 import math
-import numpy as np
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from calib.analysis.calibration.words import accept_fact, curve_fact, forecast_fact, map_fact, pit_fact, sets_fact
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
@@ -16,7 +19,8 @@ from calib.tables.text import plain_text, title_of, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from calib.analysis.calibration.reliability_band import Curve, ReliabilityCurve
+
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
 _ROOM = 0.08
 

@@ -1,11 +1,14 @@
 """One item's score on tables: calibrated, judged as a forecast, as a set of labels, or handed to people."""
 
 from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
+
 import numpy as np
 import pandas as pd
+
 from calib import stats
 from calib.analysis.calibration.cascade import costs, staged
 from calib.analysis.distributions.verbs import weights_by_level
@@ -13,18 +16,28 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, TableError, has_replies
+from calib.table import TableArgumentError, has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, record_of
-from calib.tables.calibration_inputs import Beside, KINDS, beside, judges_of
+from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
-from calib.tables.escalation import Decider, aligned_deciders, check_escalation, columns_for, decider_of, of_raters, replies_in, rule_of, stages_of, votes_of
+from calib.tables.escalation import (
+    Decider,
+    aligned_deciders,
+    check_escalation,
+    columns_for,
+    decider_of,
+    of_raters,
+    replies_in,
+    rule_of,
+    stages_of,
+    votes_of,
+)
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.label_sets import labelled_sets
 from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.results import Results, words
-from calib.tables.label_sets import labelled_sets
-
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 

@@ -1,26 +1,25 @@
 """Calibration in words: sentences, heads, parts of a report."""
 
 from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
-from calib.tables.calibration import CALIBRATED, Calibration
-from calib.analysis.calibration.cascade import Escalation
-from calib.analysis.calibration.score_sets import ScoreSets
-import pandas as pd
-from collections.abc import Mapping, Sequence
-from typing import Any, TYPE_CHECKING
+
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.cascade import Escalation
+from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.result import Interval, bracket, short
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
 from calib.tables.text import each_once, number_span, told_apart, visible
-from calib.analysis.calibration.score_sets import ScoreSets
 
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
-    from calib.analysis.calibration.reliability_band import Curve, ReliabilityCurve
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
     from calib.stats import Escalation
     from calib.tables.results import Results
 
@@ -300,7 +299,9 @@ def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = _named_items(label, items).assign(**{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]})
+    shown = _named_items(label, items).assign(
+        **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
+    )
     return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
 
 
