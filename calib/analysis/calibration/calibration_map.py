@@ -28,7 +28,7 @@ from calib.core.laws import two_sided
 from calib.core.result import Interval, Result, bracket, short
 
 _FINE = 4096  # distinct scores, above which the band is worked out on a grid
-_DUST = 1e-6  # log-odds over the whole range that are no slope
+_SPECK = 1e-6  # log-odds over the whole range that are no slope
 _NAMED = 10  # persons that an error names
 _ROWS = 25  # values of a judge that are shown one by one
 
@@ -367,7 +367,7 @@ def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:
         "shares": bool((np.ptp(found.x, axis=0) == 0).all()),
         "negative_slope: the higher the judge's score, the lower people's labels "
         f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and slope * np.ptp(found.x[:, 0]) < -_DUST,
+        and slope * np.ptp(found.x[:, 0]) < -_SPECK,
         f"labels_alike: every label is {short(found.levels[given][0])}; nothing tells which items have another": int(
             given.sum()
         )
