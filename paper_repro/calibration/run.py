@@ -5,12 +5,12 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import annotators
 import check
 import golden
 import pandas as pd
 import sets
 import skills
+import who_rated
 
 from calib.stats import CalibWarning
 
@@ -19,7 +19,7 @@ def rows() -> pd.DataFrame:
     """All values; where a package is not installed the value is absent."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)  # of levels never seen, of forecasts without skill
-        found = pd.DataFrame([*golden.rows(), *skills.rows(), *sets.rows(), *annotators.rows()])
+        found = pd.DataFrame([*golden.rows(), *skills.rows(), *sets.rows(), *who_rated.rows()])
     return found.assign(note=found["value"].isna().map({True: check.ABSENT, False: ""}))
 
 

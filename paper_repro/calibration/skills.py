@@ -83,6 +83,10 @@ def rows() -> Iterator[Row]:
             at = {"of": criterion, "at": f"n={n}"}
             for name, value in found.items():
                 yield {"table": "skill", **at, "quantity": name, "value": value.mean(), "mc_error": _error(value)}
+            for name in (f"{OURS}, inputs=criteria", f"{OURS}, inputs=raters"):
+                gain = found[name] - found[OURS][:FEWER]
+                of = {"table": "several inputs - own score", **at, "quantity": name}
+                yield {**of, "value": gain.mean(), "mc_error": _error(gain)}
             for name in OWN:
                 gain = found[OURS] - found[name]
                 short = max(0.0, -float(gain.mean()) - 2 * _error(gain))
