@@ -97,7 +97,7 @@ def _jury() -> Iterator[tuple[str, str, float]]:
     for field, name in QUALITY.items():
         yield "share of nine", name, getattr(found, field)
     full = np.stack([1 - p, p], axis=1)
-    yield "share of nine", "ECE(10)", forecast_quality(full, y, n_resamples=0).ece
+    yield "share of nine", "ECE(10)", forecast_quality(full, y, n_resamples=20).ece
     safe = np.clip(p, 1e-9, 1 - 1e-9)
     z = ((y - safe) * (1 - 2 * safe)).sum() / np.sqrt(((1 - 2 * safe) ** 2 * safe * (1 - safe)).sum())
     yield "share of nine", "Spiegelhalter z", float(z)

@@ -20,7 +20,8 @@ def rows() -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)  # of levels never seen, of forecasts without skill
         found = pd.DataFrame([*golden.rows(), *skills.rows(), *sets.rows(), *who_rated.rows()])
-    return found.assign(note=found["value"].isna().map({True: check.ABSENT, False: ""}))
+    absent = found["value"].isna() & (found["table"] == "G5")
+    return found.assign(note=absent.map({True: check.ABSENT, False: ""}))
 
 
 if __name__ == "__main__":

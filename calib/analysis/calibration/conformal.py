@@ -43,7 +43,7 @@ def full_conformal(
     For a new item with score v each label c is tried: proportional odds are fitted to the labels and (v, c), and
 
     .. math:: p(v, c) = \frac{\#\{i \le n + 1 : s_i \ge s_{n+1}\}}{n + 1}, \qquad
-              s_i = \Big| F(y_i - 1 \mid x_i) + \tfrac12 p(y_i \mid x_i) - \tfrac12 \Big|
+              s_i = | F(y_i - 1 \mid x_i) + \frac{1}{2} p(y_i \mid x_i) - \frac{1}{2} |
 
     where the new item counts, and ties count against it. The set has the labels with p above 1 - level and those
     between them; where there are none, the label of the highest p. Where labelled items and a new one come in no

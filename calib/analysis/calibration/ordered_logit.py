@@ -190,7 +190,7 @@ def ordered_logit(
 ) -> OrderedLogit:
     r"""Chance of each label, given what a judge said: proportional odds with a ridge.
 
-    .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \dots < a_{K-1}
+    .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}
 
     with the highest :math:`\sum_i w_i \log P(Y_i = y_i \mid x_i) - \frac{\lambda}{2} \sum_j s_j^2 b_j^2`, where s_j
     is the spread of input j over the labels, and with `pseudo` more labels at the mean input, spread evenly over the
