@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,16 @@ import pandas as pd
 
 from calib import stats
 from calib._version import __version__
+from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.stats import CalibrationMap
 from calib.table import TableError
 from calib.tables.calibration_inputs import Input
-from calib.tables.door import Who
+from calib.tables.door import Who, in_the_names_of
+from calib.tables.gold import with_warnings
 from calib.tables.labelled import Labelled
 from calib.tables.pairs import DESIGN, chosen_in, labels_in
+from calib.tables.results import words
 
 ONE, SEVERAL = "calib/calibration/v1", "calib/calibrations/v1"
 _ARRAYS = ("levels", "thresholds", "slopes", "fold_thresholds", "fold_slopes", "resampled_thresholds",
@@ -61,7 +64,38 @@ class Bound:
         return self.judged.frame["item"].to_numpy() if self.groups is None else self.groups
 
 
-def record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def with_record(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
+    """One map, what it is about, and its record."""
+    judged, given_ = bound.judged, bound.judged.given
+    row = given_["row"].to_numpy()
+    units = np.asarray(bound.units, dtype=object)[row]
+    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
+    with in_the_names_of(judged.label, y="gold", x="scores"):
+        found = stats.calibration_map(
+            x[row],
+            given_["y"],
+            levels=judged.levels,
+            groups=units,
+            weights=given_["weight"],
+            **asked | {"annotators": persons},
+        )
+    n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
+    found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
+    counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
+    about = replace(bound, judged=replace(judged, label=judged.label | counts))
+    return about.judged.label, replace(found, record=_record_of(found, about))
+
+
+def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
+    """Who gave each label, of whom there must be two."""
+    if given_["annotator"].nunique() < 2:
+        rule = "must hold the labels of each of several annotators where {0} is True"
+        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
+        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
+    return given_["annotator"].astype(str).to_numpy()
+
+
+def _record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The artifact of one map, with its id."""
     frame = bound.judged.frame
     mean = _mean_labels(bound.judged)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.core.check import Floats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats
 from calib.table import TableError
 from calib.tables.door import Checked, Who
+from calib.tables.gold import groups_of
+from calib.tables.labelled import Labelled
 from calib.tables.pooled import mean_of_raters
 from calib.tables.results import words
 
@@ -129,3 +133,45 @@ def beyond(had: Input, x: Floats) -> int:
     """How many scores lie off the range that the map has seen, within a hair."""
     hair = 1e-9 * max(1.0, abs(had.low), abs(had.high))
     return int(((x < had.low - hair) | (x > had.high + hair)).sum())
+
+
+def judges_alone(judges: Checked, people: Checked) -> Checked:
+    """Without people, who are no judges of themselves; what was calibrated before is said."""
+    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
+    if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
+        check.warn(
+            "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
+            "folds of then are not those of now"
+        )
+    return judges.only(own)
+
+
+def prompts_of(prompt: Any, table: Checked) -> tuple[Any, ...]:
+    """The prompts that were sent, each of which some scores must be by."""
+    prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
+    known = set(table.frame["prompt"].astype(str))
+    for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
+        if one.id not in known:
+            given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
+            raise ArgumentError("prompt", "must be what the scores were asked with", given)
+    return prompts
+
+
+def group_of_rows(judged: Labelled, group: str | None) -> Any:
+    """The group of each labelled item, at its row; None where nothing is known of groups."""
+    rows = judged.given["row"].unique()
+    found = None if group is None else groups_of(judged.frame.iloc[rows], group)
+    if found is None:
+        return None
+    whole = np.full(len(judged.frame), None, dtype=object)
+    whole[rows] = found
+    return whole
+
+
+def inputs_beside(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
+    """The inputs in the order of the items beside their labels."""
+    place = pd.Index(own["item"].astype(object)).get_indexer(judged.frame["item"])
+    return read.x[place]

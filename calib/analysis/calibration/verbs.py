@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -13,14 +13,22 @@ from calib import stats
 from calib.analysis.calibration.cascade import costs, staged
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
 from calib.table import TableArgumentError, has_replies
 from calib.tables.calibration import Calibration
-from calib.tables.calibration_file import Bound, record_of
-from calib.tables.calibration_inputs import KINDS, Beside, beside, judges_of
-from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
+from calib.tables.calibration_file import Bound, with_record
+from calib.tables.calibration_inputs import (
+    KINDS,
+    beside,
+    group_of_rows,
+    inputs_beside,
+    judges_alone,
+    judges_of,
+    prompts_of,
+)
+from calib.tables.door import Who, checked, in_the_names_of, scores_in
 from calib.tables.escalation import (
     Decider,
     aligned_deciders,
@@ -34,10 +42,10 @@ from calib.tables.escalation import (
     votes_of,
 )
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
-from calib.tables.gold import groups_of, parts_of, with_warnings
+from calib.tables.gold import parts_of, with_warnings
 from calib.tables.label_sets import labelled_sets
-from calib.tables.labelled import Labelled, labelled_pairs
-from calib.tables.results import Results, words
+from calib.tables.labelled import labelled_pairs
+from calib.tables.results import Results
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -114,16 +122,16 @@ def calibrate(
     judge, columns = _judge_and_columns(columns)
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
-    table = _judges_alone(scores_in(files.scores, "scores"), people)
+    table = judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
     own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
     asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
-    sent: dict[str, Any] = {"prompt": _prompts(prompt, table), "judge": judge}
+    sent: dict[str, Any] = {"prompt": prompts_of(prompt, table), "judge": judge}
     answers = []
     for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
         read = beside(own[Who.of(judged.label)], table, inputs)
-        bound = Bound(judged, read.inputs, inputs, _units_of(judged, group), group, files.people, **sent)
-        answers.append(_with_record(bound, _aligned(read, own[Who.of(judged.label)], judged), asked))
+        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, **sent)
+        answers.append(with_record(bound, inputs_beside(read, own[Who.of(judged.label)], judged), asked))
     labels, found = zip(*answers, strict=True)
     return Calibration(labels, found, table.frame)
 
@@ -135,79 +143,6 @@ def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
         return None, columns
     rest: Any = {name: value for name, value in columns.items() if name != "judge"}
     return judge, rest
-
-
-def _judges_alone(judges: Checked, people: Checked) -> Checked:
-    """Without people, who are no judges of themselves; what was calibrated before is said."""
-    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
-    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
-    if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
-        check.warn(
-            "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
-            "folds of then are not those of now"
-        )
-    return judges.only(own)
-
-
-def _prompts(prompt: Any, table: Checked) -> tuple[Any, ...]:
-    """The prompts that were sent, each of which some scores must be by."""
-    prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
-    known = set(table.frame["prompt"].astype(str))
-    for one in prompts:
-        if not hasattr(one, "sha256"):
-            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
-        if one.id not in known:
-            given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
-            raise ArgumentError("prompt", "must be what the scores were asked with", given)
-    return prompts
-
-
-def _units_of(judged: Labelled, group: str | None) -> Any:
-    """The group of each labelled item, at its row; None where nothing is known of groups."""
-    rows = judged.given["row"].unique()
-    found = None if group is None else groups_of(judged.frame.iloc[rows], group)
-    if found is None:
-        return None
-    whole = np.full(len(judged.frame), None, dtype=object)
-    whole[rows] = found
-    return whole
-
-
-def _aligned(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
-    """The inputs in the order of the items beside their labels."""
-    place = pd.Index(own["item"].astype(object)).get_indexer(judged.frame["item"])
-    return read.x[place]
-
-
-def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
-    """Who gave each label, of whom there must be two."""
-    if given_["annotator"].nunique() < 2:
-        rule = "must hold the labels of each of several annotators where {0} is True"
-        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
-        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
-    return given_["annotator"].astype(str).to_numpy()
-
-
-def _with_record(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
-    """One map, what it is about, and its record."""
-    judged, given_ = bound.judged, bound.judged.given
-    row = given_["row"].to_numpy()
-    units = np.asarray(bound.units, dtype=object)[row]
-    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
-    with in_the_names_of(judged.label, y="gold", x="scores"):
-        found = stats.calibration_map(
-            x[row],
-            given_["y"],
-            levels=judged.levels,
-            groups=units,
-            weights=given_["weight"],
-            **asked | {"annotators": persons},
-        )
-    n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
-    found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
-    counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
-    about = replace(bound, judged=replace(judged, label=judged.label | counts))
-    return about.judged.label, replace(found, record=record_of(found, about))
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
@@ -369,7 +304,7 @@ def score_sets(
     check.probability(level, "level")
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
-    judges = _judges_alone(scores_in(files.scores, "scores"), people)
+    judges = judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
     asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
     return Results.of(
@@ -458,7 +393,7 @@ people's; 0 are for people [warnings: calibrated_confidence]
     files = given(scores, gold, columns)
     people = scores_in(files.people, "gold")
     replies = replies_in(files.scores)
-    table = _judges_alone(scores_in(files.scores, "scores"), people)
+    table = judges_alone(scores_in(files.scores, "scores"), people)
     judged = judges_of(table if cascade is None else of_raters(table, cascade), inputs)
     own = {Who.of(label): rows for label, rows in judged.slices()}
     group = files.named(groups)
@@ -467,7 +402,7 @@ people's; 0 are for people [warnings: calibrated_confidence]
     for one in labelled_pairs(judged, people, asked):
         rows = own[Who.of(one.label)]
         rule = rule_of(one, cut, within, pairwise=files.pairwise)
-        x = _aligned(beside(rows, table, inputs), rows, one)
+        x = inputs_beside(beside(rows, table, inputs), rows, one)
         votes = votes_of(replies, table, one, inputs)
         found.append(decider_of(one, rule, rows, group, confidence, votes, x))
     return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
