@@ -12,6 +12,7 @@ from calib.stats import ArgumentError, accept_threshold
 
 def jury():
     """Agreement of nine judges about 3,200 answers, the error of their majority, and the question of each."""
+    pytest.importorskip("pandas")
     try:
         items, ratings = calib.datasets.load_triviaqa_judges()
     except calib.datasets.DatasetError as error:

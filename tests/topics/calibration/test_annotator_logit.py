@@ -231,6 +231,7 @@ def test_llm_rubric_has_the_skills_of_the_reference(part):
     """Reference: calibration.md 1.4, ridge PO on nine expectations and dummies, ten-fold by text, five repeats."""
     calib = pytest.importorskip("calib")
     pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     try:
         _, ratings = calib.datasets.load_llm_rubric(part)
     except calib.datasets.DatasetError as error:

@@ -152,6 +152,7 @@ def test_a_level_that_nobody_gave_stays_possible():
 
 
 def test_a_constant_judge_says_the_shares_of_the_labels():
+    pytest.importorskip("pandas")
     _, y = judged(50)
     with pytest.warns(CalibWarning, match="constant_judge"):
         found = calibration_map(np.full(50, 4.0), y, levels=LEVELS)
@@ -258,6 +259,7 @@ def test_a_named_person_is_forecast_by_her_shift_and_a_new_one_wider():
 
 
 def test_a_map_says_what_scores_mean():
+    pytest.importorskip("pandas")
     x, y = judged(100)
     found = calibration_map(x, y, levels=LEVELS)
     frame = found.to_frame()

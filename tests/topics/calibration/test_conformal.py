@@ -16,6 +16,7 @@ FIVE = [1, 2, 3, 4, 5]
 
 def summeval(criterion):
     """GPT-4o's digit, the median of the experts, and the document of each summary."""
+    pytest.importorskip("pandas")
     try:
         items, ratings = calib.datasets.load_summeval_judges()
     except calib.datasets.DatasetError as error:
@@ -275,6 +276,7 @@ def test_split_sets_have_no_gaps(table):
 
 
 def test_scores_that_are_missing_have_the_whole_scale_and_are_counted():
+    pytest.importorskip("pandas")
     found = full_conformal([1, 2, 3, np.nan] * 10, [1, 2, 3, 2] * 10, levels=FIVE, x_new=[1, np.nan])
     assert (found.n, found.n_missing, found.n_unread) == (30, 10, 1)
     assert found.row.tolist() == [0, -1]

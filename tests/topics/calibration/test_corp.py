@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.isotonic import IsotonicRegression
 
 import calib
 from calib.analysis.calibration.isotonic import isotonic_distribution, learned_elsewhere, monotone, ordered
@@ -15,9 +14,10 @@ SUMMEVAL = {
 }
 
 
-def loaded(load, *given):
+def loaded(name, *given):
+    pytest.importorskip("pandas")
     try:
-        return load(*given)
+        return getattr(calib.datasets, name)(*given)
     except calib.datasets.DatasetError as error:
         pytest.skip(str(error))
 
@@ -28,7 +28,7 @@ def one_hot(x, k=5):
 
 @pytest.mark.parametrize("criterion", SUMMEVAL)
 def test_a_digit_has_the_reference_parts(criterion):
-    _, ratings = loaded(calib.datasets.load_summeval_judges)
+    _, ratings = loaded("load_summeval_judges")
     rows = ratings[ratings["criterion"] == criterion]
     people = rows[rows["method"] == "human"].pivot(index="item", columns="rater", values="score").median(axis=1)
     digit = rows[rows["rater"] == "gpt-4o"].set_index("item")["score"].reindex(people.index)
@@ -45,7 +45,7 @@ def test_a_digit_has_the_reference_parts(criterion):
 
 def test_probabilities_have_the_reference_parts():
     """G3: LLM-Rubric, Q0, four probabilities; by threshold, and by their expectation."""
-    _, ratings = loaded(calib.datasets.load_llm_rubric)
+    _, ratings = loaded("load_llm_rubric")
     rows = ratings[ratings["criterion"] == "Q0"]
     people = rows[rows["method"] == "human"].set_index("item")["score"]
     told = rows[rows["method"] == "logprob"].pivot_table(index="item", columns="score", values="weight", aggfunc="sum")
@@ -62,7 +62,7 @@ def test_probabilities_have_the_reference_parts():
 def test_a_jury_has_the_reference_parts_and_those_of_model_diagnostics():
     """G4: TriviaQA, the share of nine judges."""
     scoring = pytest.importorskip("model_diagnostics.scoring")
-    _, ratings = loaded(calib.datasets.load_triviaqa_judges)
+    _, ratings = loaded("load_triviaqa_judges")
     wide = ratings.pivot(index="item", columns="rater", values="score")
     y, p = wide["human"].to_numpy(), wide.drop(columns="human").mean(axis=1).to_numpy()
     found = corp(p, y)
@@ -76,22 +76,24 @@ def test_a_jury_has_the_reference_parts_and_those_of_model_diagnostics():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pooling_is_that_of_scikit_learn(seed):
+    isotonic = pytest.importorskip("sklearn.isotonic")
     rng = np.random.default_rng(seed)
     x, y, weight = rng.integers(0, 20, 200) / 8, rng.normal(size=200), rng.uniform(0.1, 3, 200)
     at = ordered(x, weight)
     for increasing in (True, False):
         fit = monotone(at.mean(y, weight), at.weight, increasing=increasing)
-        theirs = IsotonicRegression(increasing=increasing).fit(x, y, sample_weight=weight)
+        theirs = isotonic.IsotonicRegression(increasing=increasing).fit(x, y, sample_weight=weight)
         np.testing.assert_allclose(fit, theirs.predict(at.x), atol=1e-12)
 
 
 def test_what_is_learned_elsewhere_is_that_of_scikit_learn():
+    isotonic = pytest.importorskip("sklearn.isotonic")
     rng = np.random.default_rng(6)
     x, y, weight, fold = rng.normal(size=90).round(1), rng.random(90), rng.uniform(0.1, 3, 90), rng.integers(0, 4, 90)
     ours = learned_elsewhere(ordered(x, weight), y, weight, fold)
     for one in range(4):
         own = fold == one
-        theirs = IsotonicRegression(out_of_bounds="clip").fit(x[~own], y[~own], sample_weight=weight[~own])
+        theirs = isotonic.IsotonicRegression(out_of_bounds="clip").fit(x[~own], y[~own], sample_weight=weight[~own])
         np.testing.assert_allclose(ours[own], theirs.predict(x[own]), atol=1e-12)
 
 
@@ -132,6 +134,7 @@ def test_shares_that_differ_by_rounding_are_one_value():
 
 
 def test_two_levels_are_the_brier_score_and_labels_are_counted():
+    pytest.importorskip("pandas")
     p, y = np.array([0.1, 0.4, np.nan, 0.8, 0.3]), np.array([0, 1, 1, 1, np.nan])
     found = corp(p, y)
     assert (found.n, found.n_missing) == (3, 2)

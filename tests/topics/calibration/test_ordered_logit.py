@@ -19,6 +19,7 @@ def summeval(criterion):
     """GPT-4o's digit, the median label of three experts, and the document, of 1,600 summaries."""
     calib = pytest.importorskip("calib")
     pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     try:
         items, ratings = calib.datasets.load_summeval_judges()
     except calib.datasets.DatasetError as error:
