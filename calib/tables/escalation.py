@@ -280,7 +280,7 @@ def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]
         return None, said
     code = pd.factorize(unit)[0]
     there, n, size = len(set(code[labelled])), int(labelled.sum()), np.bincount(code)
-    if there == n:
+    if there == n and design != "groups":
         return None, said
     expected = (1 - (1 - size / len(code)) ** n).sum()
     if design == "groups" or (design is None and there < _SPREAD * expected):

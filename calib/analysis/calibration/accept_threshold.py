@@ -156,7 +156,8 @@ def accept_threshold(
         1 - delta.
     groups : sequence, shape (n,), optional
         The document of each label, where documents were drawn rather than items. Labels of one count together: their
-        sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's.
+        sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
+        `confidence` also has the items without labels, it allows for documents as large as the largest of these.
 
     Returns
     -------
@@ -191,8 +192,9 @@ def accept_threshold(
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
     used = np.isfinite(sure) & np.isfinite(wrong)
     thresholds, accepted = grid_of(everything)
-    labels = _Labels(sure[used], wrong[used], None if groups is None else units_of(groups, used), thresholds)
-    expected = accepted * labels.units if groups is None else labels.there
+    unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
+    labels = _Labels(sure, wrong, used, unit, thresholds)
+    expected = accepted * labels.units if groups is None else labels.worth(alpha)
     weights = spent(expected, alpha, delta)
     tested_at, passed = fallback(labels.p_value(alpha), weights)
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
@@ -283,16 +285,31 @@ def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 class _Labels:
     """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
 
-    def __init__(self, sure: Floats, wrong: Floats, unit: Codes | None, thresholds: Floats) -> None:
-        inside = sure >= thresholds[:, None]
-        self.m, self.errors = inside.sum(axis=1), (inside & (wrong > 0)).sum(axis=1)
-        self.units = len(sure) if unit is None else len(np.unique(unit))
-        self.there, self._sums = self.m, None
-        if unit is not None and self.units < len(sure):
-            each = [np.bincount(unit, part, self.units) for row in inside for part in (row, row * wrong)]
-            self._sums = np.array(each).reshape(len(thresholds), 2, -1)
-            self.there = (self._sums[:, 0] > 0).sum(axis=1)
+    def __init__(
+        self, sure: Floats, wrong: Floats, used: NDArray[np.bool_], unit: Codes | None, thresholds: Floats
+    ) -> None:
+        inside, n = sure >= thresholds[:, None], int(used.sum())
+        labelled = inside[:, used]
+        self.m, self.errors = labelled.sum(axis=1), (labelled & (wrong[used] > 0)).sum(axis=1)
+        self.units = n if unit is None else len(np.unique(unit[used]))
+        self._sums = None
+        if unit is not None:
+            size, there = np.bincount(unit), np.bincount(unit[used], minlength=unit.max() + 1)
+            whole = 2 * n > size[there > 0].sum()  # documents that were not drawn may be larger
+            row, most = np.flatnonzero(there), size.max() if whole else there.max(initial=0)
+            if most > 1:
+                each = [np.bincount(unit[used], part, len(size))[row] for part in (*labelled, *labelled * wrong[used])]
+                self._sums = np.array(each).reshape(2, len(thresholds), -1)
+                everywhere = [np.bincount(unit, part).max() for part in inside]
+                self._most = np.array(everywhere) if whole else self._sums[0].max(axis=1, initial=0.0)
         self.law = "clopper-pearson" if self._sums is None else "gaffke-groups"
+
+    def worth(self, risk: float) -> Floats:
+        """How many single labels would prove as much, if there were no error."""
+        if self._sums is None:
+            return self.m.astype(float)
+        p = self._group_p(np.full(len(self.m), risk), errors=False)
+        return np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0
 
     def p_value(self, risk: float | Floats) -> Floats:
         """Of the risk being as high as this, at each threshold."""
@@ -301,13 +318,13 @@ class _Labels:
             return np.asarray(np.where(self.m > 0, at, 1.0))
         return self._group_p(np.broadcast_to(np.asarray(risk, dtype=float), len(self.m)))
 
-    def _group_p(self, risk: Floats) -> Floats:
+    def _group_p(self, risk: Floats, *, errors: bool = True) -> Floats:
         """Sums over groups of (error - risk) have a mean of 0 at most, where the risk is lower: Gaffke's tail."""
         assert self._sums is not None
         p = np.ones(len(self.m))
         some = np.flatnonzero(self.m > 0)
-        count, wrong = self._sums[some, 0], self._sums[some, 1]
-        there, most = count > 0, count.max(axis=1, keepdims=True)
+        count, wrong = self._sums[0, some], self._sums[1, some] * errors
+        there, most = count > 0, self._most[some, None]
         value = (wrong - risk[some, None] * count) / most
         code = np.nonzero(there)[0]
         mean = np.bincount(code, value[there], len(some)) / there.sum(axis=1)

@@ -377,16 +377,25 @@ def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
     """Of the score, the skill, and the cross-fitted MCB and DSC: jackknife over groups.
 
     The shares and the recalibration are where their own losses are least, so that their errors do not count to
-    first order, and the losses may be taken as they are.
+    first order, and the losses may be taken as they are. The shares' error of second order is all that there is where
+    forecasts are nearly shares themselves, the same for every item: without it such had skill in one sample of three.
     """
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
+    variance[1] += ratio(_shares_error(data), sums[:, 2].sum() ** 2)
     variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
     return [
         Interval(float(point - half), float(point + half))
         for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)
     ]
+
+
+def _shares_error(data: _Data) -> float:
+    """Variance of what the error of the shares adds to their score, summed over labels: of squares of normal errors."""
+    off = unit_sums(data.weight[:, None] * (data.came - np.average(data.came, axis=0, weights=data.weight)), data.unit)
+    cov = off.T @ off / data.weight.sum()
+    return float(2 * (cov**2).sum() / cov.shape[0] ** 2)
 
 
 def _estimates(sums: Floats) -> Floats:
