@@ -165,7 +165,9 @@ def fits_of(
     without = fitted(*with_pseudo(z, np.maximum(counts - sample.by_fold, 0.0), pseudo), penalty, (a, b))
     step = max(1, _AT_ONCE // counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
-    drawn = [fitted(*with_pseudo(z, sample.resampled(n, rng), pseudo), penalty, (a, b)) for n in sizes]
+    # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
+    unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
+    drawn = [fitted(*with_pseudo(z, sample.resampled(len(w), rng), w), penalty, (a, b)) for w in unseen]
     return [(a, b), without[:2], (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
 
 

@@ -224,7 +224,7 @@ def forecast_quality(
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
     >>> found = forecast_quality(p, y, [1, 2, 3])
     >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], p = {found.p_value:.2g}")
-    0.228 [0.132, 0.324], p = 0.8
+    0.228 [0.132, 0.325], p = 0.8
     """
     check.probability(confidence_level, "confidence_level")
     check.whole(n_resamples, "n_resamples", least=0)
@@ -383,7 +383,7 @@ def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
-    variance[1] += ratio(_shares_error(data), sums[:, 2].sum() ** 2)
+    variance[1] += ratio(_shares_error(data), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
     variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
     return [
         Interval(float(point - half), float(point + half))

@@ -79,7 +79,7 @@ def standardised(x: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
     return np.where(known, apart / spread, 0.0), centre * size, np.where(known, spread * size, 1.0)
 
 
-def with_pseudo(z: Floats, counts: Floats, pseudo: float) -> tuple[Floats, Floats]:
+def with_pseudo(z: Floats, counts: Floats, pseudo: float | Floats) -> tuple[Floats, Floats]:
     """One more row at the mean input, with `pseudo` labels spread evenly over the levels."""
     centre = np.zeros((*z.shape[:-2], 1, z.shape[-1]))
     labels = np.full((*counts.shape[:-2], 1, counts.shape[-1]), pseudo / counts.shape[-1])

@@ -114,8 +114,8 @@ def calibrate(
     [1.26, 1.77, 2.47, 3.24]
     >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
        score  conf_low  conf_high   p_4
-    0   1.33      1.10       1.92  0.01
-    1   1.85      1.52       2.28  0.03
+    0   1.33      1.09       1.99  0.01
+    1   1.85      1.49       2.33  0.03
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
