@@ -307,9 +307,9 @@ class _Labels:
     def worth(self, risk: float) -> Floats:
         """How many single labels would prove as much, if there were no error."""
         if self._sums is None:
-            return self.m.astype(float)
+            return np.asarray(self.m, dtype=float)
         p = self._group_p(np.full(len(self.m), risk), errors=False)
-        return np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0
+        return np.asarray(np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0)
 
     def p_value(self, risk: float | Floats) -> Floats:
         """Of the risk being as high as this, at each threshold."""

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
-from scipy import stats as laws
+from scipy import special, stats as laws
 
 from calib.stats import accept_threshold, calibration_map, forecast_quality
 
