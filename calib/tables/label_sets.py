@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from calib.analysis.calibration.conformal import one_of_each, sets_of
+from calib.core.result import short
 from calib.stats import ScoreSets
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, parse_scale
 from calib.tables.door import in_the_names_of
 from calib.tables.gold import groups_of, whole_column, with_warnings
 from calib.tables.labelled import Labelled
@@ -35,7 +36,17 @@ def labelled_sets(
     about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
     found = replace(found, columns=about | {"label": frame["y"].to_numpy()})
     counts = {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
-    return judged.label | counts, with_warnings(found, judged.warnings)
+    return judged.label | counts, with_warnings(found, (*judged.warnings, *_unsaid_scale(judged)))
+
+
+def _unsaid_scale(judged: Labelled) -> tuple[str, ...]:
+    """Labels beyond those that came are in no set, unless a scale says that they can be."""
+    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
+    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
+        return ()
+    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+    return (f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss "
+            "what lies beyond: give people's scores the column `scale`",)  # fmt: skip
 
 
 def cells_of(frame: pd.DataFrame, by: str | None) -> Any:

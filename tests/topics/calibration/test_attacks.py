@@ -91,3 +91,17 @@ def test_the_interval_of_the_map_covers_also_where_labels_crowd_at_one_end(thres
         covered += (low <= truth) & (truth <= high)
     assert covered.min() / runs > 0.85
     assert 0.9 < covered.mean() / runs < 0.99
+
+
+def test_sets_without_a_known_scale_say_where_they_end():
+    """Of nine labels on ten values 84 % were covered where 90 were promised: what lies beyond them is in no set."""
+    pd = pytest.importorskip("pandas")
+    import calib
+
+    rows = {"item": [f"i{k}" for k in range(30)], "criterion": "c", "score": np.arange(30.0) % 10}
+    judge = pd.DataFrame(rows | {"rater": "judge", "method": "sample"})
+    people = pd.DataFrame(rows | {"rater": "people", "method": "human"})[1:20]
+    told = calib.score_sets(judge, people).one().warnings
+    assert any(text.startswith("unsaid_scale") and "0 to 9" in text for text in told)
+    known = calib.score_sets(judge, people.assign(scale="0..10")).one().warnings
+    assert not any(text.startswith("unsaid_scale") for text in known)
