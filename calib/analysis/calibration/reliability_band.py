@@ -103,13 +103,16 @@ class Kin(NamedTuple):
     unit: Codes
     same: float  # correlation of the normal scores of two labels of one item
     near: float  # of two items of one group
+    errors: tuple[float, float]  # standard errors of both
 
     def draw(self, below: Floats, rng: np.random.Generator) -> Codes:
-        """Labels with the chances that the forecasts say, as much alike as those that came."""
-        n, same = len(below), max(self.same, self.near)
-        if same == 0:
+        """Labels with the chances that the forecasts say, as much alike as those that came, as far as that is known."""
+        n, likely = len(below), np.array([self.same, self.near])
+        if not likely.any():
             return np.asarray((rng.random((n, 1)) > below).sum(axis=1))
-        shared = [(self.near, self.unit), (same - self.near, self.item), (1 - same, np.arange(n))]
+        same, near = np.clip(likely + rng.standard_normal(2) * self.errors, 0.0, _ALIKE)
+        same = max(same, near)
+        shared = [(near, self.unit), (same - near, self.item), (1 - same, np.arange(n))]
         z = sum(np.sqrt(part) * rng.standard_normal(code.max() + 1)[code] for part, code in shared)
         return np.asarray((special.ndtr(z)[:, None] > below).sum(axis=1))
 
@@ -125,17 +128,29 @@ def kin_of(below: Floats, place: Codes, weight: Floats, item: Codes, unit: Codes
     middle = np.where(chance > 0, -np.diff(density, axis=1) / np.where(chance > 0, chance, 1.0), edge[:, :-1])
     own = middle[np.arange(len(place)), place].clip(-_FAR, _FAR)
     told = (own - np.average(own, weights=weight), (chance * middle.clip(-_FAR, _FAR) ** 2).sum(axis=1))
-    (here, most_here), (all_pairs, most) = ([_pairs(weight * one, code) for one in told] for code in (item, unit))
-    alike = [
-        min(max(top / bottom, 0.0), _ALIKE) if bottom > 0 else 0.0
-        for top, bottom in ((here, most_here), (all_pairs - here, most - most_here))
-    ]
-    return Kin(item, unit, alike[0], min(alike[1], alike[0]) if most_here > 0 else alike[1])
+    by_item = [_pairs(weight * one, item) for one in told]
+    within = [np.bincount(_first_of(unit, item), part, unit.max() + 1) for part in by_item]
+    beside = [_pairs(weight * one, unit) - part for one, part in zip(told, within, strict=True)]
+    (same, error), (near, doubt) = _alike(*by_item), _alike(*beside)
+    return Kin(item, unit, same, min(near, same) if by_item[1].sum() > 0 else near, (error, doubt))
 
 
-def _pairs(values: Floats, code: Codes) -> float:
-    """Sum of the products of all pairs with the same code."""
-    return float((np.bincount(code, values) ** 2).sum() - (values**2).sum())
+def _first_of(unit: Codes, item: Codes) -> Codes:
+    """The group of each item."""
+    return unit[np.unique(item, return_index=True)[1]]
+
+
+def _alike(top: Floats, bottom: Floats) -> tuple[float, float]:
+    """The ratio of both sums over independent parts, from 0 to nearly 1, and its standard error."""
+    if not (total := bottom.sum()) > 0:
+        return 0.0, 0.0
+    found = float(np.clip(top.sum() / total, 0.0, _ALIKE))
+    return found, float(np.sqrt(np.sum((top - found * bottom) ** 2)) / total)
+
+
+def _pairs(values: Floats, code: Codes) -> Floats:
+    """For each code the sum of the products of all pairs that have it."""
+    return np.asarray(np.bincount(code, values) ** 2 - np.bincount(code, values**2))
 
 
 def null_of(
