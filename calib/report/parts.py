@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement import verbs as agreements
+from calib.analysis.calibration import verbs as calibrations
 from calib.analysis.distributions import verbs as distributions
 from calib.analysis.means import verbs as means
 from calib.core.check import ArgumentError
@@ -32,6 +33,7 @@ _HEADS = {
     "interval": "Mean human score", "difference": "Differences between systems", "rank_judges": "Judges compared",
     "reliability": "Reliability of people, and the ceiling that it sets",
     "profile": "How the judge uses its scale, and the items that deserve a look",
+    "calibrate": "What a score means", "score_sets": "Sets of labels", "escalate": "What the judge may decide alone",
 }  # fmt: skip
 
 
@@ -129,6 +131,12 @@ def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[P
     yield _HEADS[can.verb], agreements.reliability(tables, **asked)
 
 
+def _one_by_one(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    """What is said of each item; a confidence level of intervals is not that of a promise."""
+    options = _only(asked, "confidence_level") if can.verb == "calibrate" else {}
+    yield _HEADS[can.verb], getattr(calibrations, can.verb)(_of(look, can), **options)
+
+
 def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:
     yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=()))
 
@@ -200,5 +208,8 @@ _ANSWERS = {
     "agreement": _agreements,
     "rank_judges": _rankings,
     "reliability": _reliabilities,
+    "calibrate": _one_by_one,
+    "score_sets": _one_by_one,
+    "escalate": _one_by_one,
     "profile": _profiles,
 }
