@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -15,6 +16,7 @@ from calib.analysis.agreement import verbs as agreements
 from calib.analysis.calibration import verbs as calibrations
 from calib.analysis.distributions import verbs as distributions
 from calib.analysis.means import verbs as means
+from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.intake.can import MOST_IN_PAIRS, Can
@@ -134,7 +136,10 @@ def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[P
 def _one_by_one(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
     """What is said of each item; a confidence level of intervals is not that of a promise."""
     options = _only(asked, "confidence_level") if can.verb == "calibrate" else {}
-    yield _HEADS[can.verb], getattr(calibrations, can.verb)(_of(look, can), **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", check.CalibWarning)  # they stand on the page, below the results
+        found = getattr(calibrations, can.verb)(_of(look, can), **options)
+    yield _HEADS[can.verb], found
 
 
 def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:

@@ -223,13 +223,13 @@ def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
     if not result.n_accepted:
         return (
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
-            f"confidence, a share of them of which at most {most} of the verdicts differ from people's."
+            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from people's."
         )
     share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
     learned = "" if result.exact else " (for many labels: the confidence was learned from the same ones)"
     text = (
         f"{who} may decide {share:.3g} % of the {result.n} items alone: with {sure} confidence at most {most} of these "
-        f"verdicts differ from people's{learned}; {rest:.3g} % go to people."
+        f"verdicts ({result.verdict}) differ from people's{learned}; {rest:.3g} % go to people."
     )
     if math.isnan(result.cost):
         return text
