@@ -87,8 +87,8 @@ class Escalation(Result):
     items: pd.DataFrame = field(repr=False)
 
     _cells = (
-        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence exact "
-        "cost cost_of_people warnings"
+        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
+        "exact cost cost_of_people warnings"
     )
 
     @property

@@ -223,7 +223,8 @@ def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
     if not result.n_accepted:
         return (
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
-            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from people's."
+            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
+            f"people's."
         )
     share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
     learned = "" if result.exact else " (for many labels: the confidence was learned from the same ones)"
