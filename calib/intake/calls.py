@@ -13,7 +13,8 @@ from calib.intake.columns.roles import is_table
 from calib.intake.taken import Intake
 
 # commands that have another name than their verb
-_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose"}
+_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose",
+             "score_sets": "sets"}  # fmt: skip
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 

@@ -14,6 +14,7 @@ from calib.intake.taken import Intake
 from calib.table import TableError, parse_scale
 from calib.tables.door import scores_in
 from calib.tables.gold import gold_pairs
+from calib.tables.labelled import MOST_VALUES, values_of
 
 LEAST_GOLD = 10  # of `interval` and `difference`
 _LEAST_ITEMS = 4  # of which a correlation has an interval
@@ -21,6 +22,11 @@ _LEAST_SYSTEMS = 3  # two agree in full or not at all
 MOST_IN_PAIRS = 6  # systems of which each is held against each
 _FEW_PEOPLE = 20  # of whom each is held against each
 _FIRST_LABELS = 50  # to be bought where there is none
+_ONE_BY_ONE = (  # questions about each item, and the labels that they need
+    ("what people would say of each item", "calibrate", LEAST_GOLD),
+    ("set of labels for each item", "score_sets", 9),  # with fewer a set of 90 % is the whole scale
+    ("what the judge may decide alone", "escalate", 22),  # without an error show a risk of 10 % at 90 %
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,7 @@ def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     found += [
         _ranking(pairs),
         _reliability(taken),
+        *_one_by_one(taken, pairs),
         _labels_needed(_of_systems(pairs) if taken.pairwise else pairs),
         _choice(taken),
     ]
@@ -195,10 +202,13 @@ def _of_all(pairs: Sequence[Beside]) -> str:
 
 
 def _few_labels(pair: Beside) -> str:
-    if (n := len(pair.labelled)) < LEAST_GOLD:
-        return f"{_number(n, 'item')} with a label, {LEAST_GOLD} are the least"
     # of labels that do not vary only the ends of the scale say how far they may be off
-    return "" if pair.scaled else _constant("label", pair.labelled["y"])
+    return _few(pair, LEAST_GOLD) or ("" if pair.scaled else _constant("label", pair.labelled["y"]))
+
+
+def _few(pair: Beside, least: int) -> str:
+    n = len(pair.labelled)
+    return f"{_number(n, 'item')} with a label, {least} are the least" if n < least else ""
 
 
 def _constant(of: str, values: pd.Series) -> str:
@@ -285,10 +295,8 @@ def _systems(pairs: Sequence[Beside]) -> str:
 
 
 def _no_spread(pair: Beside) -> str:
-    rows = pair.labelled
-    if len(rows) < _LEAST_ITEMS:
-        return f"{_number(len(rows), 'item')} with a label, {_LEAST_ITEMS} are the least"
-    return _constant("label", rows["y"]) or _constant(f"score of {pair.rater}", rows["x"])
+    rows, few = pair.labelled, _few(pair, _LEAST_ITEMS)
+    return few or _constant("label", rows["y"]) or _constant(f"score of {pair.rater}", rows["x"])
 
 
 def _no_group(pair: Beside) -> str:
@@ -324,6 +332,35 @@ def _ranking(pairs: Sequence[Beside]) -> Can:
         return f"{_span([len(judges[pair.criterion]) for pair in good])} judges"
 
     return _asked("judges compared", "rank_judges", pairs, too_few, say, some=True)
+
+
+def _one_by_one(taken: Intake, pairs: Sequence[Beside]) -> Iterator[Can]:
+    """What is said of each item; of preferences, whose two sides mirror each other, which of them are for people."""
+    for what, verb, least in _ONE_BY_ONE[2 * taken.pairwise :]:
+        every = verb == "calibrate"
+
+        def rule(pair: Beside, least: int = least, every: bool = every) -> str:
+            rest = "" if every else _no_others(pair)
+            return _few(pair, least) or rest or _no_spread(pair) or _many_values(taken, pair.criterion)
+
+        yield _asked(what, verb, pairs, rule, _labelled if every else _of_all)
+
+
+def _no_others(pair: Beside) -> str:
+    """Why nothing can be promised of the items without a label."""
+    if len(pair.labelled) == len(pair.frame):
+        return "all items have a label"
+    chance = pair.frame["inclusion"].dropna() if "inclusion" in pair.frame else pd.Series(dtype=float)
+    unlike = chance.max() - chance.min() > 1e-6 * chance.max()
+    return "the labelled items were drawn with chances that differ" if unlike else ""
+
+
+def _many_values(taken: Intake, criterion: str) -> str:
+    """Why the values of people's scale cannot be counted one by one."""
+    frames = [taken.gold if taken.people is None else taken.people, taken.scores]
+    people, judges = (frame[frame["criterion"].astype(str) == criterion] for frame in frames if frame is not None)
+    n = len(values_of(people["score"].dropna().to_numpy(dtype=float), people.get("scale", []), judges.get("scale", [])))
+    return f"labels have {n} values, {MOST_VALUES} are the most (--scale)" if n > MOST_VALUES else ""
 
 
 def _labels_needed(pairs: Sequence[Beside]) -> Can:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement import verbs as agreements
+from calib.analysis.calibration import verbs as calibrations
 from calib.analysis.distributions import verbs as distributions
 from calib.analysis.means import verbs as means
+from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.intake.can import MOST_IN_PAIRS, Can
@@ -32,6 +35,7 @@ _HEADS = {
     "interval": "Mean human score", "difference": "Differences between systems", "rank_judges": "Judges compared",
     "reliability": "Reliability of people, and the ceiling that it sets",
     "profile": "How the judge uses its scale, and the items that deserve a look",
+    "calibrate": "What a score means", "score_sets": "Sets of labels", "escalate": "What the judge may decide alone",
 }  # fmt: skip
 
 
@@ -129,6 +133,15 @@ def _reliabilities(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[P
     yield _HEADS[can.verb], agreements.reliability(tables, **asked)
 
 
+def _one_by_one(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    """What is said of each item; a confidence level of intervals is not that of a promise."""
+    options = _only(asked, "confidence_level") if can.verb == "calibrate" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", check.CalibWarning)  # they stand on the page, below the results
+        found = getattr(calibrations, can.verb)(_of(look, can), **options)
+    yield _HEADS[can.verb], found
+
+
 def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:
     yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=()))
 
@@ -200,5 +213,8 @@ _ANSWERS = {
     "agreement": _agreements,
     "rank_judges": _rankings,
     "reliability": _reliabilities,
+    "calibrate": _one_by_one,
+    "score_sets": _one_by_one,
+    "escalate": _one_by_one,
     "profile": _profiles,
 }

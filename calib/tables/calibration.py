@@ -95,9 +95,7 @@ class Calibration(Results[CalibrationMap]):
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
             raise TableError(f"the scores must be of a criterion that was calibrated ({known}), but are of {there}.")
-        texts = ["item", "criterion", "rater", "prompt", "method", "scale"]
-        plain = [part.astype(dict.fromkeys(texts, object)) for part in parts]
-        return check_scores(pd.concat(plain, ignore_index=True))
+        return check_scores(pd.concat(parts, ignore_index=True))
 
     def save(self, path: str | Path) -> Path:
         """Write the maps into a JSON file, with what they are bound to: judge, prompt, scale, labels; no texts.
@@ -208,11 +206,16 @@ def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator:
     kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
     return kept.assign(
         **meant,
-        rater=f"{rows['rater'].iloc[0]}{CALIBRATED}",
-        scale=scale_text(found.levels),
+        rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
+        scale=_throughout(scale_text(found.levels), rows),
         fold=np.where(fold >= 0, fold, np.nan),
         calibration=found.record["id"].removeprefix("sha256:")[:12],
     )
+
+
+def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
+    """One text for all rows, which are many."""
+    return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
 
 
 def _distinct(x: Floats, fold: Codes) -> tuple[Floats, Codes, Codes]:

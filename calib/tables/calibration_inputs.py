@@ -34,7 +34,7 @@ class Input:
     def of(cls, rows: pd.DataFrame) -> Input:
         """From the scores of one slice."""
         label = label_of(rows)
-        texts = sorted({str(text) for text in rows["scale"].dropna()} - {""})
+        texts = sorted({str(text) for text in rows["scale"].dropna().unique()} - {""})
         return cls(Who.of(label), texts[0] if texts else "", float(rows["score"].min()), float(rows["score"].max()))
 
 

@@ -77,7 +77,7 @@ class Rule:
     def __str__(self) -> str:
         if self.cut is not None:
             return f"whether people say {short(self.cut)} or more"
-        return f"people's label give or take {short(self.within)}" if self.within else "people's label"
+        return f"which label, give or take {short(self.within)}" if self.within else "which label"
 
 
 def rule_of(judged: Labelled, cut: float | None, within: float | None, *, pairwise: bool) -> Rule:

@@ -17,7 +17,7 @@ from calib.tables.gold import gold_pairs
 from calib.tables.pairs import Pair
 from calib.tables.results import words
 
-_MOST = 25  # values of a scale whose labels are counted one by one
+MOST_VALUES = 25  # values of a scale whose labels are counted one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,23 +55,28 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
 
 
 def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:
-    """Values that people could give: of their scale, of the judge's where it has their labels, else those between."""
+    """Values that people could give, of which there must be some and not very many."""
     labels = rows["score"].to_numpy(dtype=float)
-    sides = (rows.get("scale", []), pair.frame.get("scale", []))
-    for texts in sides:
+    values = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
+    if not 1 < len(values) <= MOST_VALUES:
+        rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
+        given = f"has {len(values)} of {words(pair.label)}" + (f", {short(values[0])} to {short(values[-1])}")
+        raise TableArgumentError(argument, rule, given)
+    return values
+
+
+def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
+    """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
+    for texts in (own, judges):
         known = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]
         values = np.unique([value for scale in known for value in scale.values])  # noqa: PD011 - of a scale, not of a Series
         if len(values) > 1 and values[0] <= labels.min() and labels.max() <= values[-1]:
             return np.asarray(values)
-        if texts is sides[0] and known and (labels == labels.round()).all() and known[0].high - known[0].low < _MOST:
+        if texts is own and known and (labels == labels.round()).all() and known[0].high - known[0].low < MOST_VALUES:
             return np.arange(known[0].low, known[0].high + 1)
     whole = bool((labels == labels.round()).all())
-    values = np.arange(labels.min(), labels.max() + 1) if whole and np.ptp(labels) < _MOST else np.unique(labels)
-    if not 1 < len(values) <= _MOST:
-        rule = f"must be labels on a scale of 2 to {_MOST} values (say which: scale=, in a shell --scale)"
-        given = f"has {len(values)} of {words(pair.label)}" + (f", {short(values[0])} to {short(values[-1])}")
-        raise TableArgumentError(argument, rule, given)
-    return values
+    between = np.arange(labels.min(), labels.max() + 1) if whole and np.ptp(labels) < MOST_VALUES else labels
+    return np.unique(between)
 
 
 def _given(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> pd.DataFrame:

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.analysis.calibration.accept_threshold import zero_error_labels
+from calib.analysis.calibration.score_sets import least_labels
 from calib.intake.calls import commands_of, lines_of
 from calib.intake.can import beside, copied_labels, possibilities, suspicions
 from calib.intake.taken import Intake
@@ -196,3 +198,70 @@ def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
 def test_nothing_to_type_where_nothing_can_be_computed():
     intake = taken(judge(2), labels(2, of=2))
     assert commands_of(intake, ()) == lines_of(intake, ()) == ()
+
+
+# --- one item's score -------------------------------------------------------------------------------------------
+
+
+MEANT, SETS = "what people would say of each item", "set of labels for each item"
+ALONE = "what the judge may decide alone"
+LEAST = {MEANT: 10, SETS: least_labels(0.9), ALONE: zero_error_labels(0.1, 0.9)}
+
+
+@pytest.mark.parametrize(("what", "least"), LEAST.items())
+def test_what_is_said_of_each_item_needs_the_labels_of_its_law(what, least):
+    few, enough = (asked(taken(judge(), labels(n)))[what] for n in (least - 1, least))
+    assert (few.possible, few.why) == (False, f"{least - 1} items with a label, {least} are the least")
+    assert enough.possible
+
+
+def test_labels_of_all_items_leave_none_to_decide():
+    found = asked(taken(judge(), labels(80)))
+    assert [found[name].possible for name in (MEANT, SETS, ALONE)] == [True, False, False]
+    assert found[SETS].why == found[ALONE].why == "all items have a label"
+
+
+@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
+def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
+    scores = judge().assign(entropy=np.linspace(0.1, 1, 80))
+    drawn = calib.choose_items(scores, 40, design="active", rng=3)
+    gold = labels(80).loc[drawn["chosen"].to_numpy()]
+    found = asked(taken(drawn, gold))
+    assert [found[name].possible for name in (MEANT, SETS, ALONE)] == [True, False, False]
+    assert found[SETS].why == "the labelled items were drawn with chances that differ"
+    for refused in (calib.score_sets, calib.escalate):
+        with pytest.raises(calib.table.TableError, match=r"same chance|with one probability"):
+            refused(drawn, gold)
+
+
+def test_labels_of_very_many_values_are_on_no_scale():
+    values = scored("ann", np.r_[np.linspace(1, 5, 60), np.full(20, np.nan)]).assign(scale="")
+    found = asked(taken(judge().assign(scale=""), values))[MEANT]
+    assert (found.possible, found.why) == (False, "labels have 60 values, 25 are the most (--scale)")
+    with pytest.raises(calib.table.TableError, match="2 to 25 values"):
+        calib.calibrate(judge().assign(scale=""), values)
+
+
+def test_a_judge_of_one_score_says_nothing_of_single_items():
+    constant = judge().assign(score=3.0)
+    found = asked(taken(constant, labels(30)))
+    assert [found[name].why for name in (MEANT, SETS, ALONE)] == ["every score of judge is 3"] * 3
+
+
+def test_of_preferences_it_is_said_which_are_for_people():
+    pair = {"system": ["a", "b"] * 40, "group": [f"g{k // 2}" for k in range(80)]}
+    found = asked(taken(judge(**pair), labels(40), pairwise=True))
+    assert MEANT not in found
+    assert SETS not in found
+    assert found[ALONE].possible
+
+
+def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judge().to_csv("judge.csv", index=False)
+    labels(30).to_csv("people.csv", index=False)
+    seen = str(calib.look("judge.csv", "people.csv"))
+    for line in ("calib calibrate", "calib sets", "calib escalate"):
+        assert f"  {line} judge.csv people.csv\n" in seen
+    for line in ("calibrate", "score_sets", "escalate"):
+        assert f'  calib.{line}("judge.csv", "people.csv")\n' in seen

@@ -13,12 +13,13 @@ from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_
 from calib.analysis.calibration.proportional_odds import (
     chances,
     counted,
-    derivatives,
+    derivatives_of_persons,
     fitted,
     standardised,
     with_pseudo,
 )
 from calib.analysis.calibration.ridge_choice import Tabled, dealt, held_out, losses_of
+from calib.analysis.calibration.shifts import Arrow, Persons
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio
@@ -219,11 +220,10 @@ def annotator_logit(
     known = len(person) - len(names) >= _REPEATS
     table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
-    who = np.eye(len(names))[table.x[:, -1].astype(np.intp)]
+    who = table.x[:, -1].astype(np.intp)
     taken = list(alone.inputs_used)
-    people = _People(
-        z[:, taken], who, who @ (n_labels > 1) if known else np.zeros(len(who)), alone.ridge, float(pseudo)
-    )
+    repeated = np.where((n_labels > 1)[who] & known, 1.0, 0.0)
+    people = _People(z[:, taken], who, len(names), repeated, alone.ridge, float(pseudo))
     tau = people.tau(table.counts)
     a, b, information = people.fit(table.counts, tau)
     shift, error = people.shifts(b, information, tau)
@@ -251,50 +251,48 @@ def annotator_logit(
 
 
 class _People(NamedTuple):
-    """Standardised inputs (R, p) and who rates (R, J), zeros and one 1, of each row of a table of counts (R, K).
+    """Standardised inputs (R, p) and who of `n` people rates, of each row of a table of counts (R, K).
 
-    The shifts are tau v with a standard normal v, so that tau = 0 is a value like any other. `repeated` is 1 for rows
-    of persons whose labels tell of tau.
+    `repeated` is 1 for rows of persons whose labels tell of tau.
     """
 
     z: Floats
-    who: Floats
+    who: Codes
+    n: int
     repeated: Floats
     ridge: float
     pseudo: float
 
     def fit(
         self, counts: Floats, tau: Floats, start: tuple[Floats, Floats] | None = None
-    ) -> tuple[Floats, Floats, Floats]:
+    ) -> tuple[Floats, Floats, Arrow]:
         """Thresholds, slopes followed by v, and their information, of tables (..., R, K) with tau (...)."""
-        problem = self._problem(counts, tau)
-        a, b, _ = fitted(*problem, start)
-        return a, b, derivatives(a, b, *problem)[1]
+        problem, persons = self._problem(counts), Persons(self.who, tau)
+        a, b, _ = fitted(*problem, start, persons)
+        return a, b, derivatives_of_persons(a, b, *problem, persons)[1]
 
-    def _problem(self, counts: Floats, tau: Floats) -> tuple[Floats, Floats, Floats]:
-        z = np.broadcast_to(self.z, (*tau.shape, *self.z.shape))
-        design = np.concatenate([z, tau[..., None, None] * self.who], axis=-1)
-        penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.who.shape[1])])
-        return (*with_pseudo(design, counts, self.pseudo), penalty)
+    def _problem(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
+        penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.n)])
+        return (*with_pseudo(self.z, counts, self.pseudo), penalty)
 
     def tau(self, counts: Floats) -> Floats:
         """Spread of persons with the highest restricted likelihood, for each table (..., R, K)."""
         shape = counts.shape[:-2]
         if not self.repeated.any():
             return np.zeros(shape)
-        heights, at = [], None
+        problem, at = self._problem(counts * self.repeated[:, None]), None
+        heights = []
         for tau in _TAUS:
-            problem = self._problem(counts * self.repeated[:, None], np.full(shape, tau))
-            a, b, height = fitted(*problem, at)
+            persons = Persons(self.who, np.full(shape, tau))
+            a, b, height = fitted(*problem, at, persons)
             at = a, b
-            heights.append(height - np.linalg.slogdet(derivatives(a, b, *problem)[1])[1] / 2)
+            heights.append(height - derivatives_of_persons(a, b, *problem, persons)[1].log_determinant / 2)
         return _peak(np.array(heights))
 
-    def shifts(self, b: Floats, information: Floats, tau: Floats) -> tuple[Floats, Floats]:
+    def shifts(self, b: Floats, information: Arrow, tau: Floats) -> tuple[Floats, Floats]:
         """Shift of each person and its standard error, (..., J)."""
-        last = self.who.shape[1]
-        variance = np.einsum("...ii->...i", np.linalg.inv(information))[..., -last:]
-        return tau[..., None] * b[..., -last:], tau[..., None] * np.sqrt(np.clip(variance, 0.0, 1.0))
+        error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
+        return tau[..., None] * b[..., -self.n :], tau[..., None] * error
 
 
 def _peak(heights: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,8 +88,8 @@ class Escalation(Result):
     items: pd.DataFrame = field(repr=False)
 
     _cells = (
-        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold confidence exact cost "
-        "cost_of_people warnings"
+        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
+        "exact cost cost_of_people warnings"
     )
 
     @property
@@ -112,16 +113,21 @@ class Escalation(Result):
         terms |= {"verdict": self.verdict, "confidence": self.confidence, "exact": self.exact or None}
         return terms | {"method": self.stages[0].found.method, "stages": len(self.stages)}
 
+    @property
+    def _costs(self) -> str:
+        return "" if math.isnan(self.cost) else f"; cost {self.cost:.6g}, of people for all {self.cost_of_people:.6g}"
+
     def __str__(self) -> str:
-        promised = f"with {100 * self.confidence_level:g} % confidence at most {100 * self.risk:g} % of the verdicts"
+        most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
+        promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
         if not self.n_accepted:
             return (
                 f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that "
-                f"{promised} differ from people's{self._bracketed_warnings}"
+                f"{promised}{self._costs}{self._bracketed_warnings}"
             )
         return (
             f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
-            f"{promised} differ from people's; {self.n_people} are for people{self._bracketed_warnings}"
+            f"{promised}; {self.n_people} are for people{self._costs}{self._bracketed_warnings}"
         )
 
 

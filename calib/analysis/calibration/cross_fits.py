@@ -15,6 +15,7 @@ from calib.analysis.calibration.annotator_logit import AnnotatorLogit
 from calib.analysis.calibration.ordered_logit import Sample, inputs_of
 from calib.analysis.calibration.proportional_odds import Counted, counted, fitted, standardised, with_pseudo
 from calib.analysis.calibration.ridge_choice import Tabled, chosen_ridge, reference_ridge
+from calib.analysis.calibration.shifts import Persons
 from calib.core import check
 from calib.core.check import Codes, Floats, Labels
 
@@ -52,20 +53,21 @@ class Folded(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Standardised inputs and shifts of persons, (R, p + J), their penalty, and the way back to the judge's units."""
+    """Standardised inputs (R, p) and persons, the penalty of both, and the way back to the judge's units."""
 
     z: Floats
     penalty: Floats
     own_only: bool
     centre: Floats
     spread: Floats
-    tau: float
+    persons: Persons | None = None
 
     def on_own_units(self, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
         """Thresholds, slopes per unit of each input, shifts."""
         p = len(self.centre)
         slopes = b[..., :p] / self.spread
-        return a + (slopes @ self.centre)[..., None], slopes, self.tau * b[..., p:]
+        tau = 0.0 if self.persons is None else self.persons.tau
+        return a + (slopes @ self.centre)[..., None], slopes, tau * b[..., p:]
 
 
 def designed(sample: Folded, p: int, people: AnnotatorLogit | None, ridge: float | None, pseudo: float) -> Design:
@@ -76,10 +78,10 @@ def designed(sample: Folded, p: int, people: AnnotatorLogit | None, ridge: float
         own_only, penalty = _penalty_of(sample, z, pseudo) if ridge is None else (False, float(ridge))
     z = np.where(np.arange(p) > 0, 0.0, z) if own_only else z
     if people is None:
-        return Design(z, np.full(p, penalty), own_only, centre, spread, 0.0)
-    who = people.tau * np.eye(len(people.shifts))[sample.table.x[:, p].astype(np.intp)]
-    weak = np.concatenate([np.full(p, penalty), np.ones(who.shape[1])])
-    return Design(np.concatenate([z, who], axis=1), weak, own_only, centre, spread, people.tau)
+        return Design(z, np.full(p, penalty), own_only, centre, spread)
+    weak = np.concatenate([np.full(p, penalty), np.ones(len(people.shifts))])
+    persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(people.tau))
+    return Design(z, weak, own_only, centre, spread, persons)
 
 
 def persons_of(people: AnnotatorLogit | None, annotators: Labels | None, used: Any) -> Floats | None:
@@ -139,7 +141,7 @@ def _penalty_of(sample: Folded, z: Floats, pseudo: float) -> tuple[bool, float]:
 
 def coarser(sample: Folded, z: Floats) -> tuple[Folded, Floats]:
     """Neighbouring scores taken together where there are very many of a single input; a thousand are as good."""
-    if z.shape[1] > 1 or len(z) <= _MANY:
+    if sample.table.x.shape[1] > 1 or len(z) <= _MANY:
         return sample, z
     n_levels = sample.table.counts.shape[1]
     part = np.arange(len(z)) * _MANY // len(z)  # rows are in order
@@ -157,17 +159,21 @@ def fits_of(
 ) -> list[tuple[Floats, Floats]]:
     """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
     counts, z, penalty = sample.table.counts, design.z, design.penalty
-    a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty)
+    a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty, None, design.persons)
     if sample.unit.max() == 0:
         return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
     sample, z = coarser(sample, z)
     counts = sample.table.counts
-    without = fitted(*with_pseudo(z, np.maximum(counts - sample.by_fold, 0.0), pseudo), penalty, (a, b))
+
+    def begun(some: Floats, extra: float | Floats) -> tuple[Floats, Floats, Floats]:
+        return fitted(*with_pseudo(z, some, extra), penalty, (a, b), design.persons)
+
+    without = begun(np.maximum(counts - sample.by_fold, 0.0), pseudo)
     step = max(1, _AT_ONCE // counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
     # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
-    drawn = [fitted(*with_pseudo(z, sample.resampled(len(w), rng), w), penalty, (a, b)) for w in unseen]
+    drawn = [begun(sample.resampled(len(w), rng), w) for w in unseen]
     return [(a, b), without[:2], (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
 
 

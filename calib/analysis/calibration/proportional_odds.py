@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calib.analysis.calibration.shifts import Arrow, Persons
 from calib.core.check import Codes, Floats
 
 _STEPS, _SHORTER, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds
@@ -106,12 +107,18 @@ def chances(a: Floats, at: Floats) -> Floats:
 
 @np.errstate(all="ignore")  # BLAS leaves flags behind that mean nothing
 def fitted(
-    z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None = None
+    z: Floats,
+    counts: Floats,
+    penalty: Floats,
+    start: tuple[Floats, Floats] | None = None,
+    persons: Persons | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     r"""Thresholds (..., K - 1) and slopes (..., p) of highest penalised log-likelihood, and that, for many tables.
 
-    z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With the number of labels
-    N_k of level k, :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` the log-likelihood is
+    z: (..., R, p), of size about 1; counts: (..., R, K), not negative; penalty: (..., p). With J `persons` the slopes
+    are followed by their v, which have penalties, too: (..., p + J). With the number of labels N_k of level k,
+    :math:`D_k = a_k - a_{k-1}` and :math:`\eta_{rk} = a_k - b' z_r` (less the shift of a person) the log-likelihood
+    is
 
     .. math:: \sum_{k=2}^{K-1} N_k \log(1 - e^{-D_k})
               + \sum_{r} \sum_{k=1}^{K-1} n_{rk} \log \sigma(\eta_{rk}) + n_{r,k+1} \log \sigma(-\eta_{rk}),
@@ -121,11 +128,11 @@ def fitted(
     1981), so that Newton's steps, shortened where they are too long, arrive. Where there is no end (an unpenalised
     slope that separates the labels, a level without any) they stop once nothing is gained.
     """
-    at = _started(z, counts, penalty, start)
-    value = _penalised(at, z, counts, penalty)
+    problem = z, counts, penalty, persons
+    at = _started(*problem, start)
+    value = _penalised(at, *problem)
     for _ in range(_STEPS):
-        step = newton_step(at, z, counts, penalty)
-        at, new = _shortened(at, step, value, z, counts, penalty)
+        at, new = _shortened(at, newton_step(at, *problem), value, *problem)
         gain, value = new - value, new
         if (gain <= _SMALL).all():
             break
@@ -139,9 +146,12 @@ def _split(at: Floats, counts: Floats) -> tuple[Floats, Floats]:
     return at[..., :last], at[..., last:]
 
 
-def _started(z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Floats] | None) -> Floats:
+def _started(
+    z: Floats, counts: Floats, penalty: Floats, persons: Persons | None, start: tuple[Floats, Floats] | None
+) -> Floats:
     """Thresholds of the labels' shares without any slope; those of absent levels a little apart."""
-    shape = np.broadcast_shapes(z.shape[:-2], counts.shape[:-2], penalty.shape[:-1])
+    spread = () if persons is None else persons.tau.shape
+    shape = np.broadcast_shapes(z.shape[:-2], counts.shape[:-2], penalty.shape[:-1], spread)
     if start is not None:
         a, b = start
     else:
@@ -149,18 +159,18 @@ def _started(z: Floats, counts: Floats, penalty: Floats, start: tuple[Floats, Fl
         labels = labels + 1e-6 * labels.sum(axis=-1, keepdims=True) + 1e-9  # a trace of each level
         below = np.cumsum(labels, axis=-1)[..., :-1]
         a = np.log(below / (labels.sum(axis=-1, keepdims=True) - below))
-        b = np.zeros(z.shape[-1])
+        b = np.zeros(penalty.shape[-1])
     return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in (a, b)], axis=-1)
 
 
 def _shortened(
-    at: Floats, step: Floats, value: Floats, z: Floats, counts: Floats, penalty: Floats
+    at: Floats, step: Floats, value: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None
 ) -> tuple[Floats, Floats]:
     """Where each table's step leads, halved until it is no loss; where it always is, no step."""
     size = np.minimum(1.0, _LONGEST / np.maximum(np.abs(step).max(axis=-1), 1e-300))
     for _ in range(_SHORTER):
         there = at + size[..., None] * step
-        new = _penalised(there, z, counts, penalty)
+        new = _penalised(there, z, counts, penalty, persons)
         loss = ~(new >= value - 1e-13 * np.abs(value))
         if not loss.any():
             return there, new
@@ -168,25 +178,36 @@ def _shortened(
     return np.where(loss[..., None], at, there), np.where(loss, value, new)
 
 
-def _penalised(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
+def _penalised(at: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None) -> Floats:
     """Log-likelihood less the penalty; minus infinity where thresholds are not ascending."""
     a, b = _split(at, counts)
-    value = log_likelihood(a, b, z, counts) - (penalty * b**2).sum(axis=-1) / 2
+    value = log_likelihood(a, b, z, counts, persons) - (penalty * b**2).sum(axis=-1) / 2
     return np.where((a[..., 1:] > a[..., :-1]).all(axis=-1), value, -np.inf)
 
 
-def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats) -> Floats:
+def log_likelihood(a: Floats, b: Floats, z: Floats, counts: Floats, persons: Persons | None = None) -> Floats:
     """Of the labels; the formula stands with `fitted`."""
-    eta = a[..., None, :] - z @ b[..., None]
+    eta = _log_odds(a, b, z, persons)
     sides = counts[..., :-1] * special.log_expit(eta) + counts[..., 1:] * special.log_expit(-eta)
     gap = np.clip(np.diff(a, axis=-1), 1e-300, _WIDE)
     apart = counts.sum(axis=-2)[..., 1:-1] * np.log(-np.expm1(-gap))
     return np.asarray(sides.sum(axis=(-2, -1)) + apart.sum(axis=-1))
 
 
-def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats) -> Floats:
+def _log_odds(a: Floats, b: Floats, z: Floats, persons: Persons | None) -> Floats:
+    """Of a label up to each level but the last, (..., R, K - 1)."""
+    p = z.shape[-1]
+    at = (z @ b[..., :p, None])[..., 0]
+    return a[..., None, :] - (at if persons is None else at + persons.at(b[..., p:]))[..., None]
+
+
+def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None = None) -> Floats:
     """Newton's step."""
-    gradient, information = derivatives(*_split(at, counts), z, counts, penalty)
+    a, b = _split(at, counts)
+    if persons is not None:
+        gradient, arrow = derivatives_of_persons(a, b, z, counts, penalty, persons)
+        return arrow.solved(gradient)
+    gradient, information = derivatives(a, b, z, counts, penalty)
     return np.asarray(np.linalg.solve(information, gradient[..., None])[..., 0])
 
 
@@ -195,10 +216,46 @@ def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats
 
     A trace on its diagonal keeps steps finite where the labels do not tell a direction.
     """
-    share = special.expit(a[..., None, :] - z @ b[..., None])
+    gradient, information = _derivatives(a, b, z, counts, penalty, *_pull_and_bend(_log_odds(a, b, z, None), counts))
+    diagonal = np.einsum("...ii->...i", information)
+    diagonal += _trace(diagonal.max(axis=-1, keepdims=True))
+    return gradient, information
+
+
+def derivatives_of_persons(
+    a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons
+) -> tuple[Floats, Arrow]:
+    """The same, in thresholds, slopes and v."""
+    p = z.shape[-1]
+    pull, bend = _pull_and_bend(_log_odds(a, b, z, persons), counts)
+    gradient, head = _derivatives(a, b[..., :p], z, counts, penalty[..., :p], pull, bend)
+    weight = bend.sum(axis=-1)[..., None]
+    parts = [pull.sum(axis=-1)[..., None], weight, -bend, weight * z]
+    sums = persons.sums(np.concatenate(parts, axis=-1))
+    tau = persons.tau[..., None]
+    own = penalty[..., p:] + tau**2 * sums[..., 1]
+    diagonal = np.einsum("...ii->...i", head)
+    trace = _trace(np.maximum(diagonal.max(axis=-1), own.max(axis=-1))[..., None])
+    diagonal += trace
+    push = -penalty[..., p:] * b[..., p:] - tau * sums[..., 0]
+    return np.concatenate([gradient, push], axis=-1), Arrow(head, tau[..., None] * sums[..., 2:], own + trace)
+
+
+def _trace(most: Floats) -> Floats:
+    return 1e-11 * most + 1e-12
+
+
+def _pull_and_bend(eta: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """First and second derivatives of the labels in the log-odds of each row and level."""
+    share = special.expit(eta)
     below, above = counts[..., :-1], counts[..., 1:]
-    pull = below - (below + above) * share
-    bend = (below + above) * share * (1 - share)
+    return below - (below + above) * share, (below + above) * share * (1 - share)
+
+
+def _derivatives(
+    a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats, pull: Floats, bend: Floats
+) -> tuple[Floats, Floats]:
+    """Gradient and information in thresholds and slopes."""
     zt = np.swapaxes(z, -1, -2)
     cross = -(zt @ bend)
     push, apart = _keeping_apart(a, counts.sum(axis=-2)[..., 1:-1])
@@ -209,10 +266,7 @@ def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats
         np.concatenate([of_thresholds, np.swapaxes(cross, -1, -2)], axis=-1),
         np.concatenate([cross, np.broadcast_to(of_slopes, (*cross.shape[:-1], z.shape[-1]))], axis=-1),
     ]
-    information = np.concatenate(blocks, axis=-2)
-    diagonal = np.einsum("...ii->...i", information)
-    diagonal += 1e-11 * diagonal.max(axis=-1, keepdims=True) + 1e-12
-    return np.concatenate(gradient, axis=-1), information
+    return np.concatenate(gradient, axis=-1), np.concatenate(blocks, axis=-2)
 
 
 def _keeping_apart(a: Floats, middle: Floats) -> tuple[Floats, Floats]:

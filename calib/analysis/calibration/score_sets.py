@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOW = 0.05  # which point of the law of the coverage is printed
+_GATE = 0.5  # share of the sets that have one label, from which on they decide something
 
 
 class Cell(NamedTuple):
@@ -111,6 +112,11 @@ class ScoreSets(Result):
         return min(cell.coverage_low for cell in self.cells)
 
     @property
+    def decides(self) -> bool:
+        """Whether half of the sets have one label; others are too wide to let an item pass, or not."""
+        return self.singles >= _GATE
+
+    @property
     def items(self) -> pd.DataFrame:
         """One row per item, in their order (needs pandas): its score and its set."""
         import pandas as pd
@@ -140,8 +146,9 @@ class ScoreSets(Result):
     def __str__(self) -> str:
         return (
             f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
-            f"for {100 * self.singles:.3g} % of {len(self.row)} items, from {self.n} labels (95 of 100 such samples "
-            f"cover {100 * self.coverage_low:.3g} % or more){self._bracketed_warnings}"
+            f"for {100 * self.singles:.3g} % of {len(self.row)} items{'' if self.decides else ': no gate'}, from "
+            f"{self.n} labels (95 of 100 such samples cover {100 * self.coverage_low:.3g} % or more)"
+            f"{self._bracketed_warnings}"
         )
 
 

@@ -384,8 +384,8 @@ def escalate(
     >>> judge = [1, 2, 4, 5] * 60
     >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
     >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4).one())
-    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts differ from \
-people's; 0 are for people [warnings: calibrated_confidence]
+    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
+people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)

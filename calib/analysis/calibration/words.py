@@ -45,7 +45,16 @@ def _map_sentence(label: dict[str, Any], found: CalibrationMap) -> str:
     beside = " (on average over what else the map reads)" if len(found.slopes) > 1 and not found.own_only else ""
     said = f"a judge score of {short(shown.x[often])}{beside} means: people would say {short(shown.mean[often])}"
     labels = f"from {found.n} labelled items"
-    return f"{about}{said} on average {known}, {share}{others}; {labels}."
+    return f"{about}{said} on average {known}, {share}{others}; {labels}.{_who_rated(found)}"
+
+
+def _who_rated(found: CalibrationMap) -> str:
+    """What is known of labels by who gave them alone, where the map knows persons."""
+    skill = {one.forecast: f"{one.skill:.3f}" for one in found.forecasters}
+    if not skill:
+        return ""
+    told = f"who rated, without the judge, forecasts labels with a skill of {skill['annotators']}"
+    return f" Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
 
 
 def map_fact(results: Results[CalibrationMap]) -> str:
@@ -161,9 +170,6 @@ def pit_fact(result: ForecastQuality) -> str:
 # --- sets -----------------------------------------------------------------------------------------------------------
 
 
-_GATE = 0.5  # share of the sets that have one label, from which on they decide something
-
-
 def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
     """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
     return each_once(labels, results, lambda result: [_sets_sentence(result)])
@@ -178,7 +184,7 @@ def _sets_sentence(result: ScoreSets) -> str:
         f"{level} of the sets hold what people would say; they have {wide} on average, and one label for "
         f"{100 * result.singles:.3g} % of {len(result.row)} items"
     )
-    gate = "" if result.singles >= _GATE else "; such sets do not decide"
+    gate = "" if result.decides else "; such sets do not decide, they are no gate"
     surely = f"in 95 of 100 samples of {result.n} labels {100 * result.coverage_low:.3g} % or more"
     return f"{said}{gate} ({surely}{' in each cell' * (len(result.cells) > 1)})."
 
@@ -223,13 +229,14 @@ def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
     if not result.n_accepted:
         return (
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
-            f"confidence, a share of them of which at most {most} of the verdicts differ from people's."
+            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
+            f"people's."
         )
     share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
     learned = "" if result.exact else " (for many labels: the confidence was learned from the same ones)"
     text = (
         f"{who} may decide {share:.3g} % of the {result.n} items alone: with {sure} confidence at most {most} of these "
-        f"verdicts differ from people's{learned}; {rest:.3g} % go to people."
+        f"verdicts ({result.verdict}) differ from people's{learned}; {rest:.3g} % go to people."
     )
     if math.isnan(result.cost):
         return text

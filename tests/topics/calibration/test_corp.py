@@ -86,6 +86,28 @@ def test_pooling_is_that_of_scikit_learn(seed):
         np.testing.assert_allclose(fit, theirs.predict(at.x), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN slice:RuntimeWarning")  # of the package, where points tie
+@pytest.mark.parametrize("ties", [False, True])
+def test_pooling_with_a_point_more_is_that_of_venn_abers(ties):
+    """G5: each point of 60 added once as a 0 and once as a 1, as the definition says it, beside the package."""
+    package = pytest.importorskip("venn_abers")
+    rng = np.random.default_rng(5)
+    x = rng.integers(1, 8, 60) / 8 if ties else rng.random(60)
+    y = (rng.random(60) < x).astype(float)
+
+    def refitted(at, label):
+        rows = ordered(np.append(x, at), np.ones(61))
+        fit = monotone(rows.mean(np.append(y, label), np.ones(61)), rows.weight)
+        return fit[np.searchsorted(rows.x, at - 1e-9)]
+
+    low, high = (np.array([refitted(at, label) for at in x]) for label in (0, 1))
+    model, p = package.VennAbers(), np.stack([1 - x, x], axis=1)
+    model.fit(p, y)
+    merged, bounds = model.predict_proba(p)
+    np.testing.assert_allclose(np.stack([low, high], axis=1), bounds, atol=1e-12)
+    np.testing.assert_allclose(high / (1 - low + high), merged[:, 1], atol=1e-12)
+
+
 def test_what_is_learned_elsewhere_is_that_of_scikit_learn():
     isotonic = pytest.importorskip("sklearn.isotonic")
     rng = np.random.default_rng(6)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from calib.analysis.calibration.proportional_odds import chances, counted, distinct_rows, fitted, log_likelihood
+from calib.analysis.calibration.proportional_odds import (
+    chances,
+    counted,
+    derivatives,
+    derivatives_of_persons,
+    distinct_rows,
+    fitted,
+    log_likelihood,
+    with_pseudo,
+)
+from calib.analysis.calibration.shifts import Persons
 
 
 def tables(seed=0, n=30, rows=6, levels=4):
@@ -102,3 +112,25 @@ def test_a_table_counts_each_label_once():
     np.testing.assert_array_equal(
         counted(x, np.array([0, 1, 0, 1]), 2, np.array([1, 0.5, 2, 4])).counts, [[3, 4], [0, 0.5]]
     )
+
+
+def test_persons_are_inputs_of_zeros_and_ones():
+    """The engine without their structure: a column for each person, tau where it rates."""
+    rng = np.random.default_rng(4)
+    who, tau = np.r_[np.arange(5), rng.integers(0, 5, 15)], np.array([0.0, 0.3, 2.0])
+    z, counts = rng.normal(size=(20, 2)), rng.integers(0, 4, (3, 20, 4)).astype(float)
+    penalty = np.array([0.5, 2.0, *np.ones(5)])
+    persons, problem = Persons(who, tau), (*with_pseudo(z, counts, 1.0), penalty)
+    columns = tau[:, None, None] * np.eye(5)[who]
+    plain = (*with_pseudo(np.concatenate([np.tile(z, (3, 1, 1)), columns], axis=-1), counts, 1.0), penalty)
+    ours, theirs = fitted(*problem, None, persons), fitted(*plain)
+    for part, same in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(part, same, atol=1e-8)
+    a, b, _ = theirs
+    a, b = a + np.array([0.1, 0.2, 0.4]), b + 0.1  # off the top, where no derivative is 0
+    (gradient, arrow), (other, dense) = derivatives_of_persons(a, b, *problem, persons), derivatives(a, b, *plain)
+    np.testing.assert_allclose(gradient, other, atol=1e-9)
+    np.testing.assert_allclose(arrow.solved(gradient), np.linalg.solve(dense, gradient[..., None])[..., 0], atol=1e-9)
+    np.testing.assert_allclose(arrow.log_determinant, np.linalg.slogdet(dense)[1], atol=1e-9)
+    inverse = np.einsum("...ii->...i", np.linalg.inv(dense))[..., -5:]
+    np.testing.assert_allclose(arrow.variances, inverse, atol=1e-9)

@@ -117,7 +117,17 @@ def test_within_says_how_far_off_a_verdict_may_be():
     assert shares[0] < shares[1] <= shares[2]
     assert calib.escalate(judge, gold, risk=0.2).one().accepted_share == shares[1]  # one step by default
     two, labels = study(levels=3)
-    assert calib.escalate(two, labels).one().verdict == "people's label"
+    assert calib.escalate(two, labels).one().verdict == "which label"
+
+
+def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
+    judge, people = study(spread=0.4)
+    for options, words in (({}, "which label, give or take 1"), ({"cut": 4}, "whether people say 4 or more")):
+        for n in (25, 300):  # nothing is accepted, and much
+            found = calib.escalate(judge, some(people, n), risk=0.2, **options)
+            assert f"verdicts ({words}) differ from people's" in str(found.one())
+            assert f"verdicts ({words}) differ from people's" in found.conclusion
+            assert set(found.to_frame()["verdict"]) == {words}
 
 
 def test_a_column_of_confidences_stands_beside_the_judges_own_verdicts():
