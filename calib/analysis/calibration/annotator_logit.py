@@ -18,7 +18,7 @@ from calib.analysis.calibration.proportional_odds import (
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import Tabled, dealt, held_out, losses_of
+from calib.analysis.calibration.ridge_choice import Tabled, dealt, losses_of
 from calib.analysis.calibration.shifts import Arrow, Persons
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -336,7 +336,7 @@ def _left_out_losses(people: _People, labels: Tabled, person: Codes) -> Floats:
     losses = []
     for deal in range(_DEALS):
         fold = dealt(labels, _PARTS, deal)
-        train = labels.table.counts - held_out(labels, fold)
+        train = labels.table.counts - labels.held_out(fold)
         losses.append(losses_of(_left_out(people, labels, train, fold, person), labels.place))
     return np.asarray(np.mean(losses, axis=0))
 

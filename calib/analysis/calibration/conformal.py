@@ -98,7 +98,7 @@ def full_conformal(
     everything = np.ones(len(task.sample.place), dtype=bool)
     cells = _cells(task, everything)
     table = counted(task.sample.x, task.sample.place, len(task.sample.levels))
-    of_cell = _counts_by_cell(table.row, task.sample.place, cells.of_label, (len(cells.names), *table.counts.shape))
+    of_cell = table.of_parts(cells.of_label, len(cells.names), task.sample.place)
     values, which = np.unique(cells.score, return_inverse=True)
     base = _Fit.of(task.sample.x, task.sample.place, task)
     n_above = _refitted(values, table.x, table.counts, of_cell, base, task)[which, :, cells.of_set]
@@ -324,13 +324,6 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
     middle *= 0.5
     middle -= 0.5
     return np.asarray(np.abs(middle, out=middle))
-
-
-def _counts_by_cell(row: Codes, place: Codes, cell: Codes, shape: tuple[int, ...]) -> Floats:
-    """Labels of each cell (C, R, K) at each score and level."""
-    counts = np.zeros(shape)
-    np.add.at(counts, (cell, row, place), 1.0)
-    return counts
 
 
 def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _Fit, task: _Task) -> Floats:

@@ -24,22 +24,18 @@ _AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 
 
 class Folded(NamedTuple):
-    """The table, and of each label its level, its cell in the table, weight, unit and fold."""
+    """The table, and of each label its level, weight, unit and fold."""
 
     table: Counted
     place: Codes
-    cell: Codes
     weight: Floats
     unit: Codes
     fold: Codes
 
     @property
     def by_fold(self) -> Floats:
-        """Counts of each fold, (F, R, K)."""
-        shape = self.table.counts.shape
-        n_folds, size = int(self.fold.max()) + 1, math.prod(shape)
-        counts = np.bincount(self.fold * size + self.cell, self.weight, minlength=n_folds * size)
-        return np.asarray(counts, dtype=float).reshape(-1, *shape)
+        """Counts of each fold."""
+        return self.table.of_parts(self.fold, int(self.fold.max()) + 1, self.place, self.weight)
 
     def resampled(self, n: int, rng: np.random.Generator) -> Floats:
         """Counts of n resampled sets of the groups, (n, R, K)."""
@@ -47,7 +43,8 @@ class Folded(NamedTuple):
         if n_units == len(self.unit) and (self.weight == 1).all():  # single labels: cells are drawn at once
             drawn = rng.multinomial(n_units, self.table.counts.ravel() / n_units, n)
             return drawn.reshape(n, *shape).astype(float)
-        each = sparse.csr_matrix((self.weight, (self.unit, self.cell)), shape=(n_units, math.prod(shape)))
+        cell = self.table.row * shape[1] + self.place
+        each = sparse.csr_matrix((self.weight, (self.unit, cell)), shape=(n_units, math.prod(shape)))
         times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
         return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *shape)
 
@@ -96,8 +93,7 @@ def persons_of(people: AnnotatorLogit | None, annotators: Labels | None, used: A
 def folded(labels: Sample, unit: Codes, fold: Codes, person: Floats | None) -> Folded:
     x = labels.x if person is None else np.column_stack([labels.x, person])
     table = counted(x, labels.place, len(labels.levels), labels.weight)
-    cell = table.row * len(labels.levels) + labels.place
-    return Folded(table, labels.place, cell, labels.each_weight, unit, fold)
+    return Folded(table, labels.place, labels.each_weight, unit, fold)
 
 
 def rows_of(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None) -> tuple[Any, Any]:
@@ -143,15 +139,12 @@ def coarser(sample: Folded, z: Floats) -> tuple[Folded, Floats]:
     """Neighbouring scores taken together where there are very many of a single input; a thousand are as good."""
     if sample.table.x.shape[1] > 1 or len(z) <= _MANY:
         return sample, z
-    n_levels = sample.table.counts.shape[1]
     part = np.arange(len(z)) * _MANY // len(z)  # rows are in order
     weight = sample.table.counts.sum(axis=1)
-    counts = np.zeros((_MANY, n_levels))
+    counts = np.zeros((_MANY, sample.table.counts.shape[1]))
     np.add.at(counts, part, sample.table.counts)
     mean = np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight)
-    row = part[sample.table.row]
-    table = Counted(mean[:, None], counts, row)
-    return sample._replace(table=table, cell=row * n_levels + sample.place), mean[:, None]
+    return sample._replace(table=Counted(mean[:, None], counts, part[sample.table.row])), mean[:, None]
 
 
 def fits_of(

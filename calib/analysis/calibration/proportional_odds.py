@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,12 @@ class Counted(NamedTuple):
     x: Floats
     counts: Floats
     row: Codes
+
+    def of_parts(self, part: Codes, n_parts: int, place: Codes, weight: Floats | None = None) -> Floats:
+        """The counts of each part of the labels, such as a fold, (n_parts, R, K)."""
+        shape = (n_parts, *self.counts.shape)
+        cell = np.ravel_multi_index((part, self.row, place), shape)
+        return np.bincount(cell, weight, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 
 def counted(x: Floats, place: Codes, n_levels: int, weight: Floats | None = None) -> Counted:

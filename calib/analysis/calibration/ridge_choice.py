@@ -47,6 +47,10 @@ class Tabled(NamedTuple):
     unit: Codes
     weight: Floats
 
+    def held_out(self, fold: Codes) -> Floats:
+        """The counts of each fold."""
+        return self.table.of_parts(fold, int(fold.max()) + 1, self.place, self.weight)
+
 
 def reference_ridge(n_inputs: int) -> float:
     r"""The penalty that is taken where labels do not clearly ask for another: as many as inputs, 20 at most.
@@ -71,7 +75,7 @@ def chosen_ridge(labels: Tabled, pseudo: float) -> tuple[RidgeCandidate, ...]:
         return ()
     tried = [(inputs, factor * reference_ridge(len(inputs))) for inputs in sets for factor in factors]
     fold = dealt(labels, _TENTHS if n_groups < _PLENTY else _TENTHS // 2)
-    held = held_out(labels, fold)
+    held = labels.held_out(fold)
     losses = np.array([left_out_losses(labels, fold, held, inputs, ridge, pseudo) for inputs, ridge in tried])
     by_group = np.array([np.bincount(labels.unit, one) for one in losses[:, 0]])
     taken = _chosen(by_group, len(factors), factors.index(1.0))
@@ -105,13 +109,6 @@ def dealt(labels: Tabled, folds: int, deal: int = 0) -> Codes:
     fold = np.empty(len(size), dtype=np.intp)
     fold[np.lexsort(keys)] = np.random.default_rng(deal).permutation(len(size)) % min(folds, len(size))
     return fold[labels.unit]
-
-
-def held_out(labels: Tabled, fold: Codes) -> Floats:
-    """The table of counts of each fold, (F, R, K)."""
-    shape = (int(fold.max()) + 1, *labels.table.counts.shape)
-    cell = np.ravel_multi_index((fold, labels.table.row, labels.place), shape)
-    return np.bincount(cell, labels.weight, minlength=int(np.prod(shape))).reshape(shape)
 
 
 def left_out_losses(
