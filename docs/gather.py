@@ -25,6 +25,7 @@ HEADS = {
     "calib.labelling": "Labels of people",
     "calib.tables": "Tables and results",
     "calib.analysis.agreement": "Agreement",
+    "calib.analysis.calibration": "One item: calibrated scores, sets, escalation",
     "calib.analysis.means": "Means and differences, with few labels",
     "calib.analysis.planning": "Planning: which labels, how many, what to buy",
     "calib.analysis.prompts": "Prompts",

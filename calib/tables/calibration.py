@@ -90,6 +90,8 @@ class Calibration(Results[CalibrationMap]):
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
         files = above("intake.entry", "given")(scores, None, columns, names=("scores",), needs=("judge",))
         table = scores_in(files.scores, "scores")
+        if table.frame.empty:
+            raise TableError("the scores have no rows.")
         parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())

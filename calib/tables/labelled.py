@@ -51,7 +51,12 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
         judged = judged.assign(y=_one_label(given, judged["y"], levels))
         strangers = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
-        yield Labelled(pair.label, judged, given, levels, scale, strangers, pair.warnings)
+        label = (
+            pair.label | {"against": f"{several} annotators"}
+            if (several := rows["rater"].nunique()) > 1
+            else pair.label
+        )
+        yield Labelled(label, judged, given, levels, scale, strangers, pair.warnings)
 
 
 def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:

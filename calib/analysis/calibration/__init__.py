@@ -29,7 +29,7 @@ TOPIC = Topic(
         "dsc": "DSC", "unc": "UNC", "mcb_crossfitted": "MCB, cross-fitted", "dsc_crossfitted": "DSC, cross-fitted",
         "mcb_null_high": "MCB of calibrated forecasts, upper end", "ece": "calibration error (ECE)",
         "ece_null": "ECE of calibrated forecasts", "log_score": "log score", "n_impossible": "labels without a chance",
-        "nearest": "nearest label", "size": "labels in the set", "filled": "was empty",
+        "nearest": "nearest label", "size": "labels in the set", "n_items": "items", "filled": "was empty",
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_people": "for people", "n_labels": "labels",
         "cost_of_people": "cost of people for all", "at_best": "accepted at best",

@@ -151,9 +151,9 @@ def accept_threshold(
     pool : array_like, shape (N,), optional
         Confidences of all items that are to be decided, of which the labels are a random sample. Default: `confidence`.
     risk : float, default 0.1
-        Alpha: the highest share of errors among the accepted.
+        The highest share of errors among the accepted that is allowed (alpha).
     confidence_level : float, default 0.9
-        1 - delta.
+        How often, over drawings of the labels, the accepted hold that at least (1 - delta).
     groups : sequence, shape (n,), optional
         The document of each label, where documents were drawn rather than items. Labels of one count together: their
         sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where

@@ -191,10 +191,12 @@ class CalibrationMap(Result):
     def _rows(self) -> list[dict[str, Any]]:
         heads = [f"p_{short(level)}" for level in self.levels]
         shown = self.shown
-        cells = zip(shown.x, shown.mean, shown.low, shown.high, shown.n, shown.label, shown.p, strict=True)
+        n = shown.n.round(9)
+        whole = n.astype(int) if (n == n.round()).all() else n  # weights may be anything
+        cells = zip(shown.x, shown.mean, shown.low, shown.high, whole, shown.label, shown.p, strict=True)
         names = ("judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean")
         return [
-            dict(zip((*names, *heads), (*map(float, row[:-1]), *map(float, row[-1])), strict=True)) for row in cells
+            dict(zip((*names, *heads), [one.item() for one in (*row[:-1], *row[-1])], strict=True)) for row in cells
         ]
 
     def _terms(self) -> dict[str, Any]:
@@ -261,7 +263,8 @@ def calibration_map(
     levels : array_like, shape (K,), optional
         Values that people could give. Default: those that they gave.
     ridge : float, optional
-        Default: as `ordered_logit` chooses it, by cross-validation over groups, "own score only" among the candidates.
+        Penalty on the slopes, of inputs in units of their spread. Default: chosen by cross-validation over groups, as
+        by `ordered_logit`; the own score alone is always among the candidates.
     pseudo : float, default 1
     groups : sequence, shape (n,), optional
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.

@@ -125,9 +125,12 @@ class Escalation(Result):
                 f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that "
                 f"{promised}{self._costs}{self._bracketed_warnings}"
             )
+        rest = self.n - self.n_accepted - self.n_people
+        told = f", {rest} more {'have' if rest > 1 else 'has'} a label already" if rest else ""
         return (
             f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
-            f"{promised}; {self.n_people} are for people{self._costs}{self._bracketed_warnings}"
+            f"{promised}; {self.n_people} {'is' if self.n_people == 1 else 'are'} for people{told}{self._costs}"
+            f"{self._bracketed_warnings}"
         )
 
 

@@ -56,6 +56,8 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     drawn.set_xlabel("judge's score")
     drawn.set_ylabel("people's label")
     drawn.set_yticks(found.levels if len(found.levels) <= 11 else drawn.get_yticks(), None)
+    if len(scores := np.unique(found.x[:, 0])) <= _MOST_SHADES and len(found.x[0]) == 1:
+        drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
         figure.handle(f"mean of people, {100 * found.confidence_level:g} % band of the map", color=colour),
         figure.handle(f"labels (area: how many; {short(found.n)} items)", color=figure.GREY, marker="o", linestyle=""),
@@ -193,7 +195,7 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
     drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
     drawn.set_xlim(0, 1)
     drawn.set_ylabel("share of the labels")
-    drawn.set_xlabel(f"place of the label in its forecast, from the lowest to the highest   (n = {result.n} labels)")
+    drawn.set_xlabel(f"place of the label in its forecast   (n = {result.n} labels)")
     figure.say_title(drawn, title_of([label], []), pit_fact(result))
     figure.plain_frame(drawn)
     drawn.grid(axis="x", visible=False)
@@ -320,8 +322,8 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     --------
     >>> from calib.stats import accept_threshold
     >>> found = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
-    >>> [text.get_text() for text in accept_risk(found).get_legend().get_texts()]
-    ['errors among labels, upper band of all thresholds (90 %)', 'risk allowed: 0.1', 'accepted: 50 % from 0.9 on']
+    >>> accept_risk(found).get_legend().get_texts()[-1].get_text()
+    'accepted: 50 %, from confidence 0.9 on'
     """
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
     label, result = figure.single_pair(results, kind)
@@ -353,6 +355,6 @@ def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> lis
     if found.accepted:
         rate = found.errors / found.m
         ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)
-        words = f"{of}accepted: {100 * found.accepted:.3g} % from {short(found.threshold)} on"
+        words = f"{of}accepted: {100 * found.accepted:.3g} %, from confidence {found.threshold:.3g} on"
         handles.append(figure.handle(words, color=colour, marker="o", markersize=8, linestyle=""))
     return handles

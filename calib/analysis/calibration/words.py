@@ -20,8 +20,6 @@ from calib.tables.text import each_once, number_span, told_apart, visible
 if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
     from calib.analysis.calibration.reliability_band import ReliabilityCurve
-    from calib.stats import Escalation
-    from calib.tables.results import Results
 
 
 # --- the map --------------------------------------------------------------------------------------------------------
@@ -60,9 +58,10 @@ def _who_rated(found: CalibrationMap) -> str:
 def map_fact(results: Results[CalibrationMap]) -> str:
     """How far the mean of people goes while the judge goes from one end to the other."""
     spans = [one.shown for one in results]
+    names = [f"{visible(name, 30)}: " if name else "" for name in told_apart(results.labels)]
     told = [
-        f"judge {short(s.x[0])} to {short(s.x[-1])}, people on average {short(s.mean[0])} to {short(s.mean[-1])}"
-        for s in spans
+        f"{name}judge {short(s.x[0])} to {short(s.x[-1])}, people on average {short(s.mean[0])} to {short(s.mean[-1])}"
+        for name, s in zip(names, spans, strict=True)
     ]
     return "; ".join(told)
 
@@ -180,13 +179,14 @@ def _sets_sentence(result: ScoreSets) -> str:
     wide = f"{short(result.mean_size)} labels of {k}"
     if all(cell.k > cell.n for cell in result.cells):
         return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
+    cells = " in each cell" * (len(result.cells) > 1)
+    surely = f"in 95 of 100 samples of {result.n} labels {100 * result.coverage_low:.3g} % or more{cells}"
     said = (
-        f"{level} of the sets hold what people would say; they have {wide} on average, and one label for "
+        f"{level} of the sets hold what people would say ({surely}); they have {wide} on average, and one label for "
         f"{100 * result.singles:.3g} % of {len(result.row)} items"
     )
-    gate = "" if result.decides else "; such sets do not decide, they are no gate"
-    surely = f"in 95 of 100 samples of {result.n} labels {100 * result.coverage_low:.3g} % or more"
-    return f"{said}{gate} ({surely}{' in each cell' * (len(result.cells) > 1)})."
+    gate = "" if result.decides else "; such sets cannot decide about an item, they are no gate"
+    return f"{said}{gate}."
 
 
 def sets_fact(results: Results[ScoreSets]) -> str:
@@ -233,7 +233,7 @@ def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
             f"people's."
         )
     share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
-    learned = "" if result.exact else " (for many labels: the confidence was learned from the same ones)"
+    learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
     text = (
         f"{who} may decide {share:.3g} % of the {result.n} items alone: with {sure} confidence at most {most} of these "
         f"verdicts ({result.verdict}) differ from people's{learned}; {rest:.3g} % go to people."

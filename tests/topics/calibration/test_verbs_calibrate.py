@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.analysis.calibration.words import map_fact
 from calib.core.check import ArgumentError, CalibWarning
 from calib.table import TableError, check_scores
 
@@ -165,3 +166,24 @@ def test_the_result_says_what_a_score_means():
     assert repr(found).startswith("<1 results>") and "<table" in found._repr_html_()
     axes = found.plot()
     assert axes.get_ylabel() == "people's label"
+
+
+def test_no_scores_are_said_to_be_none():
+    judge, people = judged()
+    calibration = calib.calibrate(judge, people)
+    with pytest.raises(TableError, match="the scores have no rows"):
+        calibration.apply(judge[judge["rater"] == "another"])
+
+
+def test_labels_one_by_one_are_not_called_a_mean():
+    judge, people = judged()
+    several = pd.concat([people, people.assign(rater="bo")], ignore_index=True)
+    assert [label["against"] for label in calib.calibrate(judge, several).labels] == ["2 annotators"]
+    assert calib.interval(judge, several).labels[0]["against"] == "mean of 2 annotators"
+
+
+def test_the_title_of_several_maps_says_which_is_which():
+    judge, people = judged(criteria=("tone", "style"))
+    first, second = map_fact(calib.calibrate(judge, people)).split("; ")
+    assert first.startswith("tone: judge ")
+    assert second.startswith("style: judge ")

@@ -306,3 +306,11 @@ def test_the_expected_share_is_what_is_accepted_on_the_average():
         wrong = rng.random(120) < 1 - sure[drawn]
         shares.append(calib.stats.accept_threshold(sure[drawn], wrong, pool=sure, risk=0.15).accepted)
     assert abs(power.expected - np.mean(shares)) < 4 * np.std(shares) * np.sqrt(1 / 1000 + 1 / 2000)
+
+
+def test_the_line_says_what_became_of_every_item():
+    judge, people = study(spread=1.0)
+    found = calib.escalate(judge, some(people, 120), risk=0.15, cut=3).one()
+    labelled = found.n - found.n_accepted - found.n_people
+    assert labelled > 0
+    assert f"{found.n_people} are for people, {labelled} more have a label already" in str(found)
