@@ -89,7 +89,8 @@ class Calibration(Results[CalibrationMap]):
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
         files = above("intake.entry", "given")(scores, None, columns, names=("scores",), needs=("judge",))
-        table = scores_in(files.scores, "scores")
+        # a scale that was guessed of other items says nothing: they are read on the scale of the map
+        table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
         if table.frame.empty:
             raise TableError("the scores have no rows.")
         parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]

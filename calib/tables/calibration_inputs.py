@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
-from calib.table import TableError
+from calib.table import TableError, parse_scale
 from calib.tables.door import Checked, Who
 from calib.tables.gold import groups_of
 from calib.tables.labelled import Labelled
@@ -115,16 +115,20 @@ def _of_wanted(wanted: Input, others: list[pd.DataFrame], label: dict[str, Any])
 
 
 def unlike(had: Input, has: Input) -> list[str]:
-    """What differs between what a map was fitted to and what it is to be applied to."""
+    """What differs between what a map was fitted to and what it is to be applied to.
+
+    Where nobody said the scale of the scores they must lie on the map's.
+    """
     pairs = [(name, getattr(had.who, name), getattr(has.who, name)) for name in ("rater", "prompt", "method")]
     differs = [f"{name} was {was!r} and is {now!r}" for name, was, now in pairs if was != now]
     if had.who.temperature != has.who.temperature:
         was, now = ("not known" if t is None else f"{t:g}" for t in (had.who.temperature, has.who.temperature))
         differs.append(f"temperature was {was} and is {now}")
-    if had.scale and has.scale and had.scale != has.scale:
-        differs.append(f"scale was {had.scale!r} and is {has.scale!r}")
-    width = had.high - had.low
-    if not (had.scale and has.scale) and (has.low < had.low - width or has.high > had.high + width):
+    if had.scale and has.scale:
+        return differs + [f"scale was {had.scale!r} and is {has.scale!r}"] * (had.scale != has.scale)
+    width, ends = had.high - had.low, parse_scale(had.scale)
+    low, high = (ends.low, ends.high) if ends is not None else (had.low - width, had.high + width)
+    if has.low < low or has.high > high:
         differs.append(f"scores were {had.low:g} to {had.high:g} and are {has.low:g} to {has.high:g}")
     return differs
 

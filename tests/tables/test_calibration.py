@@ -196,6 +196,21 @@ def test_scores_off_the_range_seen(both, calibration):
         calib.calibrate(unsaid, both[1]).apply(unsaid.assign(score=unsaid["score"] * 10))
 
 
+def test_a_guessed_scale_of_other_items_is_no_other_scale(tmp_path):
+    """Decimals without a label look like 1..5; with whole labels beside them the scale was 1|2|3|4|5."""
+    judge = [1.2, 2.4, 3.1, 4.7, 1.9, 4.1] * 5
+    seen = calib.calibrate({"judge": judge, "human": [1, 2, 3, 5, 2, 4] * 5})
+    labels = {"id": range(30), "human": [1, 2, 3, 5, 2, 4] * 5}
+    apart = calib.calibrate({"id": range(30), "judge": judge}, labels)
+    for found in (seen, apart):
+        again = calib.Calibration.read(found.save(tmp_path / "map.json"))
+        assert again.apply({"judge": [1.4, 4.6, 2.2]})["score"].is_unique
+        with pytest.raises(TableError, match="scores were 1.2 to 4.7 and are 10 to 90"):
+            again.apply({"judge": [10, 40, 90]})
+        with pytest.raises(TableError, match="scale was '1.2.3.4.5' and is '0..10'"):
+            again.apply({"judge": [1.4, 4.6, 2.2]}, scale="0..10")
+
+
 def test_calibrated_scores_are_not_calibrated_again_in_silence(both, calibration):
     with pytest.warns(CalibWarning, match="calibrated_again"):
         calib.calibrate(calibration.apply(both[0]), both[1])
