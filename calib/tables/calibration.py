@@ -77,10 +77,11 @@ class Calibration(Results[CalibrationMap]):
         Returns
         -------
         DataFrame
-            A table of scores: `score` is the mean, `sd` and `entropy` are those of what people say, `p_1` ... the
-            chance of each of their values, `conf_low` and `conf_high` the interval of the map at this score (of the
-            mean, not of what a single person says), `fold` the fold whose labels the map did not see (missing: of no
-            labelled document), `calibration` the first digits of the map's id. NaN where an input is missing.
+            A table of scores: `judge` is the judge's own, `score` the mean of what people say, `sd` and `entropy` how
+            far apart that is, `p_1` ... the chance of each of their values, `conf_low` and `conf_high` the interval of
+            the map at this score (of the mean, not of what a single person says), `fold` the fold whose labels the map
+            did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
+            an input is missing.
 
         Raises
         ------
@@ -99,6 +100,40 @@ class Calibration(Results[CalibrationMap]):
             known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
             raise TableError(f"the scores must be of a criterion that was calibrated ({known}), but are of {there}.")
         return check_scores(pd.concat(parts, ignore_index=True))
+
+    def at(self, *scores: float, annotator: Any = None) -> pd.DataFrame:
+        """What these scores of the judge mean for an item of a document that no label is of.
+
+        Returns
+        -------
+        DataFrame
+            A row for each map and score, with the columns that `apply` gives.
+
+        Raises
+        ------
+        TableError
+            If a map reads more than one score.
+
+        Examples
+        --------
+        >>> import calib
+        >>> calibration = calib.calibrate({"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}, scale="1|2|3|4")
+        >>> calibration.at(1, 2.5)[["judge", "score", "sd", "p_1", "p_4"]].round(2)
+           judge  score    sd  p_1  p_4
+        0    1.0   2.41  1.03  0.2  0.2
+        1    2.5   2.40  1.02  0.2  0.2
+        """
+        x = check.array(scores, "scores", ndim=1)
+        parts = []
+        for label, found in zip(self.labels, self, strict=True):
+            if len(found.slopes) > 1:
+                raise TableError(f"{words(label)}: the map reads {len(found.slopes)} scores of an item: `apply` it.")
+            who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
+            parts.append(_meant(found, x[:, None], np.full(len(x), -1), annotator).assign(**who))
+        out = pd.concat(parts, ignore_index=True)
+        return out[
+            ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
+        ]
 
     def save(self, path: str | Path) -> Path:
         """Write the maps into a JSON file, with what they are bound to: judge, prompt, scale, labels; no texts.
@@ -211,7 +246,8 @@ def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator:
         **meant,
         rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
         scale=_throughout(scale_text(found.levels), rows),
-        fold=np.where(fold >= 0, fold, np.nan),
+        judge=read.x[:, 0],
+        fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
         calibration=found.record["id"].removeprefix("sha256:")[:12],
     )
 

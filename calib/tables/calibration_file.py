@@ -353,6 +353,17 @@ def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     return path
 
 
+def is_calibration(path: Path) -> bool:
+    """Whether a file says that it is a calibration."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        return False
+    return isinstance(whole, dict) and str(whole.get("schema")).startswith("calib/calibration")
+
+
 def records_in(path: Path) -> list[dict[str, Any]]:
     """The records of a file, each of which says what its id says it does."""
     try:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.core import check
 from calib.core.check import Floats
 from calib.core.result import short
 from calib.stats import CalibrationMap
@@ -20,7 +19,11 @@ from calib.tables.labelled import Labelled
 from calib.tables.results import words
 
 CHANCE = "p_"  # what the columns of calibrated scores begin with
-_FIRST = "calibrate it first: calib.calibrate(scores, gold).apply(scores)"
+_MEANS = (
+    "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
+    "person says; give the labels as `gold` to have each of them count"
+)
+_FIRST = "calibrate it first, and judge the calibration: it forecasts each label by a map that has not seen it"
 
 
 def chance_columns(frame: pd.DataFrame) -> dict[str, float]:
@@ -108,27 +111,26 @@ def _need_one_scale(judged: Labelled) -> None:
 # --- a calibration's own ----------------------------------------------------------------------------------------------
 
 
-def kept_forecasts(calibration: Calibration, people: pd.DataFrame | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cross-fitted forecasts of the items that a calibration was fitted to, and their labels.
+def kept_forecasts(
+    calibration: Calibration, people: pd.DataFrame | None
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Cross-fitted forecasts of the items that a calibration was fitted to, their labels, and what to mind of these.
 
     It keeps hashes of items, which `people` name, and of each item the mean label, which does where there are none.
     """
     parts = [_kept_of(label, found) for label, found in zip(calibration.labels, calibration, strict=True)]
     forecasts = pd.concat([scores for scores, _ in parts], ignore_index=True)
     if people is None:
-        if any(found.n_labels > found.n for found in calibration):
-            check.warn(
-                "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than "
-                "what one person says; give the labels as `gold` to have each of them count"
-            )
-        return check_scores(forecasts), check_scores(pd.concat([labels for _, labels in parts], ignore_index=True))
+        labels = pd.concat([labels for _, labels in parts], ignore_index=True)
+        several = any(found.n_labels > found.n for found in calibration)
+        return check_scores(forecasts), check_scores(labels), (_MEANS,) * several
     names = {sha(item): item for item in people["item"].unique()}
     if not forecasts["item"].isin(names).any():
         raise TableError(
             "the labels must be of items that the calibration was fitted to, but none is; of other items judge what it "
             "makes of their scores: calib.forecast_quality(calibration.apply(scores), gold)."
         )
-    return check_scores(forecasts.assign(item=forecasts["item"].map(lambda item: names.get(item, item)))), people
+    return check_scores(forecasts.assign(item=forecasts["item"].map(lambda item: names.get(item, item)))), people, ()
 
 
 def _kept_of(label: dict[str, Any], found: CalibrationMap) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -205,9 +205,9 @@ def test_a_guessed_scale_of_other_items_is_no_other_scale(tmp_path):
     for found in (seen, apart):
         again = calib.Calibration.read(found.save(tmp_path / "map.json"))
         assert again.apply({"judge": [1.4, 4.6, 2.2]})["score"].is_unique
-        with pytest.raises(TableError, match="scores were 1.2 to 4.7 and are 10 to 90"):
+        with pytest.raises(TableError, match=r"scores were 1\.2 to 4\.7 and are 10 to 90"):
             again.apply({"judge": [10, 40, 90]})
-        with pytest.raises(TableError, match="scale was '1.2.3.4.5' and is '0..10'"):
+        with pytest.raises(TableError, match=r"scale was '1.2.3.4.5' and is '0\.\.10'"):
             again.apply({"judge": [1.4, 4.6, 2.2]}, scale="0..10")
 
 

@@ -10,7 +10,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, Human, Out, Scores, TableFile, to_write
-from calib.console.show import paragraphs, show_lines, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _CALLED = {"scores": "FILE", "gold": "LABELS"}
 _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
 _STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
+_AT = typer.Option(help="A score of the judge: what people would say of an item that has it (may be repeated).")
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
 _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
@@ -30,12 +31,15 @@ def calibrate(
     files: Files,
     labels: Human = None,
     apply: Annotated[Path | None, _APPLY] = None,
+    at: Annotated[list[float] | None, _AT] = None,
     allow_stale: Annotated[bool, _STALE] = False,
     save: Annotated[Path | None, _SAVE] = None,
     out: Annotated[Path | None, TableFile] = None,
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    from calib.tables.forecasts import chance_columns
+
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")
     if apply is not None and (labels is not None or save is not None):
@@ -43,12 +47,15 @@ def calibrate(
     if apply is not None:
         calibration, (judged, _) = calib.Calibration.read(apply), files.taken(file, names=("scores",))
         calibrated = calibration.apply(judged, allow_stale=allow_stale)
-        show_rows(calibrated)
+        show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
         write(calibrated, out)
         return
     judged, people = files.taken(file, labels)
     calibration = calib.calibrate(judged, people, **options)
-    show_results(calibration, conclude=True)
+    if at:
+        print_table(calibration.at(*at))
+    else:
+        show_results(calibration, conclude=True)
     if out is not None:
         write(calibration.apply(calibration.scores), out)
     if save is not None:
@@ -57,8 +64,18 @@ def calibrate(
 
 @options_from("forecast_quality", without=("rng",), called=_CALLED)
 def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
-    """How well scores foretell what people say of each item, beside the labels' shares without any judge."""
-    show_results(calib.forecast_quality(*files.taken(file, labels), **options), out, conclude=True)
+    """How well scores foretell what people say of each item, beside the labels' shares without any judge.
+
+    FILE may also be what `calib calibrate --save` wrote: its forecasts of the labels that it was made from, each by a
+    map that has not seen it.
+    """
+    from calib.tables.calibration_file import is_calibration
+
+    if is_calibration(file):
+        results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.said)
+    else:
+        results = calib.forecast_quality(*files.taken(file, labels), **options)
+    show_results(results, out, conclude=True)
 
 
 @options_from("score_sets", called=_CALLED)

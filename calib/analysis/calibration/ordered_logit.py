@@ -332,8 +332,8 @@ def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
     values = check.array(x, "x")
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
-        wanted = "1 or 2 dimensions" if p is None else f"{p} input{'s' * (p > 1)}"
-        raise ArgumentError("x", f"must have {wanted}", f"got shape {np.shape(x)}")
+        wanted = "(n,) or (n, p)" if p is None else "(n,)" if p == 1 else f"(n, {p})"
+        raise ArgumentError("x", f"must be an array of shape {wanted}", f"got shape {np.shape(x)}")
     return values
 
 

@@ -147,7 +147,7 @@ class ScoreSets(Result):
         return (
             f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
             f"for {100 * self.singles:.3g} % of {len(self.row)} items{'' if self.decides else ': no gate'}, from "
-            f"{self.n} labels (95 of 100 such samples cover {100 * self.coverage_low:.3g} % or more)"
+            f"{self.n} labels (one in twenty such samples covers less than {100 * self.coverage_low:.3g} %)"
             f"{self._bracketed_warnings}"
         )
 

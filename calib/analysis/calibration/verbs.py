@@ -207,9 +207,10 @@ def forecast_quality(
     as_typed(forecast_quality, locals())
     options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"rng": rng}
+    notes: tuple[str, ...] = ()
     if isinstance(scores, Calibration):
         theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
-        scores, gold = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
+        scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
     files = given(scores, gold, columns)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
@@ -224,7 +225,7 @@ def forecast_quality(
                 labels, n = labels_beside(judged, forecasts, part, groups, whole)
                 result = replace(stats.forecast_quality(**labels, **options), n=n)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
-            answers.append((whole | counts, with_warnings(result, judged.warnings)))
+            answers.append((whole | counts, with_warnings(result, (*judged.warnings, *notes))))
     return Results.of(answers)
 
 

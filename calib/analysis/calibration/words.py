@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
     from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
+_MANY = 25  # rows, from which on scores with the same set are one
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -180,12 +181,12 @@ def _sets_sentence(result: ScoreSets) -> str:
     if all(cell.k > cell.n for cell in result.cells):
         return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
     cells = " in each cell" * (len(result.cells) > 1)
-    surely = f"in 95 of 100 samples of {result.n} labels {100 * result.coverage_low:.3g} % or more{cells}"
+    surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
     said = (
         f"{level} of the sets hold what people would say ({surely}); they have {wide} on average, and one label for "
         f"{100 * result.singles:.3g} % of {len(result.row)} items"
     )
-    gate = "" if result.decides else "; such sets cannot decide about an item, they are no gate"
+    gate = "" if result.decides else "; such sets are no gate"
     return f"{said}{gate}."
 
 
@@ -263,8 +264,20 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 
 
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval; `to_frame` has them."""
-    return frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
+    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all."""
+    frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
+    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _MANY else frame
+
+
+def _runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Scores in order, a row for each run of those that have the same set."""
+    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
+    run = (same != same.shift()).any(axis=1).cumsum()
+    rows = frame.drop(columns="nearest").groupby(run)
+    ends = rows["score"].last().rename("score_to")
+    out = rows.first().assign(n_items=rows["n_items"].sum())
+    out.insert(out.columns.get_loc("score") + 1, "score_to", ends)
+    return out.reset_index(drop=True)
 
 
 # --- item by item ---------------------------------------------------------------------------------------------------

@@ -116,5 +116,8 @@ def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Row
         )
     if len(y):
         span = f"{np.min(f):g} to {np.max(f):g}"
-        notes.append(f"the judge's scores of {criterion} ({span}) are on another scale than the labels ({text}).")
+        notes.append(
+            f"the judge's scores of {criterion} ({span}) are on another scale than the labels ({text}): `calibrate` "
+            "learns what they mean there."
+        )
     return ""

@@ -310,9 +310,9 @@ BAD = [
     ({"y": [1, 1, 2, np.inf]}, "`y` must be finite or NaN"),
     ({"y": list("abcd")}, "`y` must be numeric"),
     ({"x": [1, 2, 3, np.inf]}, "`x` must be finite or NaN"),
-    ({"x": np.zeros((4, 2, 2))}, "`x` must have 1 or 2 dimensions"),
-    ({"x": np.zeros((4, 0))}, "`x` must have 1 or 2 dimensions"),
-    ({"x": 3.0}, "`x` must have 1 or 2 dimensions"),
+    ({"x": np.zeros((4, 2, 2))}, r"`x` must be an array of shape \(n,\) or \(n, p\)"),
+    ({"x": np.zeros((4, 0))}, r"`x` must be an array of shape \(n,\) or \(n, p\)"),
+    ({"x": 3.0}, r"`x` must be an array of shape \(n,\) or \(n, p\)"),
     ({"ridge": -1.0}, "`ridge` must be a number not below 0, but got -1.0"),
     ({"ridge": np.nan}, "`ridge` must be a number not below 0"),
     ({"ridge": "strong"}, "`ridge` must be a number or None"),
@@ -335,5 +335,5 @@ def test_bad_input_is_refused_by_its_name(change, told):
 
 def test_another_number_of_inputs_is_refused():
     x, y, _ = labelled(p=3)
-    with pytest.raises(ArgumentError, match=r"`x` must have 3 inputs, but got shape \(240,\)"):
+    with pytest.raises(ArgumentError, match=r"`x` must be an array of shape \(n, 3\), but got shape \(240,\)"):
         ordered_logit(x, y).predict(x[:, 0])

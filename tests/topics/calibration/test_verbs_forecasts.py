@@ -51,8 +51,8 @@ def test_a_calibration_is_judged_by_its_cross_fitted_forecasts(planted):
     applied = calib.forecast_quality(calibration.apply(scores), few, n_resamples=0).one()
     assert named.rps == pytest.approx(applied.rps, abs=1e-12)
     assert named.interval == pytest.approx(applied.interval)
-    with pytest.warns(calib.stats.CalibWarning, match="mean_labels"):
-        own = calib.forecast_quality(calibration, n_resamples=0).one()
+    own = calib.forecast_quality(calibration, n_resamples=0).one()
+    assert any(text.startswith("mean_labels") for text in own.warnings)
     assert own.n == few[few["criterion"] == "coherence"]["item"].nunique()
     one = few[few["rater"] == "simulated-1"]
     single = calib.calibrate(scores, one)
