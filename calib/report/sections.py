@@ -157,13 +157,13 @@ def caution_names(result: Any, cautions: Sequence[Caution]) -> str:
 
 
 def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Caution], *, numbered: bool) -> pd.DataFrame:
-    """A frame with the cautions of each row behind its estimate, and its rows numbered."""
+    """A frame with the cautions of each row behind its estimate, and its rows numbered, by their index."""
     if numbered:
-        frame.insert(0, "#", range(1, len(frame) + 1))
-    marks = [caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))]
+        frame.insert(0, "#", frame.index + 1)
+    marks = pd.Series([caution_names(result, cautions) for result in results for _ in range(len(result.to_frame()))])
     if any(marks):
         ends = [place for place, name in enumerate(frame, start=1) if name in ("estimate", "conf_high")]
-        frame.insert(max(ends, default=len(frame.columns)), "mind", marks)
+        frame.insert(max(ends, default=len(frame.columns)), "mind", marks.loc[frame.index])
     return frame
 
 

@@ -19,7 +19,7 @@ from calib.tables.labelled import Labelled
 from calib.tables.results import words
 
 CHANCE = "p_"  # what the columns of calibrated scores begin with
-_MEANS = (
+_MEAN_LABELS = (
     "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
     "person says; give the labels as `gold` to have each of them count"
 )
@@ -123,7 +123,7 @@ def kept_forecasts(
     if people is None:
         labels = pd.concat([labels for _, labels in parts], ignore_index=True)
         several = any(found.n_labels > found.n for found in calibration)
-        return check_scores(forecasts), check_scores(labels), (_MEANS,) * several
+        return check_scores(forecasts), check_scores(labels), (_MEAN_LABELS,) * several
     names = {sha(item): item for item in people["item"].unique()}
     if not forecasts["item"].isin(names).any():
         raise TableError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calib.analysis.calibration.forecast_quality import ForecastQuality
     from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
-_MANY = 25  # rows, from which on scores with the same set are one
+_IN_FULL = 25  # rows, from which on scores with the same set are one
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -266,18 +266,18 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all."""
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _MANY else frame
+    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
 
 
 def _runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores in order, a row for each run of those that have the same set."""
+    """Scores in order, a row for each run of those that have the same set, at the place of its first."""
     same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
-    run = (same != same.shift()).any(axis=1).cumsum()
-    rows = frame.drop(columns="nearest").groupby(run)
+    begins = (same != same.shift()).any(axis=1)
+    rows = frame.drop(columns="nearest").groupby(begins.cumsum())
     ends = rows["score"].last().rename("score_to")
     out = rows.first().assign(n_items=rows["n_items"].sum())
     out.insert(out.columns.get_loc("score") + 1, "score_to", ends)
-    return out.reset_index(drop=True)
+    return out.set_axis(frame.index[begins])
 
 
 # --- item by item ---------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_another_scale_is_refused_with_what_to_do(planted):
     scores = calib.summarize(ratings, items)
     for scale in ("0..50", ""):
         ten = scores.assign(score=10 * scores["score"], scale=scale, low=np.nan, high=np.nan)
-        with pytest.raises(calib.table.TableError, match=r"people's scale, 1 to 5.*calib\.calibrate\(scores, gold\)"):
+        with pytest.raises(calib.table.TableError, match=r"people's scale, 1 to 5.*calibrate it first, and judge"):
             calib.forecast_quality(ten, people)
 
 

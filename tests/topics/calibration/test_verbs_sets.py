@@ -122,11 +122,11 @@ def test_level_changes_the_sets_and_too_few_labels_are_said():
 def test_words_say_that_wide_sets_do_not_decide():
     judge, people = tables()
     found = calib.score_sets(judge, people)
-    assert "such sets cannot decide about an item" in calib.conclusions(found)[0]
+    assert "such sets are no gate" in calib.conclusions(found)[0]
     sure = judge.merge(people[["item", "score"]], "left", "item", suffixes=("_judge", ""))
     assert len(sure) == len(judge)
     exact = calib.score_sets(judge.assign(score=3.0), people.assign(score=4.0))
-    assert "do not decide" not in calib.conclusions(exact)[0]
+    assert "no gate" not in calib.conclusions(exact)[0]
     assert exact.one().singles == 1.0
 
 
