@@ -627,7 +627,8 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert all(f"Agreement, level {level}" in text for level in ("item", "group", "system"))
     assert all(f">{words}<" in text for words in ("people alone", "judge alone", "people and judge"))
     assert "pearson|level:group" in text
-    assert text.count("<figure>") == 6
+    assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
+    assert text.count("<figure>") == 11  # beside the six of agreement and means a map of each criterion, and their sets
 
 
 def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
