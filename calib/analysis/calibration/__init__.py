@@ -7,7 +7,7 @@ TOPIC = Topic(
     results={
         "CalibrationMap": Shown(
             name="what a score means", plots=("calibration",), apart=True, fact="map_fact",
-            conclusions="map_sentences", speaks=True,
+            conclusions="map_sentences", speaks=True, blocks="map_blocks",
         ),
         "ForecastQuality": Shown(
             name="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",

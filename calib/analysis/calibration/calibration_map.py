@@ -203,6 +203,7 @@ class CalibrationMap(Result):
         terms: dict[str, Any] = {"calibration_map": True, "inputs": len(self.slopes), "own_only": self.own_only or None}
         terms |= {"ridge": self.ridge, "pseudo": self.pseudo, "n": self.n, "labels": self.n_labels}
         terms |= {"groups": self.n_groups, "folds": self.n_folds, "rs": len(self.resampled_slopes)}
+        terms |= {"annotators": len(self.shifts) or None, "tau": f"{self.tau:.4g}" if self.shifts else None}
         return terms | {"cl": self.confidence_level, "missing": self.n_missing or None}
 
     def __str__(self) -> str:

@@ -38,6 +38,7 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    from calib.analysis.calibration.words import map_blocks
     from calib.tables.forecasts import chance_columns
 
     if apply is None and allow_stale:
@@ -56,6 +57,9 @@ def calibrate(
         print_table(calibration.at(*at))
     else:
         show_results(calibration, conclude=True)
+        for block in map_blocks(calibration):
+            paragraphs("", f"{block.heading}:", *block.says)
+            print_table(block.frame)
     if out is not None:
         write(calibration.apply(calibration.scores), out)
     if save is not None:

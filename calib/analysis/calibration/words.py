@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.cascade import Escalation
 from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.result import Interval, bracket, short
+from calib.tables.block import Block
 from calib.tables.calibration import CALIBRATED, Calibration
 from calib.tables.results import Results, words
 from calib.tables.text import each_once, number_span, told_apart, visible
@@ -53,7 +55,39 @@ def _who_rated(found: CalibrationMap) -> str:
     if not skill:
         return ""
     told = f"who rated, without the judge, forecasts labels with a skill of {skill['annotators']}"
-    return f" Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
+    both = f"Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
+    return f" {_how_people_differ(found)} {both}"
+
+
+def _how_people_differ(found: CalibrationMap) -> str:
+    """The spread of the shifts as labels: what a strict and a lenient person say of the same score."""
+    often = found.x[np.argmax(found.counts.sum(axis=1))]
+    at = found.slopes @ often + found.tau * np.array([-1.0, 1.0])
+    strict, lenient = averaged(found.thresholds, at, np.zeros(2)) @ found.levels
+    return (
+        f"People differ (tau {short(found.tau)} on the log-odds): of a score of {short(often[0])} a strict person, one "
+        f"standard deviation from the average one, says {short(strict)} on average, a lenient one {short(lenient)}."
+    )
+
+
+def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
+    """Where a map knows persons: what is forecast without the judge, and each person's shift."""
+    of = zip(told_apart(results.labels), results, strict=True)
+    known = [(f" ({visible(name)})" if name else "", found) for name, found in of if found.shifts]
+    return [block for name, found in known for block in (_forecasters(name, found), _shifts(name, found))]
+
+
+def _forecasters(name: str, found: CalibrationMap) -> Block:
+    rows = [(one.forecast, one.skill, one.rps, one.log_score) for one in found.forecasters]
+    frame = pd.DataFrame(rows, columns=["known", "skill", "RPS", "log score"])
+    return Block(f"What labels of other texts are forecast by{name}", frame)
+
+
+def _shifts(name: str, found: CalibrationMap) -> Block:
+    rows = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in found.shifts]
+    frame = pd.DataFrame(rows, columns=["annotator", "shift", "std. error", "labels"])
+    says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
+    return Block(f"How each person differs{name}", frame, says)
 
 
 def map_fact(results: Results[CalibrationMap]) -> str:
