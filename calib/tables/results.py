@@ -266,10 +266,10 @@ class Results(Sequence[R_co], Generic[R_co]):
         return str(above("report.notebook", "html_of")(self))
 
 
-def conclusions(results: Results[Any]) -> list[str]:
+def conclusions(results: Results[Any] | Sequence[Results[Any]]) -> list[str]:
     """What may be concluded: from agreements one sentence about the highest, from others a sentence each.
 
-    Those about means can be pasted into a report.
+    Those about means can be pasted into a report. Of several results those of each, as in a report.
 
     Examples
     --------
@@ -279,6 +279,8 @@ def conclusions(results: Results[Any]) -> list[str]:
     Pearson r = 0.8286, 95 % CI [0.05193, 0.9807], which speaks about new items, each independent of the others, \
 and excludes 0.
     """
+    if isinstance(results, list | tuple):
+        return [line for one in results for line in conclusions(one)]
     if not isinstance(results, Results):
         raise TypeError(f"`results` must be Results, as the verbs return them, but got {type(results).__name__}.")
     lines: list[str] = []

@@ -6,6 +6,7 @@ import pytest
 
 import calib
 from calib import cli, table
+from calib.core.result import short
 
 pytestmark = pytest.mark.filterwarnings("default")  # what the shell shows beside its output
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "a\u202egnp.exe", "a | b `c`", "x" * 400]
@@ -67,6 +68,52 @@ def test_a_saved_calibration_scores_a_file_without_labels(run, own, frame, tmp_p
     assert f"wrote 240 rows to {out}" in said
     again = calib.Calibration.read(kept).apply(str(new))
     assert table.read(out, "scores")["score"].to_numpy() == pytest.approx(again["score"].to_numpy())
+
+
+def test_at_says_what_a_score_means(run, own, frame):
+    code, said, _ = run("calibrate", own, "--at", "2", "--at", "4.5")
+    told = calib.calibrate(frame).at(2, 4.5)
+    assert code == 0
+    assert all(short(mean) in said for mean in told["score"])
+    same = calib.calibrate(frame).apply(frame.assign(id=[f"new {k}" for k in range(240)], question=range(500, 740)))
+    two = same[same["judge"] == 2].iloc[0]
+    assert told.iloc[0][["score", "sd", "conf_low", "p_1"]].tolist() == two[["score", "sd", "conf_low", "p_1"]].tolist()
+
+
+def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run, own, frame, tmp_path):
+    kept, out, hundred = tmp_path / "calibration.json", tmp_path / "q.csv", tmp_path / "hundred.csv"
+    frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
+    code, _, said = run("forecast-quality", hundred)
+    assert code == 2
+    assert "calibrate it first, and judge the calibration" in said
+    run("calibrate", hundred, "--save", kept)
+    code, said, _ = run("forecast-quality", kept, "--out", out)
+    expected = calib.forecast_quality(calib.calibrate(frame)).one()
+    assert code == 0
+    assert f"skill {short(expected.skill)}" in " ".join(said.split())
+    assert table.read_frame(out)["skill"][0] == pytest.approx(expected.skill)
+    code, named, _ = run("forecast-quality", kept, hundred)
+    assert code == 0
+    assert named.splitlines()[-3:] == said.splitlines()[-4:-1]
+
+
+def test_who_rated_stands_beside_the_judge(run, tmp_path):
+    rng = np.random.default_rng(3)
+    item, person = np.repeat(np.arange(60), 3), np.tile(np.arange(3), 60)
+    judge = rng.integers(1, 6, 60)
+    label = np.clip(judge[item] + person - 1 + rng.integers(-1, 2, 180), 1, 5)
+    labels = pd.DataFrame({"id": item, "annotator": [f"p{k}" for k in person], "label": label})
+    pd.DataFrame({"id": range(60), "judge": judge}).to_csv(tmp_path / "judge.csv", index=False)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    code, said, _ = run("calibrate", tmp_path / "judge.csv", tmp_path / "labels.csv", "--annotators")
+    assert code == 0
+    assert "annotators:3" in said
+    rows = {
+        line.split()[0]: float(line.split()[1]) for line in said.splitlines() if line.startswith(("p0", "p1", "p2"))
+    }
+    assert rows["p0"] < rows["p1"] < rows["p2"]
+    assert "judge and annotators" in said
+    assert "a strict person" in " ".join(said.split())
 
 
 def test_scores_of_another_judge_are_refused_unless_said(run, own, frame, tmp_path):

@@ -344,6 +344,7 @@ def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
     shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
     shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
+    shown = shown.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
     return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
 
 
