@@ -353,7 +353,8 @@ def escalate(
         ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
         chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
         the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
-        a column of the scores, beside the judge's own verdicts. Default: votes where there are some that differ.
+        a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
+        votes where there are some that differ.
     inputs : {"score", "criteria", "raters"}, default "score"
         As for `calibrate`; with "raters" all judges decide together.
     cascade : sequence of str, optional

@@ -139,6 +139,22 @@ def test_a_column_of_confidences_stands_beside_the_judges_own_verdicts():
     np.testing.assert_allclose(found.items["confidence"], judge["sure"])
 
 
+def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
+    """A judge that gives .86 for a yes is right where people say yes."""
+    judges, people = juries(raters=1)
+    chance = np.where(judges["score"] == 1, 0.86, 0.14)
+    sure = np.random.default_rng(3).random(600)
+    asked = {"confidence": "sure", "risk": 0.3}
+    plain = calib.escalate(judges.assign(sure=sure), some(people, 200), **asked).one()
+    found = calib.escalate(judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), **asked).one()
+    assert found.n_accepted == plain.n_accepted > 0
+    np.testing.assert_array_equal(found.items["verdict"], judges["score"])
+    judge, labels = study()
+    scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
+    found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
+    np.testing.assert_array_equal(found.items["verdict"], judge["score"])
+
+
 def test_labels_of_whole_documents_count_as_documents():
     judge, people = study()
     whole = people[people["group"].isin([f"d{i}" for i in range(25)])]
