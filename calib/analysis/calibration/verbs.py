@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.cascade import costs, staged
+from calib.analysis.calibration.cascade import escalated
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
@@ -413,41 +413,16 @@ def _escalated(
     deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
 ) -> tuple[dict[str, Any], stats.Escalation]:
     """Judges one after the other, on the items of all of them."""
-    first, several = deciders[0], len(deciders) > 1
+    first = deciders[0]
     rows, facts, drawn = aligned_deciders(deciders)
     names = [str(one.label["rater"]) for one in deciders]
-    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn}
+    sources = list(dict.fromkeys(one.said.source for one in deciders))
+    said = {"verdict": str(first.rule), "confidence": ", ".join(sources), "exact": "calibrated" not in sources}
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn, "prices": prices}
+    warned = tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
     with in_the_names_of(first.label, confidence="scores", errors="gold"):
-        stages, by = staged(names, facts["confidence"], facts["errors"], **asked)
-    at = by, np.arange(len(by))  # people's items have what the last judge says
-    rows = rows.assign(verdict=facts["verdict"][at], confidence=facts["confidence"][at])
-    rows["decided_by"] = np.array([*names, ""], dtype=object)[by]
-    used = [stage for stage in stages if stage.decided]
-    labelled = np.isfinite(facts["errors"]).any(axis=0)
-    result = stats.Escalation(
-        accepted_share=float((by >= 0).mean()),
-        n=len(rows),
-        n_accepted=int((by >= 0).sum()),
-        n_people=int(((by < 0) & rows["label"].isna()).sum()),
-        n_labels=int(labelled.sum()),
-        n_groups=stages[0].found.n_groups if stages else 0,
-        risk=risk,
-        confidence_level=confidence_level,
-        threshold=used[-1].found.threshold if used else float("inf"),
-        verdict=str(first.rule),
-        confidence=", ".join(dict.fromkeys(one.said.source for one in deciders)),
-        exact=not any(one.said.source == "calibrated" for one in deciders),
-        stages=stages,
-        items=rows,
-        warnings=tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
-        + tuple(dict.fromkeys(text for stage in stages for text in stage.found.warnings)),
-    )
-    if prices is not None:
-        asked_for = result.n_people + int(rows["label"].notna().sum())
-        cost, of_people = costs(stages, len(rows), asked_for, prices)
-        result = replace(result, cost=cost, cost_of_people=of_people)
-    label = first.label | ({"rater": ", ".join(names)} if several else {})
-    return label, result
+        result = escalated(names, rows, facts, **asked, **said, warnings=warned)
+    return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
 
 
 def escalation_power(

@@ -198,6 +198,15 @@ def test_a_cascade_gives_each_judge_what_those_before_it_left():
     by = found.items["decided_by"].value_counts()
     assert by.get("r1", 0) == first.decided
     assert by.get("r0", 0) == second.decided
+    assert list(found.by_judge["judge"]) == ["r1", "r0"]
+    assert list(found.by_judge["decided"]) == [first.decided, second.decided]
+    assert found.curve.groupby("judge").size().to_dict() == {
+        "r1": len(first.found.curve),
+        "r0": len(second.found.curve),
+    }
+    for text in (str(found), calib.escalate(judges, gold, **asked).conclusion):
+        assert f"{first}, then {second}" in text
+        assert f"r1 {first.decided} of 600 (from confidence" in text
     asked_for = found.n_people + 300
     assert found.cost == pytest.approx(600 * 0.01 + second.reached * 0.1 + 2 * asked_for)
     assert found.cost_of_people == 1200
@@ -208,6 +217,8 @@ def test_a_judge_with_few_labels_stops_nothing():
     judges, people = juries(raters=2)
     few = judges[(judges["rater"] == "r0") | (judges["item"] < "i0003")]
     found = calib.escalate(few, some(people, 200), cascade=("r1", "r0"), risk=0.3).one()
+    assert [text for text in found.warnings if text.startswith("few_labels: r1: ")], "the judge of few labels is named"
+    assert not [text for text in found.warnings if text.startswith("few_labels: r0: ")]
     assert found.n == 600
     assert set(found.items["decided_by"]) <= {"r0", "r1", ""}
 
@@ -273,7 +284,24 @@ def test_nothing_is_accepted_of_a_judge_that_guesses():
     found = calib.escalate(judge, some(people, 200), cut=4, risk=0.1)
     assert found.one().n_accepted == 0
     assert len(found.one().accepted) == 0
-    assert "may decide none of the 600 items" in found.conclusion
+    assert "The judge may decide none of the 600 items" in found.conclusion
+
+
+def test_of_nothing_accepted_the_nearest_threshold_is_told():
+    judge, people = study(spread=2.0)
+    result = calib.escalate(judge, some(people, 200), cut=4, risk=0.1, prices={"label": 2})
+    found, (stage,) = result.one(), result.one().stages
+    assert found.n_accepted == 0
+    tested = [point for point in stage.found.curve if point.tested_at > 0]
+    near = stage.found.nearest
+    assert tested
+    assert near.tested_bound == min(point.tested_bound for point in tested) > 0.1
+    words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
+    assert words in str(found)
+    assert words in result.conclusion
+    assert f"of 600 items {found.n_people} are for people, 200 more have a label already" in str(found)
+    assert "That costs 1200, people for all 1200." in result.conclusion
+    assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
 
 def test_it_is_said_in_a_sentence():
