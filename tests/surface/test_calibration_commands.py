@@ -146,11 +146,19 @@ def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own
     assert "--price-label" in err
 
 
-def test_escalation_power_needs_no_labels(run, own, frame):
-    code, said, _ = run("escalation-power", own, "40", "--risk", "0.2")
-    expected = str(calib.escalation_power(frame, 40, risk=0.2).one())
-    assert code == 0
-    assert expected in " ".join(said.split())
+def test_escalation_power_takes_what_labels_there_are_or_a_calibration_or_nothing(run, own, frame, tmp_path):
+    kept, new = tmp_path / "calibration.json", tmp_path / "new.csv"
+    run("calibrate", own, "--save", kept)
+    rest = frame.drop(columns="human")
+    rest.to_csv(new, index=False)
+    applied = calib.Calibration.read(kept).apply(rest)
+    options = {"risk": 0.2, "cut": 4}
+    for path, more, scores in ((own, (), frame), (new, (), rest), (new, ("--apply", kept), applied)):
+        code, said, _ = run("escalation-power", path, "40", "--risk", "0.2", "--cut", "4", *more)
+        assert code == 0
+        assert str(calib.escalation_power(scores, 40, **options).one()) in " ".join(said.split())
+    code, _, err = run("escalation-power", new, "40", own, "--apply", kept)
+    assert (code, "leave out LABELS" in err) == (2, True)
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------

@@ -216,19 +216,10 @@ def accept_threshold(
     tested_at, passed = fallback(labels.p_value(alpha), weights)
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
     share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
-    columns = (
-        thresholds,
-        accepted,
-        labels.m,
-        labels.errors,
-        share,
-        bound,
-        upper,
-        tested_at,
-        labels.bound(tested_at),
-        passed,
-    )
-    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+    tested = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
+    counts, ends = (thresholds, accepted, labels.m, labels.errors, share), (bound, upper, tested_at, tested, passed)
+    columns = (column.tolist() for column in (*counts, *ends))
+    curve = tuple(AcceptPoint(*row) for row in zip(*columns, strict=True))
     point = curve[np.flatnonzero(passed)[-1]] if passed.any() else None
     return AcceptThreshold(
         threshold=point.threshold if point else float("inf"),

@@ -40,10 +40,10 @@ class Stage(NamedTuple):
     def __str__(self) -> str:
         name = printable(self.judge)
         if not self.decided:
-            return f"{name} none of {self.reached}"
+            return f"{name} decides none of {self.reached}"
         errors = f"{self.found.errors} error{'s' * (self.found.errors != 1)} in {self.found.m} labels"
         since = f"from confidence {short(self.found.threshold)} on"
-        return f"{name} {self.decided} of {self.reached} ({since}, {errors})"
+        return f"{name} decides {self.decided} of {self.reached} ({since}, {errors})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -206,7 +206,7 @@ def test_a_cascade_gives_each_judge_what_those_before_it_left():
     }
     for text in (str(found), calib.escalate(judges, gold, **asked).conclusion):
         assert f"{first}, then {second}" in text
-        assert f"r1 {first.decided} of 600 (from confidence" in text
+        assert f"r1 decides {first.decided} of 600 (from confidence" in text
     asked_for = found.n_people + 300
     assert found.cost == pytest.approx(600 * 0.01 + second.reached * 0.1 + 2 * asked_for)
     assert found.cost_of_people == 1200
@@ -337,6 +337,63 @@ def test_power_says_before_any_label_what_can_be_accepted():
         calib.escalation_power(judge, 700)
     with pytest.raises(TableError, match="`confidence` must be a column"):
         calib.escalation_power(judge, 70, confidence="nothing")
+
+
+def test_without_labels_power_depends_on_their_number_alone_and_says_so():
+    judge, _ = study()
+    one, other = (calib.escalation_power(frame, 60).one() for frame in (judge, judge.assign(score=3.0)))
+    assert str(one) == str(other)
+    assert (one.assumed, one.at_best, len(one.curve)) == ("nothing", 1.0, 1)
+    assert np.isnan(one.expected)
+    assert "follows from the number of labels alone [warnings: unknown_errors]" in str(one)
+
+
+def test_labels_of_a_pilot_say_what_to_expect():
+    """A judge that is nearly right and one that guesses; beside the procedure itself, run on other labels."""
+    judge, people = study(spread=0.3)
+    asked = {"risk": 0.15, "cut": 4}
+    power = calib.escalation_power(judge, 150, some(people, 200), **asked).one()
+    assert power.assumed == "200 labels"
+    shares = [calib.escalate(judge, some(people, 150, seed), **asked).one().accepted_share for seed in range(20)]
+    assert abs(power.expected - np.mean(shares)) < 0.15
+    assert abs(power.chance - np.mean(np.array(shares) > 0)) < 0.2
+    assert f"150 labels: {100 * power.expected:.3g} % of 600 items accepted on the average" in str(power)
+    assert "if the judge errs as 200 labels say; with many labels" in str(power)
+    guesses, truth = study(spread=50.0)
+    assert calib.escalation_power(guesses, 150, some(truth, 200), **asked).one().expected < 0.05
+    strict = [calib.escalation_power(judge, 150, some(people, 200), cut=c, risk=0.03).one().expected for c in (2, 4)]
+    assert strict[0] != strict[1]
+
+
+def test_calibrated_scores_and_confidences_of_ones_own_say_what_to_expect():
+    judge, people = study(spread=0.3)
+    calibrated = calib.calibrate(judge, some(people, 200)).apply(judge)
+    found = calib.escalation_power(calibrated, 150, risk=0.15, cut=4).one()
+    pilot = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4).one()
+    assert found.assumed == "the calibrated scores"
+    assert found.expected == pytest.approx(pilot.expected, abs=0.1)
+    judge["sure"] = np.abs(judge["score"] - 3.5)  # surer of the ends, where it is right
+    learned = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4, confidence="sure").one()
+    assert learned.assumed == "200 labels"
+    risks = [point.assumed_risk for point in learned.curve]
+    assert risks == sorted(risks)
+    assert risks[0] < risks[-1]
+    with pytest.raises(ArgumentError, match="`probabilities` needs the column of them as `confidence`"):
+        calib.escalation_power(judge, 150, probabilities=True)
+
+
+def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
+    judges, people = juries(raters=2)
+    wide = judges.pivot_table(index="item", columns="rater", values="score").reset_index()
+    wide.columns = ["id", "small_grade", "large_grade"]
+    wide["human"] = people["score"].where(np.arange(600) < 200)
+    prices = {"label": 1, "small_grade": 0.01, "large_grade": 0.1}
+    found = calib.escalate(wide, cascade=("small_grade", "large_grade"), risk=0.1, prices=prices).one()
+    assert list(found.by_judge["judge"]) == ["small", "large"]
+    assert set(found.items["decided_by"]) <= {"small", "large", ""}
+    costs = (found.by_judge["reached"] * [0.01, 0.1]).sum() + found.n_people + 200
+    assert found.cost == pytest.approx(costs)
+    assert calib.escalate(wide, cascade=("small", "large"), risk=0.1).one().n_accepted == found.n_accepted
 
 
 def test_the_expected_share_is_what_is_accepted_on_the_average():
