@@ -642,8 +642,8 @@ def test_labels_of_one_system_alone_count():
     assert "human labels 12" not in page
     paired = calib.difference(JUDGE, HUMAN, "s0", "s1").one()
     assert paired.is_paired
-    assert f"from {paired.n_gold} pairs of human labels and judge scores of" in str(paired)
-    assert f"from {paired.n_gold} pairs of human labels and judge scores of" in paired.conclusion
+    assert f"from {paired.n_gold} pairs of human labels" in str(paired)
+    assert f"from {paired.n_gold} pairs of human labels" in paired.conclusion
     frame = frame_of(result)
     assert frame[["n_paired", "n_a_only", "n_b_only"]].iloc[0].tolist() == [9, 1, 2]
 
