@@ -20,6 +20,7 @@ _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and 
 _STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
+_PRICES = typer.Option(help="Price of a judge's score; of one judge of a cascade NAME=PRICE (repeatable).")
 _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
 _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
@@ -77,7 +78,7 @@ def escalate(
     files: Files,
     labels: Human = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
-    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
+    price_judge: Annotated[list[str] | None, _PRICES] = None,
     accepted: Annotated[Path | None, _ACCEPTED] = None,
     out: Annotated[Path | None, _PEOPLE] = None,
     **options: Any,
@@ -85,8 +86,7 @@ def escalate(
     """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
     from calib.report.sections import said_of
 
-    named = {"label": price_label, "judge": price_judge}
-    prices = {name: price for name, price in named.items() if price is not None}
+    prices = dict(map(_priced, price_judge or ())) | ({} if price_label is None else {"label": price_label})
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*said_of(results, "notes"))
@@ -112,6 +112,15 @@ def escalation_power(
         raise typer.BadParameter("--apply takes no labels: leave out LABELS.")
     judged, _ = files.taken(file, names=("scores",))
     show_lines(calib.escalation_power(calib.Calibration.read(apply).apply(judged), n, **options))
+
+
+def _priced(text: str) -> tuple[str, float]:
+    """A price, of all judges or of the one that is named before it."""
+    name, _, price = text.rpartition("=")
+    try:
+        return name or "judge", float(price)
+    except ValueError:
+        raise typer.BadParameter(f"--price-judge must be a number or NAME=NUMBER, but got {text!r}.") from None
 
 
 def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:
