@@ -254,11 +254,11 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> Verdicts:
         given = f"{words(judged.label)} is not"
         raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", given)
     x = judged.frame["x"].to_numpy(dtype=float)
-    verdict = _nearest(x, judged.levels) if rule.cut is None else np.where(np.isnan(x), np.nan, x >= rule.cut)
+    verdict = _nearest_level(x, judged.levels) if rule.cut is None else np.where(np.isnan(x), np.nan, x >= rule.cut)
     return _judged(judged, rule, verdict, np.where(np.isinf(sure), np.nan, sure), name, ())
 
 
-def _nearest(values: Floats, levels: Floats) -> Floats:
+def _nearest_level(values: Floats, levels: Floats) -> Floats:
     """The nearest level, of two the upper one: people say no number between two levels, so a verdict is none either."""
     place = np.searchsorted((levels[1:] + levels[:-1]) / 2, values, side="right")
     return np.where(np.isnan(values), np.nan, levels[place])

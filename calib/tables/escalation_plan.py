@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def told_by_labels(one: Decider, *, probabilities: bool) -> Told:
         return sure, 1 - sure, "the confidences"
     if one.said.source == "calibrated":
         return sure, 1 - sure, told
-    with in_the_names_of(one.judged.label, y="gold", x="confidence"):
+    with in_the_names_of(one.judged.label, y="gold", x="confidence"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they would speak of labels where this is about errors
         right = stats.calibration_map(sure, 1 - errors, levels=(0.0, 1.0), n_resamples=2)
     return sure, right.predict(sure)[:, 0], told
 
@@ -42,7 +44,7 @@ def told_by_scores(
 ) -> Told:
     """By the scores alone: a column, the chances of calibrated scores, or nothing."""
     if confidence is not None:
-        return _by_column(rows, confidence, probabilities=probabilities)
+        return _told_by_column(rows, confidence, probabilities=probabilities)
     if probabilities:
         raise ArgumentError("probabilities", "needs the column of them as {0}", mentions=("confidence",))
     chances = chance_columns(rows)
@@ -54,7 +56,7 @@ def told_by_scores(
     return np.round(sure, 10), 1 - sure, "the calibrated scores"
 
 
-def _by_column(rows: pd.DataFrame, name: str, *, probabilities: bool) -> Told:
+def _told_by_column(rows: pd.DataFrame, name: str, *, probabilities: bool) -> Told:
     if name not in rows:
         rule = "must be a column of the scores where there are no labels"
         raise TableArgumentError("confidence", rule, f"got {name!r}")

@@ -103,7 +103,7 @@ class EscalationPower(Result):
         )
         drawn = f"something in {100 * self.chance:.3g} % of the drawings of labels"
         most = f"with many labels {100 * self.possible:.3g} %, at best {100 * self.at_best:.3g} %"
-        return f"{mean}, {drawn}, if the judge errs as {self.assumed} say; {most}; {ends}{self._bracketed_warnings}"
+        return f"{mean}, {drawn}, judging by {self.assumed}; {most}; {ends}{self._bracketed_warnings}"
 
 
 def escalation_power(

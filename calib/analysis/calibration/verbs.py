@@ -463,8 +463,7 @@ def escalation_power(
     >>> files = {"judge": [1, 2, 4, 5] * 75, "people": [1, 3, 5, 4, 2, 2, 3, 5] * 5 + [None] * 260}
     >>> print(calib.escalation_power(files, 100, scale="1|2|3|4|5", cut=4, risk=0.2).one())
     100 labels: 76.2 % of 300 items accepted on the average at a risk of 0.2 with 90 % confidence, something in 98 % \
-of the drawings of labels, if the judge errs as 40 labels say; with many labels 100 %, at best 100 %; no share below \
-11 % can be shown
+of the drawings of labels, judging by 40 labels; with many labels 100 %, at best 100 %; no share below 11 % can be shown
     """
     as_typed(escalation_power, locals())
     check.choice(inputs, "inputs", KINDS)

@@ -268,7 +268,8 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 
 
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval; `to_frame` has them."""
+    """A frame without the ends of a second interval; `to_frame` has them. In an escalation labels may count."""
+    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     return frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
 
 

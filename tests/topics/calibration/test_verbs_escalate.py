@@ -164,6 +164,8 @@ def test_labels_of_whole_documents_count_as_documents():
     spread = calib.escalate(judge, some(people, 100), cut=4, risk=0.15).one()
     assert "whole_groups" not in str(spread)
     assert spread.n_groups == 100
+    page = calib.report(calib.escalate(judge, some(people, 100), cut=4, risk=0.15)).text
+    assert "labels 100, independent ones 100" in page
     assert calib.escalate(judge, whole, cut=4, risk=0.15, groups=None).one().n_groups == 100
 
 
@@ -279,6 +281,12 @@ def test_bad_input_is_refused(change, message):
         calib.escalate(judge, people, **change)
 
 
+def test_labels_that_are_all_missing_are_refused():
+    judge, people = study(80)
+    with pytest.raises(ArgumentError, match="`gold` must have labels, but all of c, judge, ann are missing"):
+        calib.escalate(judge, people.assign(score=np.nan))
+
+
 def test_nothing_is_accepted_of_a_judge_that_guesses():
     judge, people = study(spread=50.0)
     found = calib.escalate(judge, some(people, 200), cut=4, risk=0.1)
@@ -358,7 +366,7 @@ def test_labels_of_a_pilot_say_what_to_expect():
     assert abs(power.expected - np.mean(shares)) < 0.15
     assert abs(power.chance - np.mean(np.array(shares) > 0)) < 0.2
     assert f"150 labels: {100 * power.expected:.3g} % of 600 items accepted on the average" in str(power)
-    assert "if the judge errs as 200 labels say; with many labels" in str(power)
+    assert "judging by 200 labels; with many labels" in str(power)
     guesses, truth = study(spread=50.0)
     assert calib.escalation_power(guesses, 150, some(truth, 200), **asked).one().expected < 0.05
     strict = [calib.escalation_power(judge, 150, some(people, 200), cut=c, risk=0.03).one().expected for c in (2, 4)]
