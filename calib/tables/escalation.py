@@ -254,7 +254,9 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> Verdicts:
         given = f"{words(judged.label)} is not"
         raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", given)
     x = judged.frame["x"].to_numpy(dtype=float)
-    verdict = _nearest_level(x, judged.levels) if rule.cut is None else np.where(np.isnan(x), np.nan, x >= rule.cut)
+    verdict = _nearest_level(x, judged.levels) if rule.cut is None or len(judged.levels) == 2 else x
+    if rule.cut is not None:
+        verdict = np.where(np.isnan(verdict), np.nan, verdict >= rule.cut)
     return _judged(judged, rule, verdict, np.where(np.isinf(sure), np.nan, sure), name, ())
 
 

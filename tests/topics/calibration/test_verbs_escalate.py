@@ -149,6 +149,10 @@ def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
     found = calib.escalate(judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), **asked).one()
     assert found.n_accepted == plain.n_accepted > 0
     np.testing.assert_array_equal(found.items["verdict"], judges["score"])
+    passed = calib.escalate(
+        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), cut=1, **asked
+    ).one()
+    np.testing.assert_array_equal(passed.items["verdict"], judges["score"])
     judge, labels = study()
     scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
     found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
