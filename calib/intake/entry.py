@@ -43,7 +43,15 @@ class Given:
         """A column as the tables call it."""
         found = [one for one in self.taken.columns if one.column == column] if self.taken is not None else []
         mine = f"my_{column}" if found and f"my_{column}" in self.scores else column
-        return next((one.role for one in found if one.role in ("system", "group", "criterion")), mine)
+        names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
+        return next((names[one.role] for one in found if one.role in names), mine)
+
+    def rater(self, column: str) -> str:
+        """A judge as the tables call it, by that name or by that of its column."""
+        if self.taken is None:
+            return column
+        there = set(self.scores["rater"].astype(str)) - {column}
+        return next((one.stands for one in self.taken.columns if one.column == column and one.stands in there), column)
 
     @property
     def each(self) -> str | None:

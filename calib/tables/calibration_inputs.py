@@ -146,7 +146,7 @@ def judges_alone(judges: Checked, people: Checked) -> Checked:
     if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
         check.warn(
             "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
-            "folds of then are not those of now"
+            "folds of then are not those of now; give the judge's own scores"
         )
     return judges.only(own)
 

@@ -15,9 +15,10 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
-from calib.tables.door import Checked, Who, in_the_names_of, ratings_in
+from calib.tables.calibration_inputs import beside, inputs_beside, judges_alone, judges_of
+from calib.tables.door import Checked, Who, in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import groups_of
-from calib.tables.labelled import Labelled
+from calib.tables.labelled import Labelled, labelled_pairs
 from calib.tables.pairs import DESIGN, chosen_in
 from calib.tables.results import words
 
@@ -57,6 +58,33 @@ class Decider:
         return self.judged.label | counts
 
 
+def deciders_of(
+    scores: Any,
+    people: Any,
+    *,
+    cut: float | None,
+    within: float | None,
+    confidence: str | None,
+    inputs: str,
+    group: str | None,
+    pairwise: bool,
+    cascade: Sequence[str] | None = None,
+) -> list[Decider]:
+    """Each judge with its verdicts, how sure it is of them, and where people's labels say that it errs."""
+    labels, replies = scores_in(people, "gold"), replies_in(scores)
+    table = judges_alone(scores_in(scores, "scores"), labels)
+    judged = judges_of(table if cascade is None else of_raters(table, cascade), inputs)
+    own = {Who.of(label): rows for label, rows in judged.slices()}
+    found = []
+    for one in labelled_pairs(judged, labels, (group, *columns_for(judged.frame, confidence))):
+        rows = own[Who.of(one.label)]
+        rule = rule_of(one.levels, cut, within, one.label, pairwise=pairwise)
+        x = inputs_beside(beside(rows, table, inputs), rows, one)
+        votes = votes_of(replies, table, one, inputs)
+        found.append(decider_of(one, rule, rows, group, confidence, votes, x))
+    return found
+
+
 def decider_of(
     judged: Labelled, rule: Rule, rows: pd.DataFrame, group: str | None, asked: str | None, votes: Any, x: Any
 ) -> Decider:
@@ -80,13 +108,15 @@ class Rule:
         return f"which label, give or take {short(self.within)}" if self.within else "which label"
 
 
-def rule_of(judged: Labelled, cut: float | None, within: float | None, *, pairwise: bool) -> Rule:
+def rule_of(
+    levels: Floats, cut: float | None, within: float | None, label: dict[str, Any], *, pairwise: bool = False
+) -> Rule:
     """A pass mark; else the distance asked for; else one step of a scale of more than three values."""
-    low, high = judged.levels[0], judged.levels[-1]
+    low, high = levels[0], levels[-1]
     if cut is not None and not low < cut <= high:
-        given = f"got {short(cut)} for {words(judged.label)}"
+        given = f"got {short(cut)} for {words(label)}"
         raise TableArgumentError("cut", f"must be above {short(low)} and at most {short(high)}, people's scale", given)
-    step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not pairwise else 0.0
+    step = float(np.diff(levels).min()) if len(levels) > 3 and not pairwise else 0.0
     return Rule(cut, step if within is None else within)
 
 
@@ -224,8 +254,16 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> Verdicts:
         given = f"{words(judged.label)} is not"
         raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", given)
     x = judged.frame["x"].to_numpy(dtype=float)
-    verdict = x if rule.cut is None else np.where(np.isnan(x), np.nan, x >= rule.cut)
+    verdict = _nearest_level(x, judged.levels) if rule.cut is None or len(judged.levels) == 2 else x
+    if rule.cut is not None:
+        verdict = np.where(np.isnan(verdict), np.nan, verdict >= rule.cut)
     return _judged(judged, rule, verdict, np.where(np.isinf(sure), np.nan, sure), name, ())
+
+
+def _nearest_level(values: Floats, levels: Floats) -> Floats:
+    """The nearest level, of two the upper one: people say no number between two levels, so a verdict is none either."""
+    place = np.searchsorted((levels[1:] + levels[:-1]) / 2, values, side="right")
+    return np.where(np.isnan(values), np.nan, levels[place])
 
 
 def _on_peoples_scale(judged: Labelled, values: Floats) -> bool:

@@ -62,6 +62,8 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
 def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:
     """Values that people could give, of which there must be some and not very many."""
     labels = rows["score"].to_numpy(dtype=float)
+    if not len(labels):
+        raise TableArgumentError(argument, "must have labels", f"all of {words(pair.label)} are missing")
     values = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
     if not 1 < len(values) <= MOST_VALUES:
         rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"

@@ -517,6 +517,28 @@ def test_a_judge_on_another_scale_is_said_and_a_slip_refused():
     )
 
 
+@pytest.mark.parametrize(("judge", "label"), [("p_good", "rating"), ("auto_eval", "quality"), ("judge", "score")])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
+def test_labels_beside_a_judge_of_chances_are_found_where_the_judge_is_named(judge, label, full):
+    rng = np.random.default_rng(1)
+    grades = pd.Series(rng.integers(1, 6, 80)).where((np.arange(80) < 40) | full)
+    frame = pd.DataFrame({"id": range(80), judge: rng.random(80).round(3), label: grades, "tokens": range(100, 180)})
+    found = calib.look(frame, judge=judge)
+    assert {one.column: one.role for one in found.columns} == {
+        "id": "item", judge: "judge", label: "label", "tokens": "other",
+    }  # fmt: skip
+    assert found.intake.scale == "1|2|3|4|5"
+    assert calib.calibrate(frame, judge=judge).one().levels.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_what_else_stands_beside_a_judge_is_no_label():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"id": range(80), "judge": rng.random(80), "heat": rng.normal(50, 9, 80)})
+    frame["notes"] = range(3, 83)
+    assert not [one.column for one in calib.look(frame, judge="judge").columns if one.role == "label"]
+
+
 def test_a_table_of_calibs_beside_a_file_of_ones_own():
     scores, labels = split(frame())
     table_of = calib.scores_from(scores, item="id", score="judge", rater="gpt", criterion="tone", scale=SCALE)

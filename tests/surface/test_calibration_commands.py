@@ -94,7 +94,7 @@ def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run
     assert table.read_frame(out)["skill"][0] == pytest.approx(expected.skill)
     code, named, _ = run("forecast-quality", kept, hundred)
     assert code == 0
-    assert named.splitlines()[-3:] == said.splitlines()[-4:-1]
+    assert f"skill {short(expected.skill)}" in " ".join(named.split())
 
 
 def test_who_rated_stands_beside_the_judge(run, tmp_path):
@@ -193,11 +193,33 @@ def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own
     assert "--price-label" in err
 
 
-def test_escalation_power_needs_no_labels(run, own, frame):
-    code, said, _ = run("escalation-power", own, "40", "--risk", "0.2")
-    expected = str(calib.escalation_power(frame, 40, risk=0.2).one())
+def test_judges_of_a_cascade_and_their_prices_are_named_as_in_the_file(run, own, frame):
+    frame.assign(large_grade=frame["human"].fillna(frame["judge"])).rename(columns={"judge": "small_grade"}).to_csv(own)
+    asked = ("--cascade", "small_grade", "--cascade", "large_grade", "--cut", "4", "--risk", "0.15")
+    priced = ("--price-label", "2", "--price-judge", "small_grade=0.01", "--price-judge", "large_grade=0.1")
+    code, said, _ = run("escalate", own, *asked, *priced)
+    prices = {"label": 2.0, "small_grade": 0.01, "large_grade": 0.1}
+    found = calib.escalate(own, cascade=("small_grade", "large_grade"), cut=4, risk=0.15, prices=prices).one()
     assert code == 0
-    assert expected in " ".join(said.split())
+    assert f"{found.stages[0]}, then {found.stages[1]}; cost {found.cost:.6g}, of people" in " ".join(said.split())
+    assert found.stages[1].reached < 240
+    code, _, err = run("escalate", own, *asked, "--price-label", "2", "--price-judge", "cheap")
+    assert (code, "--price-judge must be a number or NAME=NUMBER, but got 'cheap'" in err) == (2, True)
+
+
+def test_escalation_power_takes_what_labels_there_are_or_a_calibration_or_nothing(run, own, frame, tmp_path):
+    kept, new = tmp_path / "calibration.json", tmp_path / "new.csv"
+    run("calibrate", own, "--save", kept)
+    rest = frame.drop(columns="human")
+    rest.to_csv(new, index=False)
+    applied = calib.Calibration.read(kept).apply(rest)
+    options = {"risk": 0.2, "cut": 4}
+    for path, more, scores in ((own, (), frame), (new, (), rest), (new, ("--apply", kept), applied)):
+        code, said, _ = run("escalation-power", path, "40", "--risk", "0.2", "--cut", "4", *more)
+        assert code == 0
+        assert str(calib.escalation_power(scores, 40, **options).one()) in " ".join(said.split())
+    code, _, err = run("escalation-power", new, "40", own, "--apply", kept)
+    assert (code, "leave out LABELS" in err) == (2, True)
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------

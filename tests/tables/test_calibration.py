@@ -212,7 +212,7 @@ def test_a_guessed_scale_of_other_items_is_no_other_scale(tmp_path):
 
 
 def test_calibrated_scores_are_not_calibrated_again_in_silence(both, calibration):
-    with pytest.warns(CalibWarning, match="calibrated_again"):
+    with pytest.warns(CalibWarning, match="calibrated_again: .*; give the judge's own scores"):
         calib.calibrate(calibration.apply(both[0]), both[1])
 
 

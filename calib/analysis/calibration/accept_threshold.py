@@ -37,6 +37,8 @@ class AcceptPoint(NamedTuple):
         Upper end of the band, which holds for all thresholds together.
     tested_at : float
         What of 1 - confidence_level it was tested with; 0 where the sequence did not come to it.
+    tested_bound : float
+        Upper end for the risk at that level, at most the risk allowed where it passed; 1 where it was not tested.
     passed : bool
     """
 
@@ -48,6 +50,7 @@ class AcceptPoint(NamedTuple):
     bound: float
     upper: float
     tested_at: float
+    tested_bound: float
     passed: bool
 
 
@@ -103,6 +106,12 @@ class AcceptThreshold(Result):
         """Whether items of these confidences are accepted."""
         return np.asarray(check.array(confidence, "confidence") >= self.threshold)
 
+    @property
+    def nearest(self) -> AcceptPoint | None:
+        """Where nothing is accepted, the threshold that came nearest to it; None if none could be tested."""
+        tested = [] if self.accepted else [point for point in self.curve if point.tested_at > 0]
+        return min(tested, key=lambda point: point.tested_bound, default=None)
+
     def _terms(self) -> dict[str, Any]:
         terms = {"accept_threshold": True, "risk": self.risk, "level": self.confidence_level, "method": self.method}
         return terms | {"thresholds": len(self.curve)}
@@ -110,11 +119,19 @@ class AcceptThreshold(Result):
     def __str__(self) -> str:
         promised = f"risk at most {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
         if not self.accepted:
-            return f"nothing is accepted: no {promised}, from {self.n} labels{self._bracketed_warnings}"
+            near = "" if self.nearest is None else f"; {nearest_in_words(self.nearest)}"
+            return f"nothing is accepted: no {promised}, from {self.n} labels{near}{self._bracketed_warnings}"
         what = (
             f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
         )
         return f"{what}: {promised} ({self.errors} errors in {self.m} of {self.n} labels){self._bracketed_warnings}"
+
+
+def nearest_in_words(point: AcceptPoint) -> str:
+    """What a threshold that failed has shown."""
+    errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
+    share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
+    return f"nearest to it came {share}, of which {errors} show a risk of {short(point.tested_bound)} at most"
 
 
 def accept_threshold(
@@ -199,14 +216,15 @@ def accept_threshold(
     tested_at, passed = fallback(labels.p_value(alpha), weights)
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
     share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
-    columns = (thresholds, accepted, labels.m, labels.errors, share, bound, upper, tested_at, passed)
-    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
-    last = int(np.flatnonzero(passed)[-1]) if passed.any() else None
-    point = None if last is None else curve[last]
+    tested = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
+    counts, ends = (thresholds, accepted, labels.m, labels.errors, share), (bound, upper, tested_at, tested, passed)
+    columns = (column.tolist() for column in (*counts, *ends))
+    curve = tuple(AcceptPoint(*row) for row in zip(*columns, strict=True))
+    point = curve[np.flatnonzero(passed)[-1]] if passed.any() else None
     return AcceptThreshold(
         threshold=point.threshold if point else float("inf"),
         accepted=point.accepted if point else 0.0,
-        bound=float(labels.bound(point.tested_at)[last]) if point else float("nan"),
+        bound=point.tested_bound if point else float("nan"),
         m=point.m if point else 0,
         errors=point.errors if point else 0,
         n=int(used.sum()),
@@ -241,7 +259,7 @@ def zero_error_labels(risk: float, confidence_level: float) -> int:
     return int(np.ceil(np.log1p(-confidence_level) / np.log1p(-risk) - 1e-9))
 
 
-def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float) -> Floats:
+def clopper_pearson_end(errors: ArrayLike, m: ArrayLike, delta: float | Floats) -> Floats:
     """Upper end of a share; 1 without a label.
 
     Examples
@@ -335,7 +353,7 @@ class _Labels:
         p[some] = np.where(mean < 0, law.tails(0.0)[1], 1.0)
         return p
 
-    def bound(self, delta: float) -> Floats:
+    def bound(self, delta: float | Floats) -> Floats:
         """Upper end for the risk at each threshold alone."""
         if self._sums is None:
             return clopper_pearson_end(self.errors, self.m, delta)

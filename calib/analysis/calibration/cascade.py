@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calib.analysis.calibration.accept_threshold import AcceptPoint, AcceptThreshold, accept_threshold
+from calib.analysis.calibration.accept_threshold import AcceptThreshold, accept_threshold, nearest_in_words
 from calib.core.check import Codes, Floats
-from calib.core.result import Result
+from calib.core.result import Result, short
+from calib.core.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,14 @@ class Stage(NamedTuple):
     reached: int
     decided: int
     found: AcceptThreshold
+
+    def __str__(self) -> str:
+        name = printable(self.judge)
+        if not self.decided:
+            return f"{name} decides none of {self.reached}"
+        errors = f"{self.found.errors} error{'s' * (self.found.errors != 1)} in {self.found.m} labels"
+        since = f"from confidence {short(self.found.threshold)} on"
+        return f"{name} decides {self.decided} of {self.reached} ({since}, {errors})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,9 +113,45 @@ class Escalation(Result):
         return rest.sort_values("confidence", kind="stable", na_position="first")
 
     @property
-    def curve(self) -> tuple[AcceptPoint, ...]:
-        """The accept-risk curve of the first judge."""
-        return self.stages[0].found.curve
+    def curve(self) -> pd.DataFrame:
+        """The accept-risk curve of each judge on what came to it: an `AcceptPoint` a row, the strictest first."""
+        import pandas as pd
+
+        points = [{"judge": one.judge, **point._asdict()} for one in self.stages for point in one.found.curve]
+        return pd.DataFrame(points)
+
+    @property
+    def by_judge(self) -> pd.DataFrame:
+        """For each judge the items that came to it and those it decides, from which confidence on, and the test."""
+        import pandas as pd
+
+        found = ("threshold", "m", "errors", "bound", "confidence_level", "n")
+        return pd.DataFrame([
+            {"judge": one.judge, "reached": one.reached, "decided": one.decided}
+            | {name: getattr(one.found, name) for name in found}
+            for one in self.stages
+        ])  # fmt: skip
+
+    @property
+    def in_turn(self) -> str:
+        """Of several judges what each decides, in words."""
+        return ", then ".join(map(str, self.stages)) if len(self.stages) > 1 else ""
+
+    @property
+    def nearest(self) -> str:
+        """Where nothing is accepted, which threshold came nearest to it and how near, in words."""
+        near = [(stage.judge, point) for stage in self.stages if (point := stage.found.nearest) is not None]
+        if self.n_accepted or not near:
+            return ""
+        judge, point = min(near, key=lambda one: one[1].tested_bound)
+        return nearest_in_words(point) + f" (of {printable(judge)})" * (len(self.stages) > 1)
+
+    @property
+    def for_people(self) -> str:
+        """What becomes of the items that no judge decides, in words."""
+        rest = self.n - self.n_accepted - self.n_people
+        told = f"{self.n_people} {'is' if self.n_people == 1 else 'are'} for people"
+        return told + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"escalation": True, "risk": self.risk, "level": self.confidence_level}
@@ -120,17 +165,16 @@ class Escalation(Result):
     def __str__(self) -> str:
         most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
         promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
+        ends = f"{self._costs}{self._bracketed_warnings}"
         if not self.n_accepted:
+            near = f"; {self.nearest}" if self.nearest else ""
             return (
-                f"nothing is accepted, all {self.n} items are for people: {self.n_labels} labels do not show that "
-                f"{promised}{self._costs}{self._bracketed_warnings}"
+                f"nothing is accepted: {self.n_labels} labels do not show that {promised}{near}; of {self.n} items "
+                f"{self.for_people}{ends}"
             )
-        rest = self.n - self.n_accepted - self.n_people
-        told = f", {rest} more {'have' if rest > 1 else 'has'} a label already" if rest else ""
         return (
             f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
-            f"{promised}; {self.n_people} {'is' if self.n_people == 1 else 'are'} for people{told}{self._costs}"
-            f"{self._bracketed_warnings}"
+            f"{promised}; {self.for_people}{f'; {self.in_turn}' if self.in_turn else ''}{ends}"
         )
 
 
@@ -165,7 +209,60 @@ def staged(
     return tuple(stages), by
 
 
-def costs(stages: Sequence[Stage], n: int, asked: int, prices: Mapping[str, float]) -> tuple[float, float]:
-    """Of the judges on what reaches them and people for `asked` items; and of people for all."""
+def escalated(
+    names: Sequence[str],
+    rows: pd.DataFrame,
+    facts: Mapping[str, Floats],
+    *,
+    risk: float,
+    confidence_level: float,
+    groups: NDArray[Any] | None,
+    prices: Mapping[str, float] | None,
+    warnings: tuple[str, ...],
+    **said: Any,
+) -> Escalation:
+    """What becomes of the items, a row each with people's `label`.
+
+    Of each judge the verdicts, confidences and errors: arrays of the shape (judges, items). What is said of verdicts
+    and confidences goes into the result as it is.
+    """
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level}
+    stages, by = staged(names, facts["confidence"], facts["errors"], **asked, groups=groups)
+    at = by, np.arange(len(by))  # people's items have what the last judge says
+    rows = rows.assign(verdict=facts["verdict"][at], confidence=facts["confidence"][at])
+    rows["decided_by"] = np.array([*names, ""], dtype=object)[by]
+    used = [stage for stage in stages if stage.decided]
+    n_people = int(((by < 0) & rows["label"].isna()).sum())
+    sums = costs(stages, len(rows), n_people + int(rows["label"].notna().sum()), prices)
+    return Escalation(
+        accepted_share=float((by >= 0).mean()),
+        n=len(rows),
+        n_accepted=int((by >= 0).sum()),
+        n_people=n_people,
+        n_labels=int(np.isfinite(facts["errors"]).any(axis=0).sum()),
+        n_groups=stages[0].found.n_groups if stages else 0,
+        threshold=used[-1].found.threshold if used else float("inf"),
+        stages=stages,
+        cost=sums[0],
+        cost_of_people=sums[1],
+        items=rows,
+        warnings=(*warnings, *dict.fromkeys(_said_by_stages(stages, several=len(names) > 1))),
+        **asked,
+        **said,
+    )
+
+
+def _said_by_stages(stages: Sequence[Stage], *, several: bool) -> Iterator[str]:
+    """What has to be minded of each test; of several judges with the name of the judge."""
+    for stage in stages:
+        for text in stage.found.warnings:
+            name, _, rest = text.partition(": ")
+            yield f"{name}: {printable(stage.judge)}: {rest}" if several else text
+
+
+def costs(stages: Sequence[Stage], n: int, asked: int, prices: Mapping[str, float] | None) -> tuple[float, float]:
+    """Of the judges on what reaches them and people for `asked` items; and of people for all. NaN without prices."""
+    if prices is None:
+        return math.nan, math.nan
     judges = sum(stage.reached * prices.get(stage.judge, prices.get("judge", 0.0)) for stage in stages)
     return judges + asked * prices["label"], n * prices["label"]

@@ -21,6 +21,7 @@ _STALE = typer.Option(help="With --apply: although the judge, its prompt or its 
 _AT = typer.Option(help="A score of the judge: what people would say of an item that has it (may be repeated).")
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
+_PRICES = typer.Option(help="Price of a judge's score; of one judge of a cascade NAME=PRICE (repeatable).")
 _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
 _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
@@ -98,7 +99,7 @@ def escalate(
     files: Files,
     labels: Human = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
-    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
+    price_judge: Annotated[list[str] | None, _PRICES] = None,
     accepted: Annotated[Path | None, _ACCEPTED] = None,
     out: Annotated[Path | None, _PEOPLE] = None,
     **options: Any,
@@ -106,8 +107,7 @@ def escalate(
     """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
     from calib.report.sections import said_of
 
-    named = {"label": price_label, "judge": price_judge}
-    prices = {name: price for name, price in named.items() if price is not None}
+    prices = dict(map(_priced, price_judge or ())) | ({} if price_label is None else {"label": price_label})
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*said_of(results, "notes"))
@@ -118,13 +118,30 @@ def escalate(
 @options_from("escalation_power", called={"scores": "FILE", "n_labels": "N"})
 def escalation_power(
     file: Scores,
-    n: Annotated[int, typer.Argument(help="Labels to be bought, at random among the items.")],
+    n: Annotated[int, typer.Argument(help="Labels in all that the test shall have, at random among the items.")],
     files: Files,
+    labels: Human = None,
+    apply: Annotated[Path | None, _APPLY] = None,
     **options: Any,
 ) -> None:
-    """Before any label is bought: what share of the items a judge could be allowed to decide at best."""
+    """Before labels are bought: what share of the items a judge could be allowed to decide with so many."""
+    if apply is None:
+        judged, people = files.taken(file, labels)
+        show_lines(calib.escalation_power(judged, n, people, **options))
+        return
+    if labels is not None:
+        raise typer.BadParameter("--apply takes no labels: leave out LABELS.")
     judged, _ = files.taken(file, names=("scores",))
-    show_lines(calib.escalation_power(judged, n, **options))
+    show_lines(calib.escalation_power(calib.Calibration.read(apply).apply(judged), n, **options))
+
+
+def _priced(text: str) -> tuple[str, float]:
+    """A price, of all judges or of the one that is named before it."""
+    name, _, price = text.rpartition("=")
+    try:
+        return name or "judge", float(price)
+    except ValueError:
+        raise typer.BadParameter(f"--price-judge must be a number or NAME=NUMBER, but got {text!r}.") from None
 
 
 def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:

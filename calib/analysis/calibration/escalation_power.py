@@ -15,6 +15,10 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
 
 _TRIES = 2000
+_UNKNOWN = (
+    "unknown_errors: how often the judge errs is not known, so that nothing depends on its scores; labels of some "
+    "items, calibrated scores, or confidences that are chances would say what to expect"
+)
 
 
 class PowerPoint(NamedTuple):
@@ -57,6 +61,8 @@ class EscalationPower(Result):
         The largest share whose assumed risk is at most `risk`: what many labels would come to.
     n_labels, n : int
     risk, confidence_level : float
+    assumed : str
+        What says how often the judge errs: "the confidences", "60 labels", or "nothing".
     curve : tuple of PowerPoint
         All thresholds, the strictest first.
     warnings : tuple of str
@@ -72,14 +78,15 @@ class EscalationPower(Result):
     n: int
     risk: float
     confidence_level: float
+    assumed: str = "nothing"
     warnings: tuple[str, ...] = ()
     curve: tuple[PowerPoint, ...] = field(repr=False)
 
-    _cells = "at_best smallest first_labels expected chance possible n_labels n risk confidence_level warnings"
+    _cells = "expected chance possible at_best smallest first_labels n_labels n risk confidence_level assumed warnings"
 
     def _terms(self) -> dict[str, Any]:
         terms = {"escalation_power": True, "risk": self.risk, "level": self.confidence_level}
-        return terms | {"labels": self.n_labels, "n": self.n}
+        return terms | {"labels": self.n_labels, "n": self.n, "assumed": self.assumed}
 
     def __str__(self) -> str:
         what = f"a risk of {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
@@ -87,9 +94,16 @@ class EscalationPower(Result):
             return (
                 f"{self.n_labels} labels cannot show {what}: {self.first_labels} without an error are needed at least"
             )
-        best = f"{self.n_labels} labels: at best {100 * self.at_best:.3g} % of {self.n} items accepted at {what}"
-        told = f", {100 * self.expected:.3g} % on the average if the confidences are right" * (self.expected >= 0)
-        return f"{best}{told}; no share below {100 * self.smallest:.3g} % can be shown{self._bracketed_warnings}"
+        ends = f"no share below {100 * self.smallest:.3g} % can be shown"
+        if not self.expected >= 0:
+            best = f"{self.n_labels} labels: at best {100 * self.at_best:.3g} % of {self.n} items accepted at {what}"
+            return f"{best}, {ends}; that follows from the number of labels alone{self._bracketed_warnings}"
+        mean = (
+            f"{self.n_labels} labels: {100 * self.expected:.3g} % of {self.n} items accepted on the average at {what}"
+        )
+        drawn = f"something in {100 * self.chance:.3g} % of the drawings of labels"
+        most = f"with many labels {100 * self.possible:.3g} %, at best {100 * self.at_best:.3g} %"
+        return f"{mean}, {drawn}, judging by {self.assumed}; {most}; {ends}{self._bracketed_warnings}"
 
 
 def escalation_power(
@@ -165,6 +179,8 @@ def escalation_power(
         n=len(sure),
         risk=alpha,
         confidence_level=level,
+        assumed="nothing" if wrong is None else "the confidences",
+        warnings=(_UNKNOWN,) * (wrong is None),
         curve=tuple(PowerPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True)),
     )
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.cascade import costs, staged
+from calib.analysis.calibration.cascade import escalated
 from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, has_replies
+from calib.table import has_replies
 from calib.tables.calibration import Calibration
 from calib.tables.calibration_file import Bound, with_record
 from calib.tables.calibration_inputs import (
@@ -29,18 +29,8 @@ from calib.tables.calibration_inputs import (
     prompts_of,
 )
 from calib.tables.door import Who, checked, in_the_names_of, scores_in
-from calib.tables.escalation import (
-    Decider,
-    aligned_deciders,
-    check_escalation,
-    columns_for,
-    decider_of,
-    of_raters,
-    replies_in,
-    rule_of,
-    stages_of,
-    votes_of,
-)
+from calib.tables.escalation import Decider, aligned_deciders, check_escalation, deciders_of, stages_of
+from calib.tables.escalation_plan import told_by_labels, told_by_scores
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import parts_of, with_warnings
 from calib.tables.label_sets import labelled_sets
@@ -354,13 +344,14 @@ def escalate(
         ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
         chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
         the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
-        a column of the scores, beside the judge's own verdicts. Default: votes where there are some that differ.
+        a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
+        votes where there are some that differ.
     inputs : {"score", "criteria", "raters"}, default "score"
         As for `calibrate`; with "raters" all judges decide together.
     cascade : sequence of str, optional
-        Raters, cheap first: each decides what it may of what those before it left.
+        Raters, or the columns of their scores, cheap first: each decides what it may of what those before it left.
     prices : mapping, optional
-        Of a "label" and of a "judge" score, or of one of each rater by name.
+        Of a "label" and of a "judge" score, or of one of each rater or column by name.
     groups : str or None, default "group"
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     **columns
@@ -392,20 +383,11 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     check.choice(inputs, "inputs", KINDS)
     check_escalation(risk, confidence_level, within, prices, cascade, inputs)
     files = given(scores, gold, columns)
-    people = scores_in(files.people, "gold")
-    replies = replies_in(files.scores)
-    table = judges_alone(scores_in(files.scores, "scores"), people)
-    judged = judges_of(table if cascade is None else of_raters(table, cascade), inputs)
-    own = {Who.of(label): rows for label, rows in judged.slices()}
-    group = files.named(groups)
-    asked = (group, *columns_for(judged.frame, confidence))
-    found = []
-    for one in labelled_pairs(judged, people, asked):
-        rows = own[Who.of(one.label)]
-        rule = rule_of(one, cut, within, pairwise=files.pairwise)
-        x = inputs_beside(beside(rows, table, inputs), rows, one)
-        votes = votes_of(replies, table, one, inputs)
-        found.append(decider_of(one, rule, rows, group, confidence, votes, x))
+    asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
+    asked |= {"group": files.named(groups), "pairwise": files.pairwise}
+    cascade = None if cascade is None else [files.rater(name) for name in cascade]
+    prices = None if prices is None else {files.rater(name): price for name, price in prices.items()}
+    found = deciders_of(files.scores, files.people, cascade=cascade, **asked)
     return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
 
 
@@ -413,69 +395,59 @@ def _escalated(
     deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
 ) -> tuple[dict[str, Any], stats.Escalation]:
     """Judges one after the other, on the items of all of them."""
-    first, several = deciders[0], len(deciders) > 1
+    first = deciders[0]
     rows, facts, drawn = aligned_deciders(deciders)
     names = [str(one.label["rater"]) for one in deciders]
-    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn}
+    sources = list(dict.fromkeys(one.said.source for one in deciders))
+    said: dict[str, Any] = {
+        "verdict": str(first.rule),
+        "confidence": ", ".join(sources),
+        "exact": "calibrated" not in sources,
+    }
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn, "prices": prices}
+    warned = tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
     with in_the_names_of(first.label, confidence="scores", errors="gold"):
-        stages, by = staged(names, facts["confidence"], facts["errors"], **asked)
-    at = by, np.arange(len(by))  # people's items have what the last judge says
-    rows = rows.assign(verdict=facts["verdict"][at], confidence=facts["confidence"][at])
-    rows["decided_by"] = np.array([*names, ""], dtype=object)[by]
-    used = [stage for stage in stages if stage.decided]
-    labelled = np.isfinite(facts["errors"]).any(axis=0)
-    result = stats.Escalation(
-        accepted_share=float((by >= 0).mean()),
-        n=len(rows),
-        n_accepted=int((by >= 0).sum()),
-        n_people=int(((by < 0) & rows["label"].isna()).sum()),
-        n_labels=int(labelled.sum()),
-        n_groups=stages[0].found.n_groups if stages else 0,
-        risk=risk,
-        confidence_level=confidence_level,
-        threshold=used[-1].found.threshold if used else float("inf"),
-        verdict=str(first.rule),
-        confidence=", ".join(dict.fromkeys(one.said.source for one in deciders)),
-        exact=not any(one.said.source == "calibrated" for one in deciders),
-        stages=stages,
-        items=rows,
-        warnings=tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
-        + tuple(dict.fromkeys(text for stage in stages for text in stage.found.warnings)),
-    )
-    if prices is not None:
-        asked_for = result.n_people + int(rows["label"].notna().sum())
-        cost, of_people = costs(stages, len(rows), asked_for, prices)
-        result = replace(result, cost=cost, cost_of_people=of_people)
-    label = first.label | ({"rater": ", ".join(names)} if several else {})
-    return label, result
+        result = escalated(names, rows, facts, **asked, **said, warnings=warned)
+    return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
 
 
 def escalation_power(
     scores: Data,
     n_labels: int,
+    gold: Data = None,
     *,
     risk: float = 0.1,
     confidence_level: float = 0.9,
-    confidence: str = "score",
+    cut: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
     probabilities: bool = False,
+    inputs: str = "score",
+    groups: str | None = "group",
     **columns: Unpack[Columns],
 ) -> Results[stats.EscalationPower]:
-    """What share of the items a judge could be allowed to decide with so many labels, before any is bought.
+    """What share of the items a judge could be allowed to decide with so many labels, before these are bought.
+
+    How often the judge errs is learned from some labels that there are already, from calibrated scores
+    (``calibration.apply(scores)``), or from confidences that are chances. Without any of these the answer depends on
+    the number of labels alone.
 
     Parameters
     ----------
     scores : table, path or frame
-        A judge's scores of all items; or a file of your own.
+        A judge's scores of all items; or a file of your own, which may hold the labels, too.
     n_labels : int
-        Labels to be bought, at random among the items.
-    risk, confidence_level : float
+        Labels in all that the test shall have, at random among the items.
+    gold : table, path or frame, optional
+        People's labels of some items, of a pilot.
+    risk, confidence_level, cut, within, inputs, groups
         As for `escalate`.
-    confidence : str, default "score"
-        The column that says how sure the judge is of each item.
+    confidence : str, optional
+        With labels as for `escalate`; without the column that says how sure the judge is of each item.
     probabilities : bool, default False
-        The confidence is the chance that the verdict is right: then what will be accepted on the average is told, too.
+        That column has the chance that the verdict is right.
     **columns
-        As for `choose_items`.
+        As for `calibrate`.
 
     Returns
     -------
@@ -489,20 +461,26 @@ def escalation_power(
     Examples
     --------
     >>> import calib
-    >>> files = {"item": range(300), "judge": [0, 1] * 150}
-    >>> print(calib.escalation_power(files, 20, judge="judge").one())
-    20 labels cannot show a risk of 0.1 with 90 % confidence: 22 without an error are needed at least
+    >>> files = {"judge": [1, 2, 4, 5] * 75, "people": [1, 3, 5, 4, 2, 2, 3, 5] * 5 + [None] * 260}
+    >>> print(calib.escalation_power(files, 100, scale="1|2|3|4|5", cut=4, risk=0.2).one())
+    100 labels: 76.2 % of 300 items accepted on the average at a risk of 0.2 with 90 % confidence, something in 98 % \
+of the drawings of labels, judging by 40 labels; with many labels 100 %, at best 100 %; no share below 11 % can be shown
     """
     as_typed(escalation_power, locals())
-    files = given(scores, None, columns, names=("scores",), needs=("judge",))
-    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level}
+    check.choice(inputs, "inputs", KINDS)
+    check_escalation(risk, confidence_level, within, None, None, inputs)
+    files = given(scores, gold, columns, needs=("judge",))
+    rule: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence)}
+    if files.people is None:
+        slices = scores_in(files.scores, "scores").slices()
+        found = [(label, told_by_scores(rows, label, **rule, probabilities=probabilities)) for label, rows in slices]
+    else:
+        rule |= {"inputs": inputs, "group": files.named(groups), "pairwise": files.pairwise}
+        pilot = deciders_of(files.scores, files.people, **rule)
+        found = [(one.label, told_by_labels(one, probabilities=probabilities)) for one in pilot]
     answers = []
-    for label, rows in scores_in(files.scores, "scores").slices():
-        name = files.named(confidence) or confidence
-        if name not in rows:
-            raise TableArgumentError("confidence", "must be a column of the scores", f"got {confidence!r}")
-        sure = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=float)
+    for label, (sure, errors, said) in found:
         with in_the_names_of(label, errors="confidence"):
-            errors = 1 - sure if probabilities else None
-            answers.append((label, stats.escalation_power(sure, n_labels, errors=errors, **asked)))
+            asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "errors": errors}
+            answers.append((label, replace(stats.escalation_power(sure, n_labels, **asked), assumed=said)))
     return Results.of(answers)

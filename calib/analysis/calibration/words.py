@@ -259,23 +259,28 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
 
 
 def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
-    who = visible(label.get("rater", "The judge"))
+    name = visible(label.get("rater", "judge"))
+    who = "The judge" if name == "judge" else name
     sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
+    cost = (
+        ""
+        if math.isnan(result.cost)
+        else (f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}.")
+    )
     if not result.n_accepted:
+        near = f" {result.nearest[0].upper()}{visible(result.nearest[1:])}." if result.nearest else ""
         return (
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
             f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
-            f"people's."
+            f"people's.{near}{cost}"
         )
-    share, rest = 100 * result.accepted_share, 100 * (1 - result.accepted_share)
     learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
-    text = (
-        f"{who} may decide {share:.3g} % of the {result.n} items alone: with {sure} confidence at most {most} of these "
-        f"verdicts ({result.verdict}) differ from people's{learned}; {rest:.3g} % go to people."
+    each = f" In turn: {visible(result.in_turn)}." if result.in_turn else ""
+    return (
+        f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} confidence "
+        f"at most {most} of these verdicts ({result.verdict}) differ from people's{learned}; "
+        f"{result.for_people}.{each}{cost}"
     )
-    if math.isnan(result.cost):
-        return text
-    return f"{text} That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
 
 
 def accept_fact(results: Sequence[Any]) -> str:
@@ -298,7 +303,11 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 
 
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all."""
+    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
+
+    In an escalation labels may count.
+    """
+    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
     return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
 

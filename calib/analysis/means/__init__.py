@@ -23,6 +23,7 @@ TOPIC = Topic(
         "lam": "judge's weight",
         "width_ratio": "width against labels alone",
         "effective_n": "worth labels",
+        "n_labelled": "inputs labelled",
         "n_paired": "pairs",
         "n_a_only": "of the first alone",
         "n_b_only": "of the second alone",

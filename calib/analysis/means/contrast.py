@@ -52,8 +52,10 @@ class DifferenceEstimate(MeanEstimate):
     def labels_in_words(self) -> str:
         """How many labels, and of which system."""
         both, first, second = self.n_paired, self.n_a_only, self.n_b_only
+        if self.is_paired:
+            return f"{both} pair{'s' * (both != 1)} of human labels"
         parts = f"{both} pair{'s' * (both != 1)}, {first} of the first and {second} of the second system alone"
-        return f"{2 * both + first + second} human labels ({parts})"
+        return f"{2 * both + first + second} human labels of {self.n_gold} inputs ({parts})"
 
     def _rows(self) -> list[dict[str, Any]]:
         counts = self._row("n_paired", "n_a_only", "n_b_only")
@@ -63,7 +65,7 @@ class DifferenceEstimate(MeanEstimate):
         return super(DifferenceEstimate, self)._terms() | {"pairs": None if self.is_paired else self.n_paired}
 
     def __str__(self) -> str:
-        if self.is_paired:
+        if not self.n_gold:
             return super(DifferenceEstimate, self).__str__()
         scores = f" and judge scores of {self.n} inputs" if self.uses_judge else ""
         made = f"from {self.labels_in_words}{scores} ({METHODS[self.estimator].words}){self._bracketed_warnings}"
@@ -135,8 +137,8 @@ def ppi_difference(
     >>> result = ppi_difference([4, 5, 4, nan, nan], [3, 3, 4, nan, nan],
     ...                         [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3], estimator="ppi")
     >>> print(result)
-    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 human labels and 5 judge scores (PPI)
-    [warnings: few_labels, weak_judge]
+    human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 pairs of human labels and judge scores of 5
+    inputs (PPI) [warnings: few_labels, weak_judge]
 
     Labels of other inputs for each, but one:
 

@@ -40,7 +40,7 @@ def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate, judge: str) -
     what = _quantity(label, result)
     labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
     judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
-    if isinstance(result, DifferenceEstimate) and not result.is_paired:
+    if isinstance(result, DifferenceEstimate) and result.n_gold:
         labels, judged = (
             result.labels_in_words,
             f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs",
@@ -164,6 +164,7 @@ def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
 
 
 def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame that calls each estimator as a reader would."""
+    """A frame that calls each estimator as a reader would; of differences labels are counted by inputs."""
+    frame = frame.rename(columns={"n_gold": "n_labelled"}) if "n_paired" in frame else frame
     words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
     return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})

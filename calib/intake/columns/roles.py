@@ -365,6 +365,14 @@ class _Sharing:
             return []
         return [v for v in self.free if v.filled < _SPARSE * fullest and not (named and v.name.says_nothing)]
 
+    @property
+    def on_another_scale(self) -> list[Value]:
+        """Grades beside a judge that has another scale, such as a chance: blank in places, or called as grades are."""
+        fullest = max((v.filled for v in self.found.graded), default=0)
+        left = [v for v in self.found.graded if not v.side and not self.sides[v.column] and v.nature == "numbers"]
+        told = [v for v in left if v.filled < _SPARSE * fullest or v.name.says_nothing]
+        return [v for v in told if _are_grades(self.found.source.frame[v.column])]
+
     def give(self, values: Iterable[Value], side: Side, why: str) -> None:
         if not _listed(self.said, side):
             self.sides |= {v.column: side for v in values}
@@ -382,11 +390,19 @@ def _of_one(found: Seen, said: Columns) -> Seen:
         rows = len(found.source.frame)
         share.give([value], "label", f"blank in {rows - value.filled} of {rows} rows")
     _by_company(share, side)
+    if share.has("judge") and not share.has("label") and found.side != "label":
+        share.give(share.on_another_scale, "label", "grades beside a judge's, on a scale of their own")
     # in a file of people alone what was said to be scores are theirs
     turned = found.side == "label" and not share.has("label")
     sides = {column: "label" if one and turned else one for column, one in share.sides.items()}
     kept = [replace(v, side=sides[v.column], why=share.why[v.column]) for v in found.graded]
     return _only(found, [v for v in kept if v.side])
+
+
+def _are_grades(cells: pd.Series) -> bool:
+    """Whether numbers are whole and few different ones."""
+    known = pd.to_numeric(cells, errors="coerce").dropna().unique()
+    return 1 < len(known) <= _FEW and bool((known % 1 == 0).all())
 
 
 def _by_company(share: _Sharing, side: Side) -> None:

@@ -86,7 +86,9 @@ def _guess(f: pd.Series, y: pd.Series) -> str:
     alone, both = guessed_scale(y), guessed_scale(f, y)
     if not len(f) or alone == both:
         return alone
-    apart = set(y) <= {0.0, 1.0} or set(f) <= {0.0, 1.0} or not both or f.abs().max() >= _LARGER * y.abs().max()
+    of_two = set(y) <= {0.0, 1.0} or set(f) <= {0.0, 1.0}
+    chances = f.min() >= 0 and f.max() <= 1 < y.max()
+    apart = of_two or chances or not both or f.abs().max() >= _LARGER * y.abs().max()
     return alone if apart else both
 
 

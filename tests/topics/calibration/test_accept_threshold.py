@@ -220,3 +220,20 @@ def test_more_errors_never_accept_more(data, place):
     more = wrong.copy()
     more[place % len(more)] = 1
     assert accept_threshold(sure, more, risk=0.2).accepted <= accept_threshold(sure, wrong, risk=0.2).accepted
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_passed_is_what_has_a_bound_below_the_risk_at_its_own_level(grouped):
+    rng = np.random.default_rng(2)
+    told = {True: 0, False: 0}
+    for _ in range(40):
+        sure, rate = rng.choice(8, 200) / 8, rng.uniform(0.02, 0.4)
+        groups = np.arange(200) // 2 if grouped else None
+        found = accept_threshold(sure, rng.random(200) < rate * (1 - sure), groups=groups)
+        for point in found.curve:
+            assert point.passed == (point.tested_bound <= 0.1 + 1e-6)
+            assert point.tested_bound == 1 or point.tested_at > 0
+        tested = [point.tested_bound for point in found.curve if point.tested_at]
+        told[found.nearest is None] += 1
+        assert found.nearest is None if found.accepted else found.nearest.tested_bound == min(tested) > 0.1
+    assert all(told.values()), "both accepted and not"

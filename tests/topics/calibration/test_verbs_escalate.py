@@ -139,6 +139,26 @@ def test_a_column_of_confidences_stands_beside_the_judges_own_verdicts():
     np.testing.assert_allclose(found.items["confidence"], judge["sure"])
 
 
+def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
+    """A judge that gives .86 for a yes is right where people say yes."""
+    judges, people = juries(raters=1)
+    chance = np.where(judges["score"] == 1, 0.86, 0.14)
+    sure = np.random.default_rng(3).random(600)
+    asked = {"confidence": "sure", "risk": 0.3}
+    plain = calib.escalate(judges.assign(sure=sure), some(people, 200), **asked).one()
+    found = calib.escalate(judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), **asked).one()
+    assert found.n_accepted == plain.n_accepted > 0
+    np.testing.assert_array_equal(found.items["verdict"], judges["score"])
+    passed = calib.escalate(
+        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), cut=1, **asked
+    ).one()
+    np.testing.assert_array_equal(passed.items["verdict"], judges["score"])
+    judge, labels = study()
+    scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
+    found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
+    np.testing.assert_array_equal(found.items["verdict"], judge["score"])
+
+
 def test_labels_of_whole_documents_count_as_documents():
     judge, people = study()
     whole = people[people["group"].isin([f"d{i}" for i in range(25)])]
@@ -148,6 +168,8 @@ def test_labels_of_whole_documents_count_as_documents():
     spread = calib.escalate(judge, some(people, 100), cut=4, risk=0.15).one()
     assert "whole_groups" not in str(spread)
     assert spread.n_groups == 100
+    page = calib.report(calib.escalate(judge, some(people, 100), cut=4, risk=0.15)).text
+    assert "labels 100, independent ones 100" in page
     assert calib.escalate(judge, whole, cut=4, risk=0.15, groups=None).one().n_groups == 100
 
 
@@ -182,6 +204,15 @@ def test_a_cascade_gives_each_judge_what_those_before_it_left():
     by = found.items["decided_by"].value_counts()
     assert by.get("r1", 0) == first.decided
     assert by.get("r0", 0) == second.decided
+    assert list(found.by_judge["judge"]) == ["r1", "r0"]
+    assert list(found.by_judge["decided"]) == [first.decided, second.decided]
+    assert found.curve.groupby("judge").size().to_dict() == {
+        "r1": len(first.found.curve),
+        "r0": len(second.found.curve),
+    }
+    for text in (str(found), calib.escalate(judges, gold, **asked).conclusion):
+        assert f"{first}, then {second}" in text
+        assert f"r1 decides {first.decided} of 600 (from confidence" in text
     asked_for = found.n_people + 300
     assert found.cost == pytest.approx(600 * 0.01 + second.reached * 0.1 + 2 * asked_for)
     assert found.cost_of_people == 1200
@@ -192,6 +223,8 @@ def test_a_judge_with_few_labels_stops_nothing():
     judges, people = juries(raters=2)
     few = judges[(judges["rater"] == "r0") | (judges["item"] < "i0003")]
     found = calib.escalate(few, some(people, 200), cascade=("r1", "r0"), risk=0.3).one()
+    assert [text for text in found.warnings if text.startswith("few_labels: r1: ")], "the judge of few labels is named"
+    assert not [text for text in found.warnings if text.startswith("few_labels: r0: ")]
     assert found.n == 600
     assert set(found.items["decided_by"]) <= {"r0", "r1", ""}
 
@@ -252,12 +285,35 @@ def test_bad_input_is_refused(change, message):
         calib.escalate(judge, people, **change)
 
 
+def test_labels_that_are_all_missing_are_refused():
+    judge, people = study(80)
+    with pytest.raises(ArgumentError, match="`gold` must have labels, but all of c, judge, ann are missing"):
+        calib.escalate(judge, people.assign(score=np.nan))
+
+
 def test_nothing_is_accepted_of_a_judge_that_guesses():
     judge, people = study(spread=50.0)
     found = calib.escalate(judge, some(people, 200), cut=4, risk=0.1)
     assert found.one().n_accepted == 0
     assert len(found.one().accepted) == 0
-    assert "may decide none of the 600 items" in found.conclusion
+    assert "The judge may decide none of the 600 items" in found.conclusion
+
+
+def test_of_nothing_accepted_the_nearest_threshold_is_told():
+    judge, people = study(spread=2.0)
+    result = calib.escalate(judge, some(people, 200), cut=4, risk=0.1, prices={"label": 2})
+    found, (stage,) = result.one(), result.one().stages
+    assert found.n_accepted == 0
+    tested = [point for point in stage.found.curve if point.tested_at > 0]
+    near = stage.found.nearest
+    assert tested
+    assert near.tested_bound == min(point.tested_bound for point in tested) > 0.1
+    words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
+    assert words in str(found)
+    assert words in result.conclusion
+    assert f"of 600 items {found.n_people} are for people, 200 more have a label already" in str(found)
+    assert "That costs 1200, people for all 1200." in result.conclusion
+    assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
 
 def test_it_is_said_in_a_sentence():
@@ -293,6 +349,63 @@ def test_power_says_before_any_label_what_can_be_accepted():
         calib.escalation_power(judge, 700)
     with pytest.raises(TableError, match="`confidence` must be a column"):
         calib.escalation_power(judge, 70, confidence="nothing")
+
+
+def test_without_labels_power_depends_on_their_number_alone_and_says_so():
+    judge, _ = study()
+    one, other = (calib.escalation_power(frame, 60).one() for frame in (judge, judge.assign(score=3.0)))
+    assert str(one) == str(other)
+    assert (one.assumed, one.at_best, len(one.curve)) == ("nothing", 1.0, 1)
+    assert np.isnan(one.expected)
+    assert "follows from the number of labels alone [warnings: unknown_errors]" in str(one)
+
+
+def test_labels_of_a_pilot_say_what_to_expect():
+    """A judge that is nearly right and one that guesses; beside the procedure itself, run on other labels."""
+    judge, people = study(spread=0.3)
+    asked = {"risk": 0.15, "cut": 4}
+    power = calib.escalation_power(judge, 150, some(people, 200), **asked).one()
+    assert power.assumed == "200 labels"
+    shares = [calib.escalate(judge, some(people, 150, seed), **asked).one().accepted_share for seed in range(20)]
+    assert abs(power.expected - np.mean(shares)) < 0.15
+    assert abs(power.chance - np.mean(np.array(shares) > 0)) < 0.2
+    assert f"150 labels: {100 * power.expected:.3g} % of 600 items accepted on the average" in str(power)
+    assert "judging by 200 labels; with many labels" in str(power)
+    guesses, truth = study(spread=50.0)
+    assert calib.escalation_power(guesses, 150, some(truth, 200), **asked).one().expected < 0.05
+    strict = [calib.escalation_power(judge, 150, some(people, 200), cut=c, risk=0.03).one().expected for c in (2, 4)]
+    assert strict[0] != strict[1]
+
+
+def test_calibrated_scores_and_confidences_of_ones_own_say_what_to_expect():
+    judge, people = study(spread=0.3)
+    calibrated = calib.calibrate(judge, some(people, 200)).apply(judge)
+    found = calib.escalation_power(calibrated, 150, risk=0.15, cut=4).one()
+    pilot = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4).one()
+    assert found.assumed == "the calibrated scores"
+    assert found.expected == pytest.approx(pilot.expected, abs=0.1)
+    judge["sure"] = np.abs(judge["score"] - 3.5)  # surer of the ends, where it is right
+    learned = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4, confidence="sure").one()
+    assert learned.assumed == "200 labels"
+    risks = [point.assumed_risk for point in learned.curve]
+    assert risks == sorted(risks)
+    assert risks[0] < risks[-1]
+    with pytest.raises(ArgumentError, match="`probabilities` needs the column of them as `confidence`"):
+        calib.escalation_power(judge, 150, probabilities=True)
+
+
+def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
+    judges, people = juries(raters=2)
+    wide = judges.pivot_table(index="item", columns="rater", values="score").reset_index()
+    wide.columns = ["id", "small_grade", "large_grade"]
+    wide["human"] = people["score"].where(np.arange(600) < 200)
+    prices = {"label": 1, "small_grade": 0.01, "large_grade": 0.1}
+    found = calib.escalate(wide, cascade=("small_grade", "large_grade"), risk=0.1, prices=prices).one()
+    assert list(found.by_judge["judge"]) == ["small", "large"]
+    assert set(found.items["decided_by"]) <= {"small", "large", ""}
+    costs = (found.by_judge["reached"] * [0.01, 0.1]).sum() + found.n_people + 200
+    assert found.cost == pytest.approx(costs)
+    assert calib.escalate(wide, cascade=("small", "large"), risk=0.1).one().n_accepted == found.n_accepted
 
 
 def test_the_expected_share_is_what_is_accepted_on_the_average():

@@ -237,8 +237,9 @@ def test_it_says_what_was_paired():
     found = ppi_difference(*hidden(rng, y, 15, 1), *f, **FIVE)
     low, high = found.interval
     assert str(found).startswith(
-        f"human mean difference = {found.estimate:.4g}, 95 % CI [{low:.4g}, {high:.4g}], from 30 human labels (1 pair, "
-        "14 of the first and 14 of the second system alone) and judge scores of 250 inputs (people and judge)"
+        f"human mean difference = {found.estimate:.4g}, 95 % CI [{low:.4g}, {high:.4g}], from 30 human labels "
+        "of 29 inputs (1 pair, 14 of the first and 14 of the second system alone) and judge scores of 250 inputs "
+        "(people and judge)"
     )
     assert "|design:systems|" in found.signature
     assert "|pairs:1|" in found.signature

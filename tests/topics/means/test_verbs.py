@@ -635,8 +635,15 @@ SINGLE = HUMAN[HUMAN["item"].isin([f"{g}/{s}" for s, groups in ((0, range(10)), 
 def test_labels_of_one_system_alone_count():
     result = calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=10).one()
     assert (result.n_paired, result.n_a_only, result.n_b_only, result.n_gold, result.n) == (9, 1, 2, 12, 12)
-    assert "21 human labels (9 pairs, 1 of the first and 2 of the second system alone)" in str(result)
+    assert "21 human labels of 12 inputs (9 pairs, 1 of the first and 2 of the second system alone)" in str(result)
     assert "judge scores of 12 inputs" in result.conclusion
+    page = calib.report(calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=10)).text
+    assert "inputs labelled 12" in page, "the table counts inputs, the sentence labels"
+    assert "human labels 12" not in page
+    paired = calib.difference(JUDGE, HUMAN, "s0", "s1").one()
+    assert paired.is_paired
+    assert f"from {paired.n_gold} pairs of human labels" in str(paired)
+    assert f"from {paired.n_gold} pairs of human labels" in paired.conclusion
     frame = frame_of(result)
     assert frame[["n_paired", "n_a_only", "n_b_only"]].iloc[0].tolist() == [9, 1, 2]
 
