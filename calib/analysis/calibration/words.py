@@ -74,10 +74,10 @@ def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
     """Where a map knows persons: what is forecast without the judge, and each person's shift."""
     of = zip(told_apart(results.labels), results, strict=True)
     known = [(f" ({visible(name)})" if name else "", found) for name, found in of if found.shifts]
-    return [block for name, found in known for block in (_forecasters(name, found), _shifts(name, found))]
+    return [block for name, found in known for block in (_skills_of(name, found), _shifts(name, found))]
 
 
-def _forecasters(name: str, found: CalibrationMap) -> Block:
+def _skills_of(name: str, found: CalibrationMap) -> Block:
     rows = [(one.forecast, one.skill, one.rps, one.log_score) for one in found.forecasters]
     frame = pd.DataFrame(rows, columns=["known", "skill", "RPS", "log score"])
     return Block(f"What labels of other texts are forecast by{name}", frame)
