@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import Codes, Floats
+from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short
 from calib.core.topic import above
 from calib.stats import CalibrationMap, entropy
 from calib.table import TableError, check_scores
-from calib.tables.calibration_file import inputs_in, map_in, records_in, scale_text, sha, written
+from calib.tables.calibration_file import inputs_in, maps_in, scale_text, sha, written
 from calib.tables.calibration_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
 from calib.tables.door import Checked, scores_in
 from calib.tables.results import Results, words
@@ -124,11 +124,14 @@ class Calibration(Results[CalibrationMap]):
         1    2.5   2.40  1.02  0.2  0.2
         """
         x = check.array(scores, "scores", ndim=1)
+        if not (len(x) and np.isfinite(x).all()):
+            raise ArgumentError("scores", "must be one or several finite numbers", f"got {scores!r}")
         parts = []
         for label, found in zip(self.labels, self, strict=True):
             if len(found.slopes) > 1:
                 raise TableError(f"{words(label)}: the map reads {len(found.slopes)} scores of an item: `apply` it.")
             who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
+            _warn_beyond(found, who, x)
             parts.append(_meant(found, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
         return out[
@@ -160,7 +163,7 @@ class Calibration(Results[CalibrationMap]):
             If it is none, is damaged or was edited, or a later calib wrote it.
         FileNotFoundError
         """
-        pairs = [map_in(record) for record in records_in(Path(path))]
+        pairs = maps_in(Path(path))
         return cls(tuple(label for label, _ in pairs), tuple(found for _, found in pairs))
 
     def _matched(self, table: Checked, allow_stale: bool) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
@@ -303,10 +306,17 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
 
 
 def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:
-    label = words(label_of(rows))
-    had, x = inputs_in(found.record)[0], read.x
-    if n := beyond(had, x[:, 0]):
-        seen = f"{short(had.low)} to {short(had.high)}"
-        check.warn(f"beyond_range: {label}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}")
+    label, x = label_of(rows), read.x
+    _warn_beyond(found, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
-        check.warn(f"inputs_missing: {label}: {n} of {len(x)} items lack an input and have no calibrated score")
+        check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
+
+
+def _warn_beyond(found: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    had = inputs_in(found.record)[0]
+    if n := beyond(had, x):
+        seen = f"{short(had.low)} to {short(had.high)}"
+        told = {name: value for name, value in label.items() if name != "judge"}
+        check.warn(
+            f"beyond_range: {words(told)}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}"
+        )

@@ -323,7 +323,34 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
     )
 
 
-def map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
+def maps_in(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
+    """The labels and the maps of a file, which hang together."""
+    try:
+        pairs = [_map_in(record) for record in _records_in(path)]
+        fits = all(_hangs_together(found) for _, found in pairs)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, TableError):
+            raise
+        fits = False
+    if not fits:
+        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.")
+    return pairs
+
+
+def _hangs_together(found: CalibrationMap) -> bool:
+    """Whether the parts of a map have the sizes that belong to each other, of finite numbers."""
+    k, p, r = len(found.levels), len(inputs_in(found.record)), len(found.resampled_slopes)
+    wanted = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "resampled_thresholds": (r, k - 1)}
+    wanted |= {"resampled_slopes": (r, p), "x": (len(found.counts), p), "counts": (len(found.x), k)}
+    folds = len(found.fold_slopes)
+    wanted |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
+    parts = [getattr(found, name) for name in wanted]
+    sized = all(part.shape == shape for part, shape in zip(parts, wanted.values(), strict=True))
+    finite = all(np.isfinite(part).all() for part in parts)
+    return sized and finite and folds > 0 and len(found.x) > 0 and k > 1 and bool((np.diff(found.levels) > 0).all())
+
+
+def _map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
     """The label and the map of a record that was read."""
     held = record["summary"]["map"]
     label = {name: math.nan if value is None else value for name, value in held["label"]}
@@ -353,6 +380,10 @@ def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     return path
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
 def is_calibration(path: Path) -> bool:
     """Whether a file says that it is a calibration."""
     if path.suffix != ".json" or not path.is_file():
@@ -364,11 +395,11 @@ def is_calibration(path: Path) -> bool:
     return isinstance(whole, dict) and str(whole.get("schema")).startswith("calib/calibration")
 
 
-def records_in(path: Path) -> list[dict[str, Any]]:
+def _records_in(path: Path) -> list[dict[str, Any]]:
     """The records of a file, each of which says what its id says it does."""
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        whole = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise TableError(f"{path}: must be a calibration, as `.save` writes it, but is no JSON ({error}).") from None
     schema = whole.get("schema") if isinstance(whole, dict) else None
     if schema not in (ONE, SEVERAL):

@@ -216,13 +216,21 @@ def aligned_deciders(stages: Sequence[Decider]) -> tuple[pd.DataFrame, dict[str,
 
 
 def check_escalation(
-    risk: float, confidence_level: float, within: float | None, prices: Any, cascade: Sequence[str] | None, inputs: str
+    risk: float,
+    confidence_level: float,
+    cut: float | None,
+    within: float | None,
+    prices: Any,
+    cascade: Sequence[str] | None,
+    inputs: str,
 ) -> None:
     """What can be refused before anything is read."""
     check.probability(risk, "risk")
     check.probability(confidence_level, "confidence_level")
     if within is not None and not 0 <= within < np.inf:
         raise ArgumentError("within", "must be 0 or more", f"got {within!r}")
+    if within is not None and cut is not None:
+        raise ArgumentError("within", "says what a verdict is without {0}: leave one of them out", mentions=("cut",))
     if cascade is not None and (isinstance(cascade, str) or not cascade or len(set(cascade)) < len(cascade)):
         raise ArgumentError("cascade", "must name raters, cheap first, each once", f"got {cascade!r}")
     if cascade is not None and inputs == "raters":

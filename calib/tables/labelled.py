@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import Floats
 from calib.core.result import short
 from calib.table import TableArgumentError, parse_scale
@@ -42,6 +43,8 @@ class Labelled:
 
 def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | None] = ()) -> Iterator[Labelled]:
     """Each judge beside what people said on the same criterion; `columns` of the scores ride along."""
+    if bare := sorted(set(scores.frame["criterion"].astype(str)) - set(people.frame["criterion"].astype(str))):
+        check.warn(f"unlabelled: no label is of {', '.join(map(repr, bare))}; the scores on it are left out")
     for pair in gold_pairs(scores, people, columns):
         rows = people.frame[people.frame["criterion"] == pair.label["criterion"]]
         rows = rows[rows["score"].notna()].astype({"item": object, "rater": object})

@@ -11,6 +11,7 @@ import pytest
 import calib
 from calib.core.check import ArgumentError, CalibWarning
 from calib.table import TableError, check_scores, read, write
+from calib.tables.calibration_file import id_of
 
 SCHEMA = Path(__file__).with_name("calibration_v1.schema.json")
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "\u202eevil", "nul\x00", "é|..", 'a,b\n"c']
@@ -338,6 +339,55 @@ def test_a_file_that_was_changed_is_refused(calibration, tmp_path, change):
     with pytest.raises(TableError, match=BROKEN[change]) as error:
         calib.Calibration.read(path)
     assert str(path) in str(error.value)
+
+
+MALFORMED = {
+    "without a part": lambda held: held.pop("thresholds"),
+    "of other sizes": lambda held: held.update(levels=[1.0, 2.0]),
+    "no numbers": lambda held: held.update(thresholds="none"),
+    "without folds": lambda held: held.update(fold_slopes=[], fold_thresholds=[]),
+    "levels that fall": lambda held: held.update(levels=held["levels"][::-1]),
+    "without inputs": lambda held: held.update(inputs=[]),
+    "other folds": lambda held: held.update(fold_slopes=held["fold_slopes"][:1]),
+}
+
+
+@pytest.mark.parametrize("change", MALFORMED)
+def test_a_map_whose_parts_do_not_hang_together_is_refused(calibration, tmp_path, change):
+    """Its id says that nobody edited it: another program may have written it."""
+    path = calibration.save(tmp_path / "c.json")
+    record = json.loads(path.read_text())
+    MALFORMED[change](record["summary"]["map"])
+    path.write_text(json.dumps(record | {"id": id_of(record)}))
+    with pytest.raises(TableError, match="has a map that cannot be read: make it again"):
+        calib.Calibration.read(path)
+
+
+def test_no_number_of_json_is_refused(calibration, tmp_path):
+    path = calibration.save(tmp_path / "c.json")
+    path.write_text(path.read_text().replace('"pseudo": 1.0', '"pseudo": NaN'))
+    with pytest.raises(TableError, match=r"is no JSON .NaN is no number of JSON"):
+        calib.Calibration.read(path)
+
+
+@pytest.mark.parametrize("scores", [(), (np.nan,), (None, 1)])
+def test_at_needs_numbers(calibration, scores):
+    with pytest.raises(ArgumentError, match="`scores` must be one or several finite numbers"):
+        calibration["tone"].at(*scores)
+
+
+def test_at_says_that_no_such_score_was_seen(calibration):
+    with pytest.warns(CalibWarning, match="beyond_range: .* 1 of 2 scores lie beyond"):
+        calibration["tone"].at(3, 99)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("verb", [calib.calibrate, calib.score_sets, calib.escalate, calib.forecast_quality])
+def test_scores_on_a_criterion_without_labels_are_not_lost_in_silence(both, verb):
+    scores, people = both
+    more = check_scores(pd.concat([scores, scores.assign(criterion="style")], ignore_index=True))
+    with pytest.warns(CalibWarning, match="unlabelled: no label is of 'style'; the scores on it are left out"):
+        verb(more, people)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[1, 2]", "\xff", '{"schema": ["calib"]}', "[" * 100_000])

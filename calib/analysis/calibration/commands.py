@@ -115,7 +115,7 @@ def escalate(
     write(_of_items(results, "people"), out)
 
 
-@options_from("escalation_power", called={"scores": "FILE", "n_labels": "N"})
+@options_from("escalation_power", called={**_CALLED, "n_labels": "N"})
 def escalation_power(
     file: Scores,
     n: Annotated[int, typer.Argument(help="Labels in all that the test shall have, at random among the items.")],

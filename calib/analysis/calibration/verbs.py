@@ -381,7 +381,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, within, prices, cascade, inputs)
+    check_escalation(risk, confidence_level, cut, within, prices, cascade, inputs)
     files = given(scores, gold, columns)
     asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
     asked |= {"group": files.named(groups), "pairwise": files.pairwise}
@@ -468,7 +468,7 @@ of the drawings of labels, judging by 40 labels; with many labels 100 %, at best
     """
     as_typed(escalation_power, locals())
     check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, within, None, None, inputs)
+    check_escalation(risk, confidence_level, cut, within, None, None, inputs)
     files = given(scores, gold, columns, needs=("judge",))
     rule: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence)}
     if files.people is None:

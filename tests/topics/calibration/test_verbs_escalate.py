@@ -269,6 +269,7 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
         ({"cut": 9}, "`cut` must be above 1 and at most 5"),
         ({"cut": 1}, "`cut` must be above 1"),
         ({"within": -1}, "`within` must be 0 or more"),
+        ({"within": 1, "cut": 3}, "`within` says what a verdict is without `cut`"),
         ({"inputs": "jury"}, "`inputs`"),
         ({"confidence": "nothing"}, "`confidence` must be 'votes', 'calibrated' or a column"),
         ({"confidence": "votes"}, "`confidence` needs several replies"),
