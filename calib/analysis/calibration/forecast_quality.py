@@ -107,6 +107,11 @@ class ForecastQuality(Result):
     warnings: tuple[str, ...] = ()
 
     @property
+    def sure(self) -> bool:
+        """Whether all chances are 0 or 1, as of verdicts: such forecasts are calibrated where they never err."""
+        return self.mcb_null.high == 0 and self.ece_null == 0
+
+    @property
     def estimate(self) -> float:
         """The skill."""
         return self.skill
@@ -425,9 +430,10 @@ def _forecast_warnings(found: ForecastQuality) -> tuple[str, ...]:
         "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
-        f"(skill {short(found.skill)})": found.skill < 0,
+        f"(skill {short(found.skill)})": found.skill < 0 and not found.interval.high >= 0,
         f"miscalibrated: labels do not come with the chances that were forecast: MCB {short(found.corp.mcb)}, of "
-        f"calibrated forecasts {band} (p {short(found.p_value)})": found.p_value <= 1 - found.confidence_level,
+        f"calibrated forecasts {band} (p {short(found.p_value)})": found.p_value <= 1 - found.confidence_level
+        and not found.sure,
         f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be "
         "short": found.n_groups < 10,
     }

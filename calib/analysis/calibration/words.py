@@ -145,6 +145,9 @@ def _fit_of_chances(result: ForecastQuality) -> str:
         return "A number speaks of no chance: calibrate it to have some."
     if math.isnan(result.p_value):
         return ""
+    if result.sure:
+        missed = f"{result.n_impossible} of {result.n} labels came otherwise"
+        return f"Each forecast is sure of itself, and {missed}: calibrate it to have chances."
     fits = "do not fit" if result.p_value <= 1 - result.confidence_level else "fit"
     ends = f"{short(result.mcb_null.low)} to {short(result.mcb_null.high)}"
     return (
@@ -154,7 +157,7 @@ def _fit_of_chances(result: ForecastQuality) -> str:
 
 
 def _log(result: ForecastQuality) -> str:
-    if not result.n_impossible or result.kind == "number":
+    if not result.n_impossible or result.kind == "number" or result.sure:
         return ""
     made = "the log score is infinite" if math.isinf(result.log_score) else f"a floor of {result.floor:g} hides it"
     return f"{result.n_impossible} of {result.n} labels had no chance at all: {made}."

@@ -353,3 +353,15 @@ def test_labels_that_all_score_alike_have_no_interval():
     alike = forecast_quality([[0.5, 0.5]] * 4, [1, 1, 1, 1])
     assert math.isnan(alike.skill)
     assert "labels are all alike" in alike.conclusion
+
+
+def test_of_verdicts_the_words_and_the_warnings_agree():
+    """Chances of 0 and 1 that err: no null to hold them against, and not worse than no judge as far as is known."""
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 5 < 3
+    found = forecast_quality(np.where(rng.random(60) < 0.27, ~y, y).astype(float), y.astype(float))
+    assert found.sure
+    assert found.interval.low < 0 < found.interval.high
+    assert [text.split(":")[0] for text in found.warnings] == ["impossible_labels"]
+    steady = forecast_quality(np.full(60, 0.6), y.astype(float))
+    assert not steady.sure
