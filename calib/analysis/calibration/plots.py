@@ -55,7 +55,10 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     drawn.plot(at, mean, color=colour, zorder=3)
     drawn.set_xlabel("judge's score")
     drawn.set_ylabel("people's label")
-    drawn.set_yticks(found.levels if len(found.levels) <= 11 else drawn.get_yticks(), None)
+    if len(found.levels) <= 11:
+        drawn.set_yticks(found.levels)
+    margin = 0.06 * np.ptp(found.levels)
+    drawn.set_ylim(found.levels[0] - margin, found.levels[-1] + margin)
     if len(scores := np.unique(found.x[:, 0])) <= _MOST_SHADES and len(found.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
@@ -335,7 +338,8 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     drawn.axhline(result.risk, color="black", linewidth=1.0, linestyle="--")
     allowed = figure.handle(f"risk allowed: {short(result.risk)}", color="black", linestyle="--")
     drawn.set_xlim(0, 1.02)
-    drawn.set_ylim(0, min(1.0, max(0.3, 2.5 * result.risk)))
+    most = max((point.risk for _, found in stages for point in found.curve if point.risk == point.risk), default=0.0)
+    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * result.risk, 1.15 * most)))
     drawn.set_xlabel(f"share of the items{' that come to the judge' * several} accepted")
     drawn.set_ylabel("verdicts that differ from people's")
     for axis in (drawn.xaxis, drawn.yaxis):

@@ -179,6 +179,9 @@ def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
     if result.kind == "number" and not mean:
         low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
         return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
+    out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
+    if not out and not math.isnan(curve.low[0]):
+        return "what came is everywhere in the band of calibrated forecasts"
     gap = (curve.observed - curve.forecast) * curve.share**0.5
     far = max(range(len(gap)), key=lambda i: abs(gap[i]))
     told = (curve.forecast[far], curve.observed[far])
@@ -186,8 +189,7 @@ def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
     what = f"where {said} is forecast people give {came}" if mean else f"where {said} is forecast {came} came"
     if math.isnan(curve.low[0]):
         return what
-    out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
-    return f"{what}; {f'{100 * out:.0f} % of the labels lie' if out else 'nothing lies'} out of the band"
+    return f"{what}; {100 * out:.0f} % of the labels lie out of the band"
 
 
 def pit_fact(result: ForecastQuality) -> str:
