@@ -23,7 +23,8 @@ def to_write(*endings: str, told: str) -> Any:
 
     def of_known_form(path: Path | None) -> Path | None:
         if path is not None and path.suffix not in endings:
-            raise typer.BadParameter(f"must end in {', '.join(endings[:-1])} or {endings[-1]}, but got {str(path)!r}.")
+            allowed = " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
+            raise typer.BadParameter(f"must end in {allowed}, but got {str(path)!r}.")
         return path
 
     return typer.Option(callback=of_known_form, help=f"{told} ({', '.join(endings)}).")

@@ -256,7 +256,7 @@ class Results(Sequence[R_co], Generic[R_co]):
 
     def __str__(self) -> str:
         pairs = zip(self.labels, self.results, strict=True)
-        return "\n".join(f"{words(label)}: {result}{_left_out(label)}" for label, result in pairs)
+        return "\n".join(f"{printable(words(label))}: {result}{_left_out(label)}" for label, result in pairs)
 
     def __repr__(self) -> str:
         more = [f"... and {len(self) - _SHOWN:,} more: .to_frame() has all"] * (len(self) > _SHOWN)

@@ -12,7 +12,7 @@ from calib.core.check import ArgumentError
 from calib.intake.cells.codes import n_summaries
 from calib.intake.columns.names import is_model
 from calib.intake.columns.roles import Seen, is_table
-from calib.intake.rows.ids import Rows, chosen_ids, n_padded
+from calib.intake.rows.ids import Rows, blank_ids, chosen_ids, n_padded
 from calib.intake.rows.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
 from calib.intake.rows.pairs import as_win_rates, is_pairwise, rivals
 from calib.intake.rows.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
@@ -212,6 +212,8 @@ def _count_forgiven(read: Reading, found: Sequence[Seen], notes: list[str]) -> N
     ids = [(one.source.name, cells) for one in found if (cells := one.cells("item")) is not None]
     padded = [(name, cells.name, n) for name, cells in ids if (n := n_padded(cells))]
     notes += [f"{name}: `{column}`: {n} ids were read without the blanks around them." for name, column, n in padded]
+    nameless = [(name, cells.name, n) for name, cells in ids if (n := int(blank_ids(cells).sum()))]
+    notes += [f"{name}: `{column}`: rows without an id are left out: {n}." for name, column, n in nameless]
     for (_, column), values in read.done.items():
         many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
         forgiven = f"`{column}`: {many} read in spite of blanks around them or how they are written."
