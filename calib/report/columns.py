@@ -18,8 +18,10 @@ from calib.tables.text import telling, visible
 
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # what stays in a table even if it says the same in each row
-_STAY = {*_ESTIMATES, "p_value", "mean", "human_mean", "difference", "median_entropy", "median_mass",
-         "skill", "mean_size", "singles", "accepted_share", "n_accepted", "n_people"}  # fmt: skip
+_STAY = {
+    *_ESTIMATES, "p_value", "mean", "human_mean", "difference", "median_entropy", "median_mass", "score", "low", "high",
+    "skill", "mean_size", "singles", "accepted_share", "n_accepted", "n_people",
+}  # fmt: skip
 # what the results of several topics have
 _COMMON_HEADS = {
     "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",

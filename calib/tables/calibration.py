@@ -123,9 +123,9 @@ class Calibration(Results[CalibrationMap]):
         0    1.0   2.41  1.03  0.2  0.2
         1    2.5   2.40  1.02  0.2  0.2
         """
-        x = check.array(scores, "scores", ndim=1)
+        x = check.array(scores, "at", ndim=1)
         if not (len(x) and np.isfinite(x).all()):
-            raise ArgumentError("scores", "must be one or several finite numbers", f"got {scores!r}")
+            raise ArgumentError("at", "must be one or several finite numbers", f"got {scores!r}")
         parts = []
         for label, found in zip(self.labels, self, strict=True):
             if len(found.slopes) > 1:

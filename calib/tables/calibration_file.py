@@ -374,6 +374,8 @@ def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     """One record, or a list of several, as JSON."""
     if not records:
         raise TableError("a calibration must hold a map at least to be saved, but has none.")
+    if path.is_dir():
+        raise ArgumentError("path", "must be a file to write", f"{str(path)!r} is a folder")
     whole = records[0] if len(records) == 1 else {"schema": SEVERAL, "calibrations": list(records)}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -293,6 +293,11 @@ def test_hostile_names_are_data(both, tmp_path, name):
     assert scores["item"].iloc[0] not in json.loads(path.read_text())["pairs"][0].values()
 
 
+def test_a_folder_is_no_file(calibration, tmp_path):
+    with pytest.raises(ArgumentError, match="`path` must be a file to write, but .* is a folder"):
+        calibration.save(tmp_path)
+
+
 def test_no_item_stands_in_the_file(both, calibration, tmp_path):
     text = calibration.save(tmp_path / "c.json").read_text()
     assert not any(f'"{name}"' in text for name in (*both[0]["item"], *both[0]["group"].unique()))
@@ -372,7 +377,7 @@ def test_no_number_of_json_is_refused(calibration, tmp_path):
 
 @pytest.mark.parametrize("scores", [(), (np.nan,), (None, 1)])
 def test_at_needs_numbers(calibration, scores):
-    with pytest.raises(ArgumentError, match="`scores` must be one or several finite numbers"):
+    with pytest.raises(ArgumentError, match="`at` must be one or several finite numbers"):
         calibration["tone"].at(*scores)
 
 
@@ -381,7 +386,7 @@ def test_at_says_that_no_such_score_was_seen(calibration):
         calibration["tone"].at(3, 99)
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("verb", [calib.calibrate, calib.score_sets, calib.escalate, calib.forecast_quality])
 def test_scores_on_a_criterion_without_labels_are_not_lost_in_silence(both, verb):
     scores, people = both
