@@ -294,7 +294,7 @@ def test_hostile_names_are_data(both, tmp_path, name):
 
 
 def test_a_folder_is_no_file(calibration, tmp_path):
-    with pytest.raises(ArgumentError, match="`path` must be a file to write, but .* is a folder"):
+    with pytest.raises(ArgumentError, match=r"`path` must be a file to write, but .* is a folder"):
         calibration.save(tmp_path)
 
 
