@@ -281,6 +281,14 @@ def test_reports_of_other_things_have_no_such_section():
     assert "Item by item" not in text
 
 
+def test_the_p_of_the_chances_does_not_stand_as_one_of_the_skill(things):
+    quality = calib.forecast_quality(things["calibration"])
+    text = calib.report([quality]).text
+    assert "| criterion | skill | 95 % CI |\n" in text
+    assert f"p, if the chances are right {quality.one().p_value:.4g}" in text
+    assert "p_value" in quality.to_frame()
+
+
 @pytest.mark.parametrize("ending", ["md", "html"])
 def test_hostile_ids_are_shown_as_text(things, tmp_path, ending):
     text = calib.report([*things.values()], tmp_path / f"page.{ending}").text

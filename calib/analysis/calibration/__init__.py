@@ -30,7 +30,7 @@ TOPIC = Topic(
         "mcb_null_high": "MCB of calibrated forecasts, upper end", "ece": "calibration error (ECE)",
         "ece_null": "ECE of calibrated forecasts", "log_score": "log score", "n_impossible": "labels without a chance",
         "score_to": "up to", "nearest": "nearest label", "size": "labels in the set", "n_items": "items",
-        "filled": "was empty",
+        "filled": "was empty", "p_chances": "p, if the chances are right",
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_people": "for people", "n_labels": "labels",
         "n_counting": "independent ones",

@@ -310,9 +310,10 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
 
-    In an escalation labels may count.
+    In an escalation labels may count. Beside a skill a p would be read as the skill's, and is of the chances.
     """
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
+    frame = frame.rename(columns={"p_value": "p_chances"}) if "skill" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
     return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
 
