@@ -193,17 +193,17 @@ def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
 
 
 def pit_fact(result: ForecastQuality) -> str:
-    """Which way the labels lie in their forecasts."""
+    """Which way the labels lie in their forecasts, where that is more than two errors from an even spread."""
     pit = result.pit
-    mean, ends = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1]
-    if abs(mean - 0.5) > 0.05:
+    mean, ends, even = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1], 2 / len(pit)
+    if abs(mean - 0.5) > max(0.05, 2 * math.sqrt(1 / 12 / result.n_groups)):
         way = "high" if mean < 0.5 else "low"
         return (
             f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
         )
-    if abs(ends - 2 / len(pit)) > 0.05:
-        return f"the forecasts are {'too sure' if ends > 2 / len(pit) else 'not sure enough'} of themselves"
-    return "labels lie nearly evenly in their forecasts"
+    if abs(ends - even) > max(0.05, 2 * math.sqrt(even * (1 - even) / result.n_groups)):
+        return f"the forecasts are {'too sure' if ends > even else 'not sure enough'} of themselves"
+    return f"labels lie evenly in their forecasts, as far as {result.n} labels tell"
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------

@@ -365,3 +365,16 @@ def test_of_verdicts_the_words_and_the_warnings_agree():
     assert [text.split(":")[0] for text in found.warnings] == ["impossible_labels"]
     steady = forecast_quality(np.full(60, 0.6), y.astype(float))
     assert not steady.sure
+
+
+def test_a_few_labels_do_not_say_which_way_they_lie():
+    """Of 24 calibrated forecasts the mean place of the labels is more than .05 from the middle in a third."""
+    words = pytest.importorskip("calib.analysis.calibration.words")
+    rng, said = np.random.default_rng(4), []
+    for _ in range(100):
+        p = rng.dirichlet([2, 2, 2, 2], 24)
+        y = (rng.random((24, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+        said.append(words.pit_fact(forecast_quality(p, y, n_resamples=0)))
+    assert sum("too" in text or "enough" in text for text in said) <= 15
+    skewed = forecast_quality(np.tile([0.7, 0.1, 0.1, 0.1], (60, 1)), np.arange(60) % 4, n_resamples=0)
+    assert "too low" in words.pit_fact(skewed)
