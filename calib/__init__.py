@@ -22,6 +22,7 @@ what do my files hold, what can I ask            `look`
 all at once, for a reader                        `report`; `conclusions` are sentences to paste
 the human mean, from few labels and the judge    `interval`; one system against others: `difference`
 what people would say of one item                `calibrate`; how good that is: `forecast_quality`, `score_sets`
+the same for other items of that judge           `Calibration.read` of what `save` wrote, and its `apply`
 which items the judge may decide alone           `escalate`; before any label: `escalation_power`
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`
@@ -55,7 +56,6 @@ __all__ = [name for name in _names if name not in _elsewhere]
 # what is rare is public, but not what someone who looks for a start should find
 _RARE = {
     *(
-        "Calibration",
         "Labels",
         "LogprobsError",
         "Scale",

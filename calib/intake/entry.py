@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,13 +75,17 @@ def given(
     *,
     names: Sequence[str] = ("scores", "gold"),
     needs: Sequence[str] = ("judge", "label"),
+    any_scale: bool = False,
 ) -> Given:
     """Tables of calib's as they are, and anything else as it is taken in.
 
-    What looks wrong in files of one's own is warned of; a side that is needed and not there is refused.
+    What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
+    (`any_scale`); a side that is needed and not there is refused.
     """
     found = as_given(first, second, columns, names=names)
-    return _of_intake(found, needs) if isinstance(found, Intake) else _of_tables(found, names, needs)
+    if not isinstance(found, Intake):
+        return _of_tables(found, names, needs)
+    return _of_intake(replace(found, apart=()) if any_scale else found, needs)
 
 
 def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str]) -> Intake | tuple[Any, Any]:
@@ -101,7 +105,7 @@ def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str
 
 def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
     doubts = [f"{one.name}: {note}" for one in taken.sources for note in one.notes if note.endswith("?")]
-    for note in (*doubts, *taken.notes):
+    for note in (*doubts, *taken.notes, *taken.apart):
         check.warn(note)
     for side, table in (("judge", taken.scores), ("label", taken.gold)):
         if side in needs and table is None:
@@ -112,6 +116,7 @@ def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
     return Given(taken.scores, taken.gold, taken.people, taken)
 
 
+_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
 _WANTED = {
     "judge": "the judge's scores, in one of the files or in another one",
     "label": "people's labels, in the file or in a second one",
@@ -123,7 +128,7 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
     order = dict(zip((_SIDE[name] for name in names), things, strict=False))
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
-            raise ArgumentError(name, "must be given beside a table of calib's, which has one side only")
+            raise ArgumentError(name, _ONE_SIDE)
     if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
         _warn_of_swapped(*things)
     people = gold = order.get("label")

@@ -172,7 +172,7 @@ def look_of(taken: Intake) -> Look:
     pairs = beside(taken)
     can = possibilities(taken, pairs)
     notes = dict.fromkeys(
-        (*_of_sources(taken), *taken.notes, *_lacking(taken), *suspicions(pairs), *copied_labels(taken))
+        (*_of_sources(taken), *taken.notes, *taken.apart, *_lacking(taken), *suspicions(pairs), *copied_labels(taken))
     )
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 

@@ -84,3 +84,4 @@ class Intake:
     words: tuple[str, ...]  # of the scale, in the order of its values, where labels were words
     notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs say them as warnings
     said: Columns  # what the user said
+    apart: tuple[str, ...] = ()  # notes on judges on a scale of their own, for verbs that need them on that of people

@@ -17,6 +17,7 @@ from calib.tables.text import visible
 KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
 _ROWS = 600  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
+_FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
 
 
@@ -33,7 +34,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
-    says = [_order_of(frame)]
+    says = [_order_of(frame), *[_FOLDS] * ("mean" in frame)]
     if len(frame) > _ROWS:
         says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
     if rest:

@@ -89,7 +89,8 @@ class Calibration(Results[CalibrationMap]):
             If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
-        files = above("intake.entry", "given")(scores, None, columns, names=("scores",), needs=("judge",))
+        taken = above("intake.entry", "given")
+        files = taken(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map
         table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
         if table.frame.empty:
@@ -123,9 +124,10 @@ class Calibration(Results[CalibrationMap]):
         0    1.0   2.41  1.03  0.2  0.2
         1    2.5   2.40  1.02  0.2  0.2
         """
-        x = check.array(scores, "at", ndim=1)
-        if not (len(x) and np.isfinite(x).all()):
-            raise ArgumentError("at", "must be one or several finite numbers", f"got {scores!r}")
+        x = check.array(scores, "at")
+        if x.ndim != 1 or not (len(x) and np.isfinite(x).all()):
+            rule = "must be one or several finite numbers, each an argument such as in at(2, 3)"
+            raise ArgumentError("at", rule, f"got {', '.join(map(repr, scores)) or 'none'}")
         parts = []
         for label, found in zip(self.labels, self, strict=True):
             if len(found.slopes) > 1:

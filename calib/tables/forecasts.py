@@ -23,7 +23,11 @@ _MEAN_LABELS = (
     "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
     "person says; give the labels as `gold` to have each of them count"
 )
-_FIRST = "calibrate it first, and judge the calibration: it forecasts each label by a map that has not seen it"
+_FIRST = (
+    "calibrate it first, and judge the calibration, which forecasts each label by a map that has not seen it: "
+    "calib.forecast_quality(calib.calibrate(scores, gold)), or in a shell `calib calibrate FILE --save judge.json` and "
+    "`calib forecast-quality judge.json`"
+)
 
 
 def chance_columns(frame: pd.DataFrame) -> dict[str, float]:

@@ -80,12 +80,54 @@ def test_at_says_what_a_score_means(run, own, frame):
     assert told.iloc[0][["score", "sd", "conf_low", "p_1"]].tolist() == two[["score", "sd", "conf_low", "p_1"]].tolist()
 
 
+def test_at_asks_a_saved_calibration_too(run, own, tmp_path):
+    kept = tmp_path / "calibration.json"
+    run("calibrate", own, "--save", kept)
+    code, said, _ = run("calibrate", kept, "--at", "2")
+    assert code == 0
+    assert all(short(value) in said for value in calib.Calibration.read(kept).at(2)[["score", "sd", "p_1"]].iloc[0])
+    for more in ((), ("--at", "2", "--out", tmp_path / "out.csv"), ("--at", "2", own)):
+        code, _, err = run("calibrate", kept, *more)
+        assert (code, "FILE is a calibration: --at alone says" in err) == (2, True)
+    code, _, err = run("calibrate", own, "--apply", kept, "--at", "2")
+    assert code == 2
+    assert f"type calib calibrate {kept} --at 2." in " ".join(err.split())
+
+
+@pytest.mark.parametrize("apply", [False, True])
+def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own, frame, tmp_path, apply):
+    kept, out = tmp_path / "calibration.json", tmp_path / "out.csv"
+    run("calibrate", own, "--save", kept, *(() if apply else ("--out", out)))
+    if apply:
+        run("calibrate", own, "--apply", kept, "--out", out)
+    written = pd.read_csv(out, dtype=str)
+    assert written.notna().any().all()
+    assert written["judge"].astype(float).tolist() == frame["judge"].tolist()
+    assert written["fold"].dropna().str.fullmatch(r"\d+").all()
+    whole = calib.calibrate(frame).apply(frame)
+    gold = frame[["id", "human"]].dropna()
+    assert calib.interval(str(out), gold).estimate == pytest.approx(calib.interval(whole, gold).estimate)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "sets", "escalate"])
+def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run, frame, tmp_path, command):
+    hundred = tmp_path / "hundred.csv"
+    frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
+    code, _, err = run(command, hundred)
+    assert code == 0
+    assert "another scale than the labels" not in err
+    _, _, err = run("interval", hundred)
+    assert "another scale than the labels" in err
+
+
 def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run, own, frame, tmp_path):
     kept, out, hundred = tmp_path / "calibration.json", tmp_path / "q.csv", tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
     code, _, said = run("forecast-quality", hundred)
     assert code == 2
     assert "calibrate it first, and judge the calibration" in said
+    assert "`calib calibrate FILE --save judge.json` and `calib forecast-quality judge.json`" in said
+    assert "another scale than the labels" not in said, "the error says it"
     run("calibrate", hundred, "--save", kept)
     code, said, _ = run("forecast-quality", kept, "--out", out)
     expected = calib.forecast_quality(calib.calibrate(frame)).one()
@@ -271,6 +313,7 @@ def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
     text = calib.report([calibration.apply(calibration.scores)]).text
     rows = by_item(text)
     assert len(rows) == 240
+    assert "read by a map made without its fold" in text
     spread = [float(row["sd"]) for row in rows]
     assert spread == sorted(spread, reverse=True)
     assert text.count("## ") == 1

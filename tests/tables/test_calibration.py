@@ -375,7 +375,12 @@ def test_no_number_of_json_is_refused(calibration, tmp_path):
         calib.Calibration.read(path)
 
 
-@pytest.mark.parametrize("scores", [(), (np.nan,), (None, 1)])
+def test_a_single_number_is_asked_with_at_or_in_a_list(calibration):
+    with pytest.raises(ArgumentError, match=r"got a number: write \[3\]"):
+        calibration["tone"].predict(3)
+
+
+@pytest.mark.parametrize("scores", [(), (np.nan,), (None, 1), ([2, 3],)])
 def test_at_needs_numbers(calibration, scores):
     with pytest.raises(ArgumentError, match="`at` must be one or several finite numbers"):
         calibration["tone"].at(*scores)

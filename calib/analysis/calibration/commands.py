@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 _CALLED = {"scores": "FILE", "gold": "LABELS"}
 _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
 _STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
-_AT = typer.Option(help="A score of the judge: what people would say of an item that has it (may be repeated).")
+_AT = typer.Option(
+    help="A score of the judge: what people would say of an item that has it (may be repeated). FILE may then be what "
+    "--save wrote."
+)
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
 _PRICES = typer.Option(help="Price of a judge's score; of one judge of a cascade NAME=PRICE (repeatable).")
@@ -40,17 +43,17 @@ def calibrate(
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
     from calib.analysis.calibration.words import map_blocks
-    from calib.tables.forecasts import chance_columns
+    from calib.tables.calibration_file import is_calibration
 
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")
-    if apply is not None and (labels is not None or save is not None):
-        raise typer.BadParameter("--apply takes no labels and makes no new calibration: leave out LABELS and --save.")
+    if is_calibration(file):
+        _refuse_but_at(at, labels=labels, apply=apply, save=save, out=out)
+        print_table(calib.Calibration.read(file).at(*at or ()))
+        return
     if apply is not None:
-        calibration, (judged, _) = calib.Calibration.read(apply), files.taken(file, names=("scores",))
-        calibrated = calibration.apply(judged, allow_stale=allow_stale)
-        show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
-        write(calibrated, out)
+        _refuse_with_apply(apply, at, labels=labels, save=save)
+        _apply(calib.Calibration.read(apply), files.taken(file, names=("scores",))[0], out, allow_stale=allow_stale)
         return
     judged, people = files.taken(file, labels)
     calibration = calib.calibrate(judged, people, **options)
@@ -62,17 +65,50 @@ def calibrate(
             paragraphs("", f"{block.heading}:", *block.says)
             print_table(block.frame)
     if out is not None:
-        write(calibration.apply(calibration.scores), out)
+        write(_without_empty(calibration.apply(calibration.scores)), out)
     if save is not None:
         typer.echo(f"wrote {shown_text(calibration.save(save))}")
+
+
+def _refuse_but_at(at: list[float] | None, **others: Path | None) -> None:
+    """Of a calibration as FILE only scores are asked."""
+    if not at or any(other is not None for other in others.values()):
+        raise typer.BadParameter(
+            "FILE is a calibration: --at alone says what a score means by it; to score other items type "
+            "calib calibrate SCORES --apply FILE."
+        )
+
+
+def _refuse_with_apply(apply: Path, at: list[float] | None, **others: Path | None) -> None:
+    if any(other is not None for other in others.values()):
+        raise typer.BadParameter("--apply takes no labels and makes no new calibration: leave out LABELS and --save.")
+    if at:
+        raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
+
+
+def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
+    from calib.tables.forecasts import chance_columns
+
+    calibrated = calibration.apply(judged, allow_stale=allow_stale)
+    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
+    write(_without_empty(calibrated), out)
+
+
+def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
+    """Without the columns that every table of scores may have and this one has nothing in: reading fills them in."""
+    from calib.table import SCHEMAS
+
+    spare = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
+    empty = [name for name in spare if (scores[name].isna() | (scores[name].astype(str) == "")).all()]
+    return scores.drop(columns=empty)
 
 
 @options_from("forecast_quality", without=("rng",), called=_CALLED)
 def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How well scores foretell what people say of each item, beside the labels' shares without any judge.
 
-    FILE may also be what `calib calibrate --save` wrote: its forecasts of the labels that it was made from, each by a
-    map that has not seen it.
+    Scores must be on people's scale. Of a judge on another scale FILE is what `calib calibrate --save` wrote: its
+    forecasts of the labels that it was made from, each by a map that has not seen it.
     """
     from calib.tables.calibration_file import is_calibration
 

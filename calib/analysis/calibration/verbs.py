@@ -110,7 +110,7 @@ def calibrate(
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
     judge, columns = _judge_and_columns(columns)
-    files = given(scores, gold, columns)
+    files = given(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     table = judges_alone(scores_in(files.scores, "scores"), people)
     group = files.named(groups)
@@ -202,7 +202,7 @@ def forecast_quality(
         theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
         scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
-    files = given(scores, gold, columns)
+    files = given(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
     told = _told_in(files.scores)
@@ -293,7 +293,7 @@ def score_sets(
     """
     as_typed(score_sets, locals())
     check.probability(level, "level")
-    files = given(scores, gold, columns)
+    files = given(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     judges = judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
@@ -382,7 +382,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
     check_escalation(risk, confidence_level, cut, within, prices, cascade, inputs)
-    files = given(scores, gold, columns)
+    files = given(scores, gold, columns, any_scale=True)
     asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
     asked |= {"group": files.named(groups), "pairwise": files.pairwise}
     cascade = None if cascade is None else [files.rater(name) for name in cascade]
@@ -469,7 +469,7 @@ of the drawings of labels, judging by 40 labels; with many labels 100 %, at best
     as_typed(escalation_power, locals())
     check.choice(inputs, "inputs", KINDS)
     check_escalation(risk, confidence_level, cut, within, None, None, inputs)
-    files = given(scores, gold, columns, needs=("judge",))
+    files = given(scores, gold, columns, needs=("judge",), any_scale=True)
     rule: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence)}
     if files.people is None:
         slices = scores_in(files.scores, "scores").slices()

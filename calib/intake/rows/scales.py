@@ -28,6 +28,7 @@ class Scales:
     guessed: bool = False
     of_people: Mapping[str, str] = field(default_factory=dict)
     of_judges: Mapping[str, str] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()  # what is to be said of judges on a scale of their own
 
 
 def scales_of(
@@ -42,6 +43,7 @@ def scales_of(
     known = _as_values(said.get("scale", ""))
     ours: dict[str, str] = {}
     theirs: dict[str, str] = {}
+    apart: list[str] = []
     guessed = False
     for name in criteria:
         f, y = (_numbers(side, name) for side in (judges, people))
@@ -53,9 +55,9 @@ def scales_of(
             notes += _far_off(y, name)
         text = text or worded or _guess(f, y)
         theirs[name] = text
-        ours[name] = _of_judge(f, y, text, name, judges, notes)
+        ours[name] = _of_judge(f, y, text, name, judges, apart)
     texts = list(dict.fromkeys(filter(None, theirs.values())))
-    return Scales("; ".join(texts), guessed and bool(texts), theirs, ours)
+    return Scales("; ".join(texts), guessed and bool(texts), theirs, ours, tuple(apart))
 
 
 def _as_values(scale: str) -> str:
@@ -102,7 +104,7 @@ def _far_off(y: pd.Series, criterion: str) -> list[str]:
     return [f"{told}; without them the scale would be {guessed_scale(most) or 'shorter'}: --scale, scale= says it."]
 
 
-def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Rows | None, notes: list[str]) -> str:
+def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Rows | None, apart: list[str]) -> str:
     """The same scale, if the scores are on it; nothing where they are on another, which is said."""
     scale = parse_scale(text)
     if scale is None or judges is None or not len(f):
@@ -118,7 +120,7 @@ def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Row
         )
     if len(y):
         span = f"{np.min(f):g} to {np.max(f):g}"
-        notes.append(
+        apart.append(
             f"the judge's scores of {criterion} ({span}) are on another scale than the labels ({text}): `calibrate` "
             "learns what they mean there."
         )

@@ -55,6 +55,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
         words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
         said=said,
+        apart=scales.apart,
     )
 
 

@@ -401,7 +401,12 @@ def test_a_level_without_its_column_is_an_error(level):
             "scores and human must share items, but no item is in both.",
         ),
         (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
-        (JUDGE, None, "`human` must be given beside a table of calib's, which has one side only."),
+        (
+            JUDGE,
+            None,
+            "`human` must be given beside a table of calib's, which holds a judge's scores "
+            "or people's labels and not both.",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(judge, human, message):
