@@ -56,6 +56,7 @@ __all__ = [name for name in _names if name not in _elsewhere]
 # what is rare is public, but not what someone who looks for a start should find
 _RARE = {
     *(
+        "Calibration",
         "Labels",
         "LogprobsError",
         "Scale",

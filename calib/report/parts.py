@@ -98,7 +98,7 @@ def _of_all(look: Look, **options: Any) -> Can:
 def _of(look: Look, can: Can) -> Intake:
     """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
     scores, people, gold = (_with_criteria(frame, can.criteria) for frame in (look.scores, look.people, look.gold))
-    return replace(look.intake, scores=scores, people=people, gold=gold, notes=())
+    return replace(look.intake, scores=scores, people=people, gold=gold, notes=(), apart=())
 
 
 def _with_criteria(frame: pd.DataFrame | None, criteria: Sequence[str]) -> pd.DataFrame | None:
@@ -143,7 +143,7 @@ def _one_by_one(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part
 
 
 def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:
-    yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=()))
+    yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=(), apart=()))
 
 
 def _intervals(look: Look, can: Can, asked: Mapping[str, Any]) -> list[Part]:
