@@ -28,6 +28,10 @@ STATISTICS = {
     "prompts": ("means",),
     "planning": ("means", "prompts"),
     "calibration": ("agreement", "distributions", "means"),
+    "verdicts": ("agreement", "means", "calibration"),
+    "pairs": ("agreement", "means", "verdicts"),
+    "bias": ("agreement", "means", "pairs"),
+    "drift": ("distributions", "means"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 
