@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -20,7 +19,6 @@ LEAST_GOLD = 10  # of `interval` and `difference`
 _LEAST_ITEMS = 4  # of which a correlation has an interval
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
 MOST_IN_PAIRS = 6  # systems of which each is held against each
-_FEW_PEOPLE = 20  # of whom each is held against each
 _FIRST_LABELS = 50  # to be bought where there is none
 _ONE_BY_ONE = (  # questions about each item, and the labels that they need
     ("what people would say of each item", "calibrate", LEAST_GOLD),
@@ -212,10 +210,10 @@ def _few(pair: Beside, least: int) -> str:
 
 
 def _constant(of: str, values: pd.Series) -> str:
-    return f"every {of} is {values.iloc[0]:g}" if _is_one(values) else ""
+    return f"every {of} is {values.iloc[0]:g}" if is_one(values) else ""
 
 
-def _is_one(values: pd.Series) -> bool:
+def is_one(values: pd.Series) -> bool:
     """Whether all values are one and the same."""
     return len(values) > 0 and bool((values == values.iloc[0]).all())
 
@@ -316,7 +314,7 @@ def _few_systems(pair: Beside) -> str:
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
         return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
-    return "all systems have one mean" if _is_one(means["y"]) or _is_one(means["x"]) else ""
+    return "all systems have one mean" if is_one(means["y"]) or is_one(means["x"]) else ""
 
 
 def _ranking(pairs: Sequence[Beside]) -> Can:
@@ -439,44 +437,6 @@ def _choice(taken: Intake) -> Can:
         return Can(what, verb, False, "each item must have a score" if n > 1 else "there is one item")
     criteria = tuple(map(str, whose["criterion"]))
     return Can(what, verb, True, f"none of {n} items has a label", {"n": min(_FIRST_LABELS, n)}, criteria=criteria)
-
-
-# --- what looks wrong -------------------------------------------------------------------------------------------
-
-
-def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
-    """What no rule forbids, but nobody means."""
-    for pair in pairs:
-        judged, rows = pair.frame["x"].dropna(), pair.labelled
-        who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
-        if len(judged) > 1 and _is_one(judged):
-            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
-        elif len(rows) >= LEAST_GOLD and not _is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
-            yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
-        elif len(rows) >= LEAST_GOLD and _is_one(rows["y"]):
-            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
-        elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
-            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
-
-
-def copied_labels(taken: Intake) -> Iterator[str]:
-    """People who never differ, where there is something to differ about."""
-    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
-    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
-        if rows["rater"].nunique() > _FEW_PEOPLE:
-            continue
-        table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
-        for one, other in combinations(table, 2):
-            both = table[[one, other]].dropna()
-            if len(both) >= LEAST_GOLD and not _is_one(both[one]) and (both[one] == both[other]).all():
-                yield f"{one} and {other} say the same of all {len(both)} items of {criterion}: is one a copy?"
-
-
-def _rank_correlation(rows: pd.DataFrame) -> float:
-    if _is_one(rows["x"]) or _is_one(rows["y"]):
-        return 0.0
-    ranks = rows[["x", "y"]].astype(float).rank()
-    return float(ranks["x"].corr(ranks["y"]))
 
 
 def scale_in_words(taken: Intake) -> str:
