@@ -16,7 +16,10 @@ from calib import plot, stats
 from calib.core.topic import topic_of
 
 PACKAGE = Path(calib.__file__).parent
-TOPICS = ("agreement", "distributions", "draws", "means", "prompts", "planning", "calibration")
+TOPICS = (
+    *("agreement", "distributions", "draws", "means", "prompts", "planning", "calibration"),
+    *("verdicts", "pairs", "bias", "drift"),
+)
 RESERVED = ("verbs", "plots", "words", "commands")
 # what a module of each kind may import besides its own kind; a name is the module or package, up to the dot
 STATISTICS = {
