@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calib.intake.can import Can
 from calib.intake.columns.roles import is_table
+from calib.intake.question import Can
 from calib.intake.taken import Intake
 
 # commands that have another name than their verb

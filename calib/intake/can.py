@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
+from calib.intake.question import (
+    LEAST_GOLD,
+    LEAST_ITEMS,
+    Beside,
+    Can,
+    Rule,
+    Say,
+    asked,
+    constant,
+    few_labelled,
+    is_one,
+    labelled,
+    no_spread,
+    number,
+    span,
+)
 from calib.intake.taken import Intake
-from calib.table import TableError, parse_scale
-from calib.tables.door import scores_in
-from calib.tables.gold import gold_pairs
+from calib.table import parse_scale
 from calib.tables.labelled import MOST_VALUES, values_of
 
-LEAST_GOLD = 10  # of `interval` and `difference`
-_LEAST_ITEMS = 4  # of which a correlation has an interval
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
 MOST_IN_PAIRS = 6  # systems of which each is held against each
 _FIRST_LABELS = 50  # to be bought where there is none
@@ -25,98 +36,6 @@ _ONE_BY_ONE = (  # questions about each item, and the labels that they need
     ("set of labels for each item", "score_sets", 9),  # with fewer a set of 90 % is the whole scale
     ("what the judge may decide alone", "escalate", 22),  # without an error show a risk of 10 % at 90 %
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Can:
-    """One question that tables of one's own may answer.
-
-    Attributes
-    ----------
-    what : str
-        The question in words.
-    verb : str
-        The function of `calib` that answers it.
-    possible : bool
-    why : str
-        What it can be computed from, or what is missing and what to do about it.
-    options : mapping
-        What the function is called with, beside the files.
-    systems : tuple of str
-        Those that a difference is of.
-    criteria : tuple of str
-        Those that it can be computed for; empty where it cannot.
-    whole : bool
-        Whether that is all of them.
-    """
-
-    what: str
-    verb: str
-    possible: bool
-    why: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    systems: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    whole: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.what}: {'yes' if self.possible else 'no'}, {self.why}"
-
-
-class Beside(NamedTuple):
-    """One judge beside the labels of one criterion: a row for each item that it scored."""
-
-    criterion: str
-    rater: str
-    frame: pd.DataFrame
-
-    @property
-    def labelled(self) -> pd.DataFrame:
-        return self.frame[self.frame["x"].notna() & self.frame["y"].notna()]
-
-    @property
-    def scaled(self) -> bool:
-        """Whether the scale is known."""
-        return "scale" in self.frame and bool(self.frame["scale"].fillna("").ne("").any())
-
-    def labels_of(self, column: str) -> pd.Series:
-        """How many labels there are of each value of a column."""
-        return (
-            self.labelled.groupby(self.frame[column].astype(str), sort=False)["y"]
-            .size()
-            .reindex(self.values(column), fill_value=0)
-        )
-
-    def values(self, column: str) -> list[str]:
-        return [str(value) for value in self.frame[column].dropna().unique()]
-
-    def has(self, column: str) -> bool:
-        """Whether a column is there without gaps, as levels need it."""
-        return column in self.frame and bool(self.frame[column].notna().all())
-
-
-Rule = Callable[[Beside], str]  # why not, or nothing
-Say = Callable[[Sequence[Beside]], str]
-
-
-def beside(taken: Intake) -> tuple[Beside, ...]:
-    """Each judge beside the labels; none where there are no two sides, or they share nothing."""
-    if taken.scores is None or taken.gold is None:
-        return ()
-    try:
-        found = tuple(_sides(taken))
-    except TableError:  # `Intake.notes` say why
-        return ()
-    return found if any(len(pair.labelled) for pair in found) else ()
-
-
-def _sides(taken: Intake) -> Iterator[Beside]:
-    assert taken.scores is not None
-    place = {item: at for at, item in enumerate(taken.scores["item"].astype(object).unique())}
-    for pair in gold_pairs(scores_in(taken.scores, "scores"), scores_in(taken.gold, "gold")):
-        mine = pair.frame[pair.frame["_merge"] != "right_only"]
-        in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
-        yield Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order)
 
 
 def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
@@ -147,27 +66,8 @@ def _missing(taken: Intake) -> str:
 # --- with people's labels ---------------------------------------------------------------------------------------
 
 
-def _asked(
-    what: str, verb: str, pairs: Sequence[Beside], rule: Rule, say: Say, *, some: bool = False, **more: Any
-) -> Can:
-    """The answer for the criteria whose judges all allow it; where one will do, some of them."""
-    trouble: dict[str, list[str]] = {}
-    for pair in pairs:
-        trouble.setdefault(pair.criterion, []).append(rule(pair))
-    whole = {pair.criterion for pair in pairs} - {pair.criterion for pair in pairs if not len(pair.labelled)}
-    good = tuple(
-        name for name, found in trouble.items() if not any(found) or (some and name in whole and not all(found))
-    )
-    bad = {name: next(filter(None, found)) for name, found in trouble.items() if name not in good}
-    if not good:  # where there are no pairs `_missing` says why
-        return Can(what, verb, False, next(iter(bad.values()), ""), **more)
-    said = say([pair for pair in pairs if pair.criterion in good and not rule(pair)])
-    not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    return Can(what, verb, True, said + not_all, criteria=good, whole=not bad, **more)
-
-
 def _interval(pairs: Sequence[Beside]) -> Can:
-    return _asked("human mean, with interval", "interval", pairs, _few_labels, _of_all)
+    return asked("human mean, with interval", "interval", pairs, _few_labels, _of_all)
 
 
 def _win_rate(pairs: Sequence[Beside]) -> Can:
@@ -176,12 +76,12 @@ def _win_rate(pairs: Sequence[Beside]) -> Can:
     def few(pair: Beside) -> str:
         return _few_labels(pair) or _few_of_each(pair)
 
-    return _asked("win rate, with interval", "interval", pairs, few, _of_all_pairs)
+    return asked("win rate, with interval", "interval", pairs, few, _of_all_pairs)
 
 
 def _of_all_pairs(pairs: Sequence[Beside]) -> str:
     labelled, there = ([_pairs_in(frame) for frame in frames] for frames in _frames(pairs))
-    return f"{_span(labelled)} of {_span(there)} pairs have a label"
+    return f"{span(labelled)} of {span(there)} pairs have a label"
 
 
 def _frames(pairs: Sequence[Beside]) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
@@ -195,34 +95,20 @@ def _pairs_in(frame: pd.DataFrame) -> int:
 def _of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = ([len(frame) for frame in frames] for frames in _frames(pairs))
     if labelled == there:
-        return f"all {_span(there)} items have a label, so the judge adds nothing to it"
-    return f"{_span(labelled)} of {_span(there)} items have a label"
+        return f"all {span(there)} items have a label, so the judge adds nothing to it"
+    return f"{span(labelled)} of {span(there)} items have a label"
 
 
 def _few_labels(pair: Beside) -> str:
     # of labels that do not vary only the ends of the scale say how far they may be off
-    return _few(pair, LEAST_GOLD) or ("" if pair.scaled else _constant("label", pair.labelled["y"]))
-
-
-def _few(pair: Beside, least: int) -> str:
-    n = len(pair.labelled)
-    return f"{_number(n, 'item')} with a label, {least} are the least" if n < least else ""
-
-
-def _constant(of: str, values: pd.Series) -> str:
-    return f"every {of} is {values.iloc[0]:g}" if is_one(values) else ""
-
-
-def is_one(values: pd.Series) -> bool:
-    """Whether all values are one and the same."""
-    return len(values) > 0 and bool((values == values.iloc[0]).all())
+    return few_labelled(pair, LEAST_GOLD) or ("" if pair.scaled else constant("label", pair.labelled["y"]))
 
 
 def _interval_by_system(pairs: Sequence[Beside]) -> Can:
     def say(good: Sequence[Beside]) -> str:
-        return f"each of {_span([len(pair.values('system')) for pair in good])} systems has {LEAST_GOLD} labels or more"
+        return f"each of {span([len(pair.values('system')) for pair in good])} systems has {LEAST_GOLD} labels or more"
 
-    return _asked("mean of each system", "interval", pairs, _few_of_a_system, say, options={"by": "system"})
+    return asked("mean of each system", "interval", pairs, _few_of_a_system, say, options={"by": "system"})
 
 
 def _few_of_a_system(pair: Beside) -> str:
@@ -235,7 +121,7 @@ def _few_of_a_system(pair: Beside) -> str:
 
 def _few_of_each(pair: Beside) -> str:
     counts = pair.labels_of("system") if pair.has("system") else pd.Series(dtype=int)
-    few = [f"{name} has {_number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
+    few = [f"{name} has {number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
     more = f" and {len(few) - 2} more" if len(few) > 2 else ""
     return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
 
@@ -247,7 +133,7 @@ def _difference(pairs: Sequence[Beside]) -> Can:
     def say(good: Sequence[Beside]) -> str:
         return f"{_against(names)}, {_paired(good[0])}"
 
-    return _asked("difference of systems", "difference", pairs, _few_for_a_difference, say, systems=names)
+    return asked("difference of systems", "difference", pairs, _few_for_a_difference, say, systems=names)
 
 
 def _against(names: Sequence[str]) -> str:
@@ -259,7 +145,7 @@ def _against(names: Sequence[str]) -> str:
 def _paired(pair: Beside) -> str:
     if not pair.has("group"):
         return "nothing paired, as no column says what both answered (--group)"
-    return f"paired by {_number(pair.frame['group'].nunique(), 'group')}"
+    return f"paired by {number(pair.frame['group'].nunique(), 'group')}"
 
 
 def _few_for_a_difference(pair: Beside) -> str:
@@ -271,30 +157,21 @@ def _few_for_a_difference(pair: Beside) -> str:
 
 def _agreement(pairs: Sequence[Beside], level: str) -> Can:
     rules: dict[str, tuple[str, Rule, Say]] = {
-        "item": ("agreement over items", _no_spread, _labelled),
+        "item": ("agreement over items", no_spread, labelled),
         "group": ("agreement within groups", _no_group, _groups),
         "system": ("agreement over systems", _few_systems, _systems),
     }
     what, rule, say = rules[level]
     options = {} if level == "item" else {"level": level}
-    return _asked(what, "agreement", pairs, rule, say, some=True, options=options)
-
-
-def _labelled(pairs: Sequence[Beside]) -> str:
-    return f"{_span([len(pair.labelled) for pair in pairs])} items with a label"
+    return asked(what, "agreement", pairs, rule, say, some=True, options=options)
 
 
 def _groups(pairs: Sequence[Beside]) -> str:
-    return f"{_span([_varied(pair) for pair in pairs])} groups with labels that differ"
+    return f"{span([_varied(pair) for pair in pairs])} groups with labels that differ"
 
 
 def _systems(pairs: Sequence[Beside]) -> str:
-    return f"{_span([pair.labelled['system'].nunique() for pair in pairs])} systems with labels"
-
-
-def _no_spread(pair: Beside) -> str:
-    rows, few = pair.labelled, _few(pair, _LEAST_ITEMS)
-    return few or _constant("label", rows["y"]) or _constant(f"score of {pair.rater}", rows["x"])
+    return f"{span([pair.labelled['system'].nunique() for pair in pairs])} systems with labels"
 
 
 def _no_group(pair: Beside) -> str:
@@ -313,23 +190,23 @@ def _few_systems(pair: Beside) -> str:
         return "no column says which system wrote what (--system)"
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
-        return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
+        return f"{number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
     return "all systems have one mean" if is_one(means["y"]) or is_one(means["x"]) else ""
 
 
 def _ranking(pairs: Sequence[Beside]) -> Can:
     judges: dict[str, list[str]] = {}
     for pair in pairs:
-        judges.setdefault(pair.criterion, []).extend([] if _no_spread(pair) else [pair.rater])
+        judges.setdefault(pair.criterion, []).extend([] if no_spread(pair) else [pair.rater])
 
     def too_few(pair: Beside) -> str:
         alone = len(judges[pair.criterion]) < 2
-        return (_no_spread(pair) or "one judge") if alone else ""
+        return (no_spread(pair) or "one judge") if alone else ""
 
     def say(good: Sequence[Beside]) -> str:
-        return f"{_span([len(judges[pair.criterion]) for pair in good])} judges"
+        return f"{span([len(judges[pair.criterion]) for pair in good])} judges"
 
-    return _asked("judges compared", "rank_judges", pairs, too_few, say, some=True)
+    return asked("judges compared", "rank_judges", pairs, too_few, say, some=True)
 
 
 def _one_by_one(taken: Intake, pairs: Sequence[Beside]) -> Iterator[Can]:
@@ -339,9 +216,9 @@ def _one_by_one(taken: Intake, pairs: Sequence[Beside]) -> Iterator[Can]:
 
         def rule(pair: Beside, least: int = least, every: bool = every) -> str:
             rest = "" if every else _no_others(pair)
-            return _few(pair, least) or rest or _no_spread(pair) or _many_values(taken, pair.criterion)
+            return few_labelled(pair, least) or rest or no_spread(pair) or _many_values(taken, pair.criterion)
 
-        yield _asked(what, verb, pairs, rule, _labelled if every else _of_all)
+        yield asked(what, verb, pairs, rule, labelled if every else _of_all)
 
 
 def _no_others(pair: Beside) -> str:
@@ -367,7 +244,7 @@ def _labels_needed(pairs: Sequence[Beside]) -> Can:
     def say(_: Sequence[Beside]) -> str:
         return f"for an interval of +/- {width:g}"
 
-    return _asked("labels needed", "labels_needed", pairs, _nothing_to_buy, say, options={"half_width": width})
+    return asked("labels needed", "labels_needed", pairs, _nothing_to_buy, say, options={"half_width": width})
 
 
 def _of_systems(pairs: Sequence[Beside]) -> list[Beside]:
@@ -377,7 +254,7 @@ def _of_systems(pairs: Sequence[Beside]) -> list[Beside]:
 
 def _nothing_to_buy(pair: Beside) -> str:
     n, of = len(pair.labelled), len(pair.frame)
-    if trouble := _few_labels(pair) or _constant("label", pair.labelled["y"]):
+    if trouble := _few_labels(pair) or constant("label", pair.labelled["y"]):
         return trouble
     return "" if 2 * n <= of else f"{n} of {of} items have a label already"
 
@@ -409,15 +286,15 @@ def _reliability(taken: Intake) -> Can:
         raters = rows["rater"].nunique()
         if raters < 2:
             bad[str(criterion)] = "one annotator: no ceiling"
-        elif (n := int((each > 1).sum())) < _LEAST_ITEMS:
-            bad[str(criterion)] = f"{_number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
+        elif (n := int((each > 1).sum())) < LEAST_ITEMS:
+            bad[str(criterion)] = f"{number(n, 'item')} with two annotators, {LEAST_ITEMS} are the least"
         else:
             good[str(criterion)] = raters
     if not good:
         return Can(what, verb, False, next(iter(bad.values())))
     not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
     return Can(
-        what, verb, True, f"{_span(list(good.values()))} annotators{not_all}", criteria=tuple(good), whole=not bad
+        what, verb, True, f"{span(list(good.values()))} annotators{not_all}", criteria=tuple(good), whole=not bad
     )
 
 
@@ -447,12 +324,3 @@ def scale_in_words(taken: Intake) -> str:
     values = dict(zip(known.values, taken.words, strict=False)) if known and taken.words else {}
     text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or taken.scale
     return f"scale {text}{' (a guess, --scale says it)' * taken.guessed_scale}"
-
-
-def _span(counts: Sequence[int]) -> str:
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{low}" if low == high else f"{low} to {high}"
-
-
-def _number(n: int, of: str) -> str:
-    return f"{n or 'no'} {of}{'s' * (n != 1)}"

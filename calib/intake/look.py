@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from calib.core.check import ArgumentError
 from calib.intake.calls import FRAMES, commands_of, lines_of, tries_of
-from calib.intake.can import Can, beside, possibilities, scale_in_words
+from calib.intake.can import possibilities, scale_in_words
 from calib.intake.cells.values import blank
 from calib.intake.columns.roles import Seen, Side, seen, sided
 from calib.intake.files.source import source_of
 from calib.intake.intake import taken_in
+from calib.intake.question import Can, beside
 from calib.intake.suspicions import copied_labels, suspicions
 from calib.intake.taken import Columns, Intake, Source, Taken
 from calib.table import TableArgumentError, TableError

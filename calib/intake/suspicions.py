@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from calib.intake.can import LEAST_GOLD, Beside, is_one
+from calib.intake.question import LEAST_GOLD, Beside, is_one
 from calib.intake.taken import Intake
 
 _FEW_PEOPLE = 20  # of whom each is held against each

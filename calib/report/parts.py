@@ -19,9 +19,10 @@ from calib.analysis.means import verbs as means
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
-from calib.intake.can import MOST_IN_PAIRS, Can
+from calib.intake.can import MOST_IN_PAIRS
 from calib.intake.entry import is_file
 from calib.intake.look import Look, look
+from calib.intake.question import Can
 from calib.intake.taken import Intake
 from calib.tables.door import Who
 from calib.tables.results import Results

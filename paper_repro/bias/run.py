@@ -2,25 +2,23 @@
 
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import board
 import check
-import drift
-import effects
-import pairs
 import pandas as pd
-import raters
 
 from calib.stats import CalibWarning
+
+PARTS = [import_module(name) for name in ("effects", "raters", "pairs", "board", "drift")]
 
 
 def values() -> pd.DataFrame:
     """All values of all tables."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)  # of few pairs near equal length, of weak instruments
-        return pd.concat([part.values() for part in (effects, raters, pairs, board, drift)], ignore_index=True)
+        return pd.concat([part.values() for part in PARTS], ignore_index=True)
 
 
 if __name__ == "__main__":

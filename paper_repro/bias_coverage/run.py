@@ -10,23 +10,18 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import board
 import check
-import drift
-import effects
 import numpy as np
-import pairs
 import pandas as pd
-import raters
-import verdicts
 
 from calib.stats import CalibWarning
 
 FOLDER = Path(__file__).parent
-PARTS = {part.__name__: part for part in (effects, raters, verdicts, pairs, board, drift)}
+PARTS = {name: import_module(name) for name in ("effects", "raters", "verdicts", "pairs", "board", "drift")}
 KEY = ["quantity", "estimator", "design", "n"]
 RUNS, FEW = 1000, 60
 
@@ -65,9 +60,7 @@ def main() -> int:
         kept = stored[~stored["part"].isin(names)]
         found = pd.concat([kept, found], ignore_index=True) if len(kept) else found
         found = found.sort_values("part", key=lambda part: part.map(list(PARTS).index), kind="stable")
-        found[["part", *found.columns.drop("part")]].to_csv(
-            path, index=False, float_format="%.6g", lineterminator="\n"
-        )
+        found[["part", *found.columns.drop("part")]].to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
         print(found.to_string(index=False))
         off = found[:0]
     print(f"{time.process_time() - start:.0f} s of CPU.")

@@ -8,7 +8,8 @@ import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.score_sets import least_labels
 from calib.intake.calls import commands_of, lines_of
-from calib.intake.can import beside, possibilities
+from calib.intake.can import possibilities
+from calib.intake.question import beside
 from calib.intake.suspicions import copied_labels, suspicions
 from calib.intake.taken import Intake
 
