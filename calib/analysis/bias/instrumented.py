@@ -1,0 +1,384 @@
+"""Whether something moves a judge beyond what people see: one annotator, instrumented by the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
+
+WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
+_LEAST = 4  # items; the regression has three coefficients
+_FEW_GROUPS = 10
+_FEW_APART = 5  # groups in which an x that is the same within each must differ from the others
+_SINGULAR = 1e10  # condition from which on columns are sums of each other
+_LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
+_NONE = Interval(math.nan, math.nan)
+
+
+class Effect(NamedTuple):
+    """A coefficient with its error.
+
+    Attributes
+    ----------
+    estimate, std_error, z : float
+        Judge points per unit of x, its clustered error, their ratio.
+    p_value : float
+        Two-sided, by t with as many degrees of freedom as there are groups less one.
+    interval : Interval
+    """
+
+    estimate: float
+    std_error: float
+    z: float
+    p_value: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrumented(Result):
+    """What one unit of x moves the judge by, and what it seems to by two usual regressions.
+
+    Attributes
+    ----------
+    estimate, std_error, z, p_value : float
+        At equal quality: one annotator instrumented by the others. NaN with one annotator, or if they agree too little.
+    interval : Interval
+        With one annotator the bracket over `reliability`, with its sampling error.
+    difference : Effect
+        Of judge less mean of people on x: what is added to differences of means on a leaderboard.
+    control : Effect
+        Of x in the judge on the mean of people and x, as if that mean had no error.
+    people, judge : Effect
+        Of x in the mean of people, and in the judge, each alone.
+    slope : float
+        Points of the judge for one point of quality.
+    first_stage_f : float
+        How well annotators foretell each other given x, clustered; NaN with one.
+    bracket : Interval
+        With one annotator the estimates at the two ends of `reliability`, else NaN.
+    reliability : tuple of float
+        Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
+    n, n_groups, n_raters : int
+        Items, groups of them, annotators.
+    confidence_level : float
+    warnings : tuple of str
+    """
+
+    estimate: float
+    std_error: float
+    z: float
+    p_value: float
+    interval: Interval
+    difference: Effect
+    control: Effect
+    people: Effect
+    judge: Effect
+    slope: float
+    first_stage_f: float
+    bracket: Interval
+    reliability: tuple[float, float]
+    n: int
+    n_groups: int
+    n_raters: int
+    confidence_level: float
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = self._row("estimate", "std_error", "z", "p_value", "interval")
+        for name in ("difference", "control"):
+            effect: Effect = getattr(self, name)
+            row |= {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
+            row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
+        row |= {"people": self.people.estimate, "people_z": self.people.z, "judge_alone": self.judge.estimate}
+        return [row | self._row("slope", "first_stage_f", "n", "n_groups", "n_raters", "warnings")]
+
+    def _terms(self) -> dict[str, Any]:
+        name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
+        terms: dict[str, Any] = {name: True, "raters": self.n_raters, "groups": self.n_groups, "n": self.n}
+        low, high = self.reliability
+        return terms | {"rel": None if math.isnan(low) else f"{low:g}-{high:g}", "cl": self.confidence_level}
+
+    def __str__(self) -> str:
+        ends = bracket(self.interval, self.confidence_level)
+        if self.n_raters == 1:
+            low, high = map(short, self.bracket)
+            told = f"at equal quality between {low} and {high} (one annotator, reliability {self.reliability[0]:g} to "
+            told += f"{self.reliability[1]:g}), {ends}"
+        else:
+            told = f"at equal quality {short(self.estimate)}, {ends}"
+        apart = bracket(self.difference.interval, self.confidence_level)
+        return (
+            f"{told}; judge less people {short(self.difference.estimate)}, {apart}; n = {self.n} in {self.n_groups} "
+            f"groups{self._bracketed_warnings}"
+        )
+
+
+def instrumented(
+    judge: ArrayLike,
+    raters: ArrayLike,
+    x: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    reliability: tuple[float, float] = (0.5, 1.0),
+    confidence_level: float = 0.95,
+) -> Instrumented:
+    r"""Whether x moves the judge at equal quality, and what judge less people makes of it.
+
+    .. math:: j_i = a + b\,e_{ik} + g\,x_i + u_{ik}, \qquad
+              \hat\theta = (Z'X)^{-1} Z'j, \quad
+              \widehat{Var} = c\,(Z'X)^{-1} \Big(\sum_d s_d s_d'\Big) (X'Z)^{-1}, \quad s_d = Z_d'\hat u_d
+
+    with one row for each item i and annotator k, :math:`X = (1, e_{ik}, x_i)`, :math:`Z` the same with the mean of the
+    other annotators in place of :math:`e_{ik}`, sums :math:`s_d` over the rows of group d, and
+    :math:`c = G/(G-1) \cdot (n-1)/(n-3)`. Annotators err, so people's mean in a regression leaves some of the quality in
+    x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter if they have
+    nothing to do with hers.
+
+    With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
+    labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
+    lowest and the highest.
+
+    Parameters
+    ----------
+    judge : array_like, shape (n,)
+        Scores of the judge; items without one are left out.
+    raters : array_like, shape (n, R) or (n,)
+        People's labels, one column for each annotator, NaN where one gave none. Items with one label are left out where
+        there are several annotators.
+    x : array_like, shape (n,)
+        What may move the judge: a length, 1 for one system and 0 for the others.
+    groups : sequence, shape (n,), optional
+        What items share, such as the source document; items are independent without.
+    reliability : pair of float, default (0.5, 1.0)
+        Of one annotator's labels, used with one annotator only.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    Instrumented
+
+    Raises
+    ------
+    ValueError
+        If fewer than 4 items are left, there are fewer than 2 groups, or a column does not vary.
+
+    Warns
+    -----
+    CalibWarning
+        "weak_instrument": annotators foretell each other too little (F below 10), so there is no estimate.
+        "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of
+        the others. "one_sided": x differs in few groups only.
+
+    References
+    ----------
+    Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, ch. 5 (instruments against errors of
+    measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error Models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> quality, noise = rng.normal(size=400), rng.normal(size=(400, 3))
+    >>> x = 0.3 * quality + rng.normal(size=400)
+    >>> judge = 0.6 * quality + 0.2 * x + rng.normal(size=400) / 2
+    >>> print(instrumented(judge, quality[:, None] + 0.8 * noise, x))
+    """
+    confidence = check.probability(confidence_level, "confidence_level")
+    data = _data(judge, raters, x, groups, _reliabilities(reliability))
+    effects = {name: _effect(*pair, confidence) for name, pair in _regressions(data).items()}
+    if data.e.shape[1] == 1:
+        return _bracketed(data, effects, confidence)
+    return _by_instrument(data, effects, confidence)
+
+
+class _Data(NamedTuple):
+    """What is left of the arguments: items with a judge, an x and labels enough."""
+
+    judge: Floats
+    e: Floats  # (n, R)
+    mean: Floats
+    x: Floats
+    group: Codes
+    reliability: tuple[float, float]
+    said: tuple[str, ...]
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.group.max()) + 1
+
+
+def _reliabilities(value: tuple[float, float]) -> tuple[float, float]:
+    low, high = (value, value) if isinstance(value, float | int) else tuple(value)
+    if not 0 < low <= high <= 1:
+        raise ArgumentError("reliability", "must be two numbers above 0 and up to 1, lower first", f"got {value!r}")
+    return float(low), float(high)
+
+
+def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | None, reliability: Any) -> _Data:
+    j, at = check.array(judge, "judge", ndim=1), check.array(x, "x", ndim=1)
+    e = check.array(raters, "raters")
+    e = e[:, None] if e.ndim == 1 else check.array(e, "raters", ndim=2)
+    check.same_length(judge=j, raters=e, x=at, groups=groups)
+    group = np.arange(len(j)) if groups is None else check.codes(groups, "groups")
+    e = e[:, ~np.isnan(e).all(axis=0)]
+    several = e.shape[1] > 1
+    kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
+    j, e, at, group = j[kept], e[kept], at[kept], np.unique(group[kept], return_inverse=True)[1]
+    _refuse(j, e, at, group, several)
+    mean = np.nanmean(e, axis=1)
+    said = [] if (n := int(group.max()) + 1) >= _FEW_GROUPS else [f"few_groups: {n} groups carry the interval."]
+    return _Data(j, e, mean, at, group, reliability, tuple([*said, *_one_sided(at, group)]))
+
+
+def _refuse(j: Floats, e: Floats, x: Floats, group: Codes, several: bool) -> None:
+    if len(j) < _LEAST:
+        labels = "two labels" if several else "a label"
+        raise ArgumentError("raters", f"must leave {_LEAST} items with a score, {labels} and an x", f"left {len(j)}")
+    if group.max() < 1:
+        raise ArgumentError("groups", "must be two or more", "all items are in one")
+    for name, values in {"judge": j, "x": x, "raters": e[~np.isnan(e)]}.items():
+        if np.ptp(values) == 0:
+            raise ArgumentError(name, "must vary", f"is {values[0]:g} throughout")
+
+
+def _one_sided(x: Floats, group: Codes) -> list[str]:
+    """Where x is the same within each group, and differs from its most frequent value in few of them."""
+    first = np.zeros(group.max() + 1)
+    first[group] = x
+    if (first[group] != x).any():
+        return []
+    counts = np.unique(first, return_counts=True)[1]
+    rest = len(first) - int(counts.max())
+    if rest >= _FEW_APART:
+        return []
+    return [f"one_sided: x differs in {rest} of {len(first)} groups only, so the interval is too short."]
+
+
+# --- regressions ----------------------------------------------------------------------------------------------------
+
+
+def _regressions(data: _Data) -> dict[str, tuple[Floats, Floats, int]]:
+    """Coefficients, their covariance and the number of groups of those without an instrument."""
+    one, g = np.ones(len(data.x)), data.group
+    alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
+    outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
+    found = {name: (*_solved(y, alone, alone, g), data.n_groups) for name, y in outcomes.items()}
+    return found | {"control": (*_solved(data.judge, beside, beside, g), data.n_groups)}
+
+
+def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> tuple[Floats, Floats]:
+    """Two-stage least squares with as many instruments as columns, its covariance clustered by group."""
+    zx = z.T @ x
+    if np.linalg.cond(zx / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
+        return np.full(x.shape[1], np.nan), np.full((x.shape[1],) * 2, np.nan)
+    inverse = np.linalg.inv(zx)
+    theta = inverse @ (z.T @ y)
+    scores = z * (y - x @ theta)[:, None]
+    sums = np.stack([np.bincount(group, column) for column in scores.T], axis=1)
+    n, k, g = len(y), x.shape[1], int(group.max()) + 1
+    correction = g / (g - 1) * (n - 1) / (n - k)
+    return theta, correction * inverse @ (sums.T @ sums) @ inverse.T
+
+
+def _effect(theta: Floats, covariance: Floats, n_groups: int, confidence: float) -> Effect:
+    """Of x, the last column."""
+    return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), n_groups, confidence)
+
+
+def _tested(estimate: float, std_error: float, n_groups: int, confidence: float) -> Effect:
+    df, z = n_groups - 1, estimate / std_error if std_error > 0 else math.nan
+    half = float(special.stdtrit(df, (1 + confidence) / 2)) * std_error
+    return Effect(
+        estimate, std_error, z, float(2 * special.stdtr(df, -abs(z))), Interval(estimate - half, estimate + half)
+    )
+
+
+def _stacked(data: _Data) -> tuple[Floats, Floats, Codes]:
+    """A row for each item and annotator: her label, the mean of the others', and the item."""
+    known = ~np.isnan(data.e)
+    item, who = np.nonzero(known)
+    own = data.e[item, who]
+    n = known.sum(axis=1)
+    return own, (data.mean[item] * n[item] - own) / (n[item] - 1), item
+
+
+def _by_instrument(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
+    own, others, item = _stacked(data)
+    one, x, group = np.ones(len(item)), data.x[item], data.group[item]
+    columns, instruments = np.c_[one, own, x], np.c_[one, others, x]
+    first, spread = _solved(own, np.c_[one, x, others], np.c_[one, x, others], group)
+    f = float(first[-1] ** 2 / spread[-1, -1]) if spread[-1, -1] > 0 else math.nan
+    theta, covariance = _solved(data.judge[item], columns, instruments, group)
+    found, told = _effect(theta, covariance, data.n_groups, confidence), list(data.said)
+    if math.isnan(found.estimate):
+        told.append("confounded: x and the labels cannot be told apart, so there is no estimate.")
+    elif not f >= WEAK_F or first[-1] <= 0:
+        told.append(
+            f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
+        )
+        found = Effect(math.nan, math.nan, math.nan, math.nan, _NONE)
+    slope, unknown = float(theta[1]), (math.nan, math.nan)
+    return _made(
+        data, effects, found, confidence, told, slope=slope, first_stage_f=f, bracket=_NONE, reliability=unknown
+    )
+
+
+def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
+    """Errors in variables at both ends of what the reliability may be."""
+    ends = [_shrunk(data, rel, confidence) for rel in data.reliability]
+    estimates, spans = [one.estimate for one, _ in ends], [one.interval for one, _ in ends]
+    told = [*data.said, "one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
+    if known := not any(map(math.isnan, estimates)):
+        interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
+    else:
+        told.append("confounded: at the lower reliability x alone would foretell all of quality.")
+    none = Effect(math.nan, math.nan, math.nan, math.nan, interval if known else _NONE)
+    bracket_ = Interval(min(estimates), max(estimates)) if known else _NONE
+    slope = float(np.mean([slope for _, slope in ends]))
+    return _made(data, effects, none, confidence, told, slope=slope, first_stage_f=math.nan, bracket=bracket_,
+                 reliability=data.reliability)  # fmt: skip
+
+
+def _shrunk(data: _Data, reliability: float, confidence: float) -> tuple[Effect, float]:
+    """Effect and slope if that share of the variance of labels is quality; the error by leaving out each group."""
+    columns = np.c_[np.ones(len(data.x)), data.mean, data.x, data.judge]
+    each = np.zeros((data.n_groups, 4, 4))
+    np.add.at(each, data.group, columns[:, :, None] * columns[:, None, :])
+    whole = each.sum(axis=0)
+    thetas = _errors_in_variables(np.concatenate([whole[None], whole - each]), reliability)
+    left, g = thetas[1:, 2], data.n_groups
+    std_error = float(np.sqrt((g - 1) / g * ((left - left.mean()) ** 2).sum()))
+    return _tested(float(thetas[0, 2]), std_error, g, confidence), float(thetas[0, 1])
+
+
+def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
+    """Coefficients of (1, label, x) from sums of products of these and the judge, shape (..., 4, 4)."""
+    n = sums[:, 0, 0]
+    variance = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / n
+    xx = sums[:, :3, :3].copy()
+    xx[:, 1, 1] -= (1 - reliability) * variance
+    rest = variance * reliability - (sums[:, 1, 2] - sums[:, 0, 1] * sums[:, 0, 2] / n) ** 2 / (
+        sums[:, 2, 2] - sums[:, 0, 2] ** 2 / n
+    )
+    if rest[0] <= 0 or (rest < _LITTLE_LEFT * rest[0]).any():  # x would explain more than all of quality
+        return np.full((len(sums), 3), np.nan)
+    return np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0]
+
+
+def _made(
+    data: _Data, effects: dict[str, Effect], found: Effect, confidence: float, told: list[str], **more: Any
+) -> Instrumented:
+    for text in told:
+        check.warn(text)
+    counts = {"n": len(data.x), "n_groups": data.n_groups, "n_raters": data.e.shape[1]}
+    return Instrumented(
+        **found._asdict(), **effects, **counts, **more, confidence_level=confidence, warnings=tuple(told)
+    )
