@@ -11,6 +11,7 @@ import pandas as pd
 from calib.core.progress import progress
 from calib.table import TableError, parse_scale
 from calib.tables.door import Checked, Who, little_mass, slices
+from calib.tables.judges import short_names
 from calib.tables.results import words
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
@@ -140,3 +141,11 @@ def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
     names = [name for name in ("group", "system") if name in rows]
     plain = rows[["item", *names]].astype(object)
     return plain.groupby("item", sort=False).first().reindex(items)
+
+
+def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The scores of one criterion as items x raters; one rater under two prompts is two."""
+    plain = rows.astype({"item": object})
+    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
+    table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
+    return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])

@@ -20,7 +20,7 @@ from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
 from calib.tables.judges import all_known, identity, names_of_judges, short_names
-from calib.tables.pairs import Pair, factors_of, labels_in, one_scale, pairs_of
+from calib.tables.pairs import Pair, factors_of, labels_in, one_scale, pairs_of, raters_side_by_side
 from calib.tables.results import Results
 
 Rng = np.random.Generator | int | None
@@ -462,7 +462,7 @@ def _panels(
     judges = None if scores is None else scores_in(scores, "scores")
     found = False
     for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
-        table, names = _raters(rows)
+        table, names = raters_side_by_side(rows)
         if len(names) < least:
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("human", rule, f"has {', '.join(names)}")
@@ -484,11 +484,3 @@ def _panels(
     if not found:
         held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
         raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))
-
-
-def _raters(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The scores of one criterion as items x raters; one rater under two prompts is two."""
-    plain = rows.astype({"item": object})
-    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
-    table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
-    return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])

@@ -29,10 +29,10 @@ class Effect(NamedTuple):
     Attributes
     ----------
     estimate, std_error, z : float
-        Judge points per unit of x, its clustered error, their ratio.
+        Judge points per unit of x, its clustered error (sandwich), their ratio.
     p_value : float
-        Two-sided, by t with as many degrees of freedom as there are groups less one.
     interval : Interval
+        By t with as many degrees of freedom as there are groups less one, and the error of the jackknife over groups.
     """
 
     estimate: float
@@ -138,9 +138,10 @@ def instrumented(
 
     with one row for each item i and annotator k, :math:`X = (1, e_{ik}, x_i)`, :math:`Z` the same with the mean of the
     other annotators in place of :math:`e_{ik}`, sums :math:`s_d` over the rows of group d, and
-    :math:`c = G/(G-1) \cdot (n-1)/(n-3)`. Annotators err, so people's mean in a regression leaves some of the quality in
-    x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter if they have
-    nothing to do with hers.
+    :math:`c = G/(G-1) \cdot (n-1)/(n-3)`. Annotators err, so people's mean in a regression leaves some of the quality
+    in x, and judge less people takes b for 1; the others' mean has errors of its own, which do not matter if they have
+    nothing to do with hers. Interval and p-value leave out one group after the other, as the sandwich is too small
+    where groups are few.
 
     With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
     labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
@@ -180,7 +181,8 @@ def instrumented(
     References
     ----------
     Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data, ch. 5 (instruments against errors of
-    measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error Models.
+    measurement); Staiger and Stock (1997), Econometrica 65:557-586 (F below 10); Fuller (1987), Measurement Error
+    Models; MacKinnon, Nielsen and Webb (2023), Journal of Econometrics 232:272-299 (jackknife over clusters).
 
     Examples
     --------
@@ -193,7 +195,7 @@ def instrumented(
     """
     confidence = check.probability(confidence_level, "confidence_level")
     data = _data(judge, raters, x, groups, _reliabilities(reliability))
-    effects = {name: _effect(*pair, confidence) for name, pair in _regressions(data).items()}
+    effects = _regressions(data, confidence)
     if data.e.shape[1] == 1:
         return _bracketed(data, effects, confidence)
     return _by_instrument(data, effects, confidence)
@@ -235,7 +237,7 @@ def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | No
     _refuse(j, e, at, group, several)
     mean = np.nanmean(e, axis=1)
     said = [] if (n := int(group.max()) + 1) >= _FEW_GROUPS else [f"few_groups: {n} groups carry the interval."]
-    return _Data(j, e, mean, at, group, reliability, tuple([*said, *_one_sided(at, group)]))
+    return _Data(j, e, mean, at, group, reliability, (*said, *_one_sided(at, group)))
 
 
 def _refuse(j: Floats, e: Floats, x: Floats, group: Codes, several: bool) -> None:
@@ -265,40 +267,67 @@ def _one_sided(x: Floats, group: Codes) -> list[str]:
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-def _regressions(data: _Data) -> dict[str, tuple[Floats, Floats, int]]:
-    """Coefficients, their covariance and the number of groups of those without an instrument."""
+class _Fit(NamedTuple):
+    """Coefficients, their sandwich, and how far they move as each group is left out."""
+
+    theta: Floats
+    covariance: Floats
+    left_out: Floats  # (G, k)
+
+
+def _regressions(data: _Data, confidence: float) -> dict[str, Effect]:
+    """Effects of x without an instrument."""
     one, g = np.ones(len(data.x)), data.group
     alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
     outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
-    found = {name: (*_solved(y, alone, alone, g), data.n_groups) for name, y in outcomes.items()}
-    return found | {"control": (*_solved(data.judge, beside, beside, g), data.n_groups)}
+    found = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
+    return found | {"control": _effect(_solved(data.judge, beside, beside, g), confidence)}
 
 
-def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> tuple[Floats, Floats]:
-    """Two-stage least squares with as many instruments as columns, its covariance clustered by group."""
-    zx = z.T @ x
-    if np.linalg.cond(zx / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
-        return np.full(x.shape[1], np.nan), np.full((x.shape[1],) * 2, np.nan)
-    inverse = np.linalg.inv(zx)
-    theta = inverse @ (z.T @ y)
-    scores = z * (y - x @ theta)[:, None]
-    sums = np.stack([np.bincount(group, column) for column in scores.T], axis=1)
+def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
+    """Two-stage least squares with as many instruments as columns."""
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
+    zx, zy = (_by_group(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
+    whole = zx.sum(axis=0)
+    if np.linalg.cond(whole / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
+        return _Fit(np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan))
+    inverse = np.linalg.inv(whole)
+    theta = inverse @ zy.sum(axis=0)[:, 0]
+    sums = zy[:, :, 0] - zx @ theta  # of instrument times residual
     correction = g / (g - 1) * (n - 1) / (n - k)
-    return theta, correction * inverse @ (sums.T @ sums) @ inverse.T
+    return _Fit(theta, correction * inverse @ (sums.T @ sums) @ inverse.T, _left_out(zx, zy[:, :, 0]))
 
 
-def _effect(theta: Floats, covariance: Floats, n_groups: int, confidence: float) -> Effect:
+def _by_group(products: Floats, group: Codes) -> Floats:
+    """Sums of each group, shape (G, ...)."""
+    flat = products.reshape(len(products), -1)
+    sums = [np.bincount(group, column) for column in flat.T]
+    return np.stack(sums, axis=1).reshape(-1, *products.shape[1:])
+
+
+def _left_out(zx: Floats, zy: Floats) -> Floats:
+    """The coefficients without each group; NaN where the rest does not tell them."""
+    rest = zx.sum(axis=0) - zx
+    size = np.sqrt(np.abs(np.einsum("gii->gi", rest))) + 1e-300
+    scaled = rest / (size[:, :, None] * size[:, None, :])
+    good = np.abs(np.linalg.det(scaled)) > 1 / _SINGULAR
+    out = np.full(zy.shape, np.nan)
+    out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good][:, :, None])[:, :, 0]
+    return out
+
+
+def _effect(fit: _Fit, confidence: float) -> Effect:
     """Of x, the last column."""
-    return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), n_groups, confidence)
+    return _tested(float(fit.theta[-1]), float(np.sqrt(fit.covariance[-1, -1])), fit.left_out[:, -1], confidence)
 
 
-def _tested(estimate: float, std_error: float, n_groups: int, confidence: float) -> Effect:
-    df, z = n_groups - 1, estimate / std_error if std_error > 0 else math.nan
-    half = float(special.stdtrit(df, (1 + confidence) / 2)) * std_error
-    return Effect(
-        estimate, std_error, z, float(2 * special.stdtr(df, -abs(z))), Interval(estimate - half, estimate + half)
-    )
+def _tested(estimate: float, std_error: float, left_out: Floats, confidence: float) -> Effect:
+    """By t with the jackknife's error: the sandwich is too small where groups are few."""
+    g, z = len(left_out), estimate / std_error if std_error > 0 else math.nan
+    error = math.sqrt((g - 1) / g * float(((left_out - estimate) ** 2).sum()))
+    half = float(special.stdtrit(g - 1, (1 + confidence) / 2)) * error
+    p_value = float(2 * special.stdtr(g - 1, -abs(estimate) / error)) if error > 0 else math.nan
+    return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
 def _stacked(data: _Data) -> tuple[Floats, Floats, Codes]:
@@ -314,21 +343,21 @@ def _by_instrument(data: _Data, effects: dict[str, Effect], confidence: float) -
     own, others, item = _stacked(data)
     one, x, group = np.ones(len(item)), data.x[item], data.group[item]
     columns, instruments = np.c_[one, own, x], np.c_[one, others, x]
-    first, spread = _solved(own, np.c_[one, x, others], np.c_[one, x, others], group)
-    f = float(first[-1] ** 2 / spread[-1, -1]) if spread[-1, -1] > 0 else math.nan
-    theta, covariance = _solved(data.judge[item], columns, instruments, group)
-    found, told = _effect(theta, covariance, data.n_groups, confidence), list(data.said)
+    first = _solved(own, np.c_[one, x, others], np.c_[one, x, others], group)
+    f, spread = math.nan, first.covariance[-1, -1]
+    if spread > 0:
+        f = float(first.theta[-1] ** 2 / spread)
+    fit = _solved(data.judge[item], columns, instruments, group)
+    found, told = _effect(fit, confidence), list(data.said)
     if math.isnan(found.estimate):
         told.append("confounded: x and the labels cannot be told apart, so there is no estimate.")
-    elif not f >= WEAK_F or first[-1] <= 0:
+    elif not f >= WEAK_F or first.theta[-1] <= 0:
         told.append(
             f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
         )
         found = Effect(math.nan, math.nan, math.nan, math.nan, _NONE)
-    slope, unknown = float(theta[1]), (math.nan, math.nan)
-    return _made(
-        data, effects, found, confidence, told, slope=slope, first_stage_f=f, bracket=_NONE, reliability=unknown
-    )
+    more = {"slope": float(fit.theta[1]), "first_stage_f": f, "bracket": _NONE, "reliability": (math.nan, math.nan)}
+    return _made(data, effects, found, confidence, told, more)
 
 
 def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
@@ -342,21 +371,17 @@ def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> In
         told.append("confounded: at the lower reliability x alone would foretell all of quality.")
     none = Effect(math.nan, math.nan, math.nan, math.nan, interval if known else _NONE)
     bracket_ = Interval(min(estimates), max(estimates)) if known else _NONE
-    slope = float(np.mean([slope for _, slope in ends]))
-    return _made(data, effects, none, confidence, told, slope=slope, first_stage_f=math.nan, bracket=bracket_,
-                 reliability=data.reliability)  # fmt: skip
+    more = {"slope": float(np.mean([slope for _, slope in ends])), "first_stage_f": math.nan}
+    return _made(data, effects, none, confidence, told, more | {"bracket": bracket_, "reliability": data.reliability})
 
 
 def _shrunk(data: _Data, reliability: float, confidence: float) -> tuple[Effect, float]:
-    """Effect and slope if that share of the variance of labels is quality; the error by leaving out each group."""
+    """Effect and slope if that share of the variance of labels is quality; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(data.x)), data.mean, data.x, data.judge]
-    each = np.zeros((data.n_groups, 4, 4))
-    np.add.at(each, data.group, columns[:, :, None] * columns[:, None, :])
+    each = _by_group(columns[:, :, None] * columns[:, None, :], data.group)
     whole = each.sum(axis=0)
     thetas = _errors_in_variables(np.concatenate([whole[None], whole - each]), reliability)
-    left, g = thetas[1:, 2], data.n_groups
-    std_error = float(np.sqrt((g - 1) / g * ((left - left.mean()) ** 2).sum()))
-    return _tested(float(thetas[0, 2]), std_error, g, confidence), float(thetas[0, 1])
+    return _tested(float(thetas[0, 2]), math.nan, thetas[1:, 2], confidence), float(thetas[0, 1])
 
 
 def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
@@ -374,11 +399,10 @@ def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
 
 
 def _made(
-    data: _Data, effects: dict[str, Effect], found: Effect, confidence: float, told: list[str], **more: Any
+    data: _Data, effects: dict[str, Effect], found: Effect, confidence: float, told: list[str], more: dict[str, Any]
 ) -> Instrumented:
     for text in told:
         check.warn(text)
-    counts = {"n": len(data.x), "n_groups": data.n_groups, "n_raters": data.e.shape[1]}
-    return Instrumented(
-        **found._asdict(), **effects, **counts, **more, confidence_level=confidence, warnings=tuple(told)
-    )
+    fields: dict[str, Any] = found._asdict() | effects | more
+    fields |= {"n": len(data.x), "n_groups": data.n_groups, "n_raters": data.e.shape[1]}
+    return Instrumented(**fields, confidence_level=confidence, warnings=tuple(told))
