@@ -9,6 +9,7 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
+from .analysis.bias.verbs import bias as bias
 from .analysis.calibration.verbs import (
     calibrate as calibrate,
     escalate as escalate,

@@ -99,8 +99,9 @@ def adjusted(p_values: ArrayLike, correction: str) -> Floats:
     m = len(order)
     if correction == "holm":
         out[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
-    elif correction == "bh":
-        out[order] = np.minimum.accumulate((p[order] * m / np.arange(1, m + 1))[::-1])[::-1]
+    elif correction in ("bh", "by"):  # Yekutieli's holds however the tests depend on each other
+        harmonic = (1 / np.arange(1, m + 1)).sum() if correction == "by" else 1.0
+        out[order] = np.minimum.accumulate((p[order] * harmonic * m / np.arange(1, m + 1))[::-1])[::-1]
     else:
         out[order] = p[order]
     return np.asarray(np.minimum(out, 1.0))

@@ -162,6 +162,7 @@ _SIDE = {
     "pilot": "judge",
     "gold": "label",
     "human": "label",
+    "people": "label",
 }
 
 

@@ -18,6 +18,11 @@ from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as ran
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
 from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
 from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
+from calib.analysis.bias.instrumented import (
+    Effect as Effect,
+    Instrumented as Instrumented,
+    instrumented as instrumented,
+)
 from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,

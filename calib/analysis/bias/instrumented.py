@@ -68,6 +68,13 @@ class Instrumented(Result):
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
     n, n_groups, n_raters : int
         Items, groups of them, annotators.
+    p_adjusted, difference_p_adjusted : float
+        From `calib.bias`, for all claims of the call: at equal quality, and of the difference. NaN from arrays.
+    n_claims : int
+        How many these are.
+    correction : str
+    unit : str
+        What one unit of x is.
     confidence_level : float
     warnings : tuple of str
     """
@@ -90,21 +97,31 @@ class Instrumented(Result):
     n_raters: int
     confidence_level: float
     warnings: tuple[str, ...]
+    p_adjusted: float = math.nan
+    difference_p_adjusted: float = math.nan
+    n_claims: int = 1
+    correction: str = "none"
+    unit: str = "1"
 
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("estimate", "std_error", "z", "p_value", "interval")
+        row |= self._row("p_adjusted") if self.n_claims > 1 else {}
         for name in ("difference", "control"):
             effect: Effect = getattr(self, name)
             row |= {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
             row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
+            row |= self._row("difference_p_adjusted") if self.n_claims > 1 and name == "difference" else {}
         row |= {"people": self.people.estimate, "people_z": self.people.z, "judge_alone": self.judge.estimate}
-        return [row | self._row("slope", "first_stage_f", "n", "n_groups", "n_raters", "warnings")]
+        row |= self._row("slope", "first_stage_f", "unit")
+        row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
+        return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
         terms: dict[str, Any] = {name: True, "raters": self.n_raters, "groups": self.n_groups, "n": self.n}
         low, high = self.reliability
-        return terms | {"rel": None if math.isnan(low) else f"{low:g}-{high:g}", "cl": self.confidence_level}
+        terms |= {"rel": None if math.isnan(low) else f"{low:g}-{high:g}", "cl": self.confidence_level}
+        return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})
 
     def __str__(self) -> str:
         ends = bracket(self.interval, self.confidence_level)
@@ -302,7 +319,7 @@ def _by_group(products: Floats, group: Codes) -> Floats:
     """Sums of each group, shape (G, ...)."""
     flat = products.reshape(len(products), -1)
     sums = [np.bincount(group, column) for column in flat.T]
-    return np.stack(sums, axis=1).reshape(-1, *products.shape[1:])
+    return np.stack(sums, axis=1).reshape(-1, *products.shape[1:]).astype(float)
 
 
 def _left_out(zx: Floats, zy: Floats) -> Floats:
@@ -395,7 +412,7 @@ def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
     )
     if rest[0] <= 0 or (rest < _LITTLE_LEFT * rest[0]).any():  # x would explain more than all of quality
         return np.full((len(sums), 3), np.nan)
-    return np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0]
+    return np.asarray(np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0], dtype=float)
 
 
 def _made(

@@ -1,0 +1,36 @@
+"""The command line's bias."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Human, Out, Scores
+from calib.console.show import show_results
+
+_FAMILY = typer.Option(help="NAME=FAMILY of a system or a judge (repeatable), for the feature family.")
+
+
+@options_from("bias", without=("items", "family"), called={"scores": "FILE", "people": "LABELS", "items": "--items"})
+def bias(
+    file: Scores,
+    files: Files,
+    labels: Human = None,
+    family: Annotated[list[str] | None, _FAMILY] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """What moves the judge beyond what people see: length, who wrote it, its own family, layout, any column."""
+    made = dict(map(_of_family, family or ())) or None
+    judged = files.taken(file, labels, names=("scores", "people"))
+    show_results(calib.bias(*judged, items=files.items, family=made, **options), out, conclude=True)
+
+
+def _of_family(text: str) -> tuple[str, str]:
+    name, sign, family = text.rpartition("=")
+    if not sign or not name or not family:
+        raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
+    return name, family

@@ -1,0 +1,139 @@
+"""Bias in words: what may be claimed, and what may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.bias.instrumented import Instrumented
+from calib.core.result import Interval, short
+from calib.tables.results import Results
+from calib.tables.text import told_apart, visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FAVOUR, SHOWN = "favour at equal quality", "what the leaderboard will show"
+_CORRECTIONS = {"holm": "Holm", "by": "Benjamini-Yekutieli", "none": "no correction"}
+_MOST = 6  # claims that a sentence names on each side
+
+
+def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
+    """For each judge and criterion what it favours at equal quality, what its leaderboard shows, and what is open."""
+    lines = []
+    for name, at in _by_judge(labels).items():
+        of = [labels[i] for i in at], [results[i] for i in at]
+        about = f"{visible(name)}: " if name else ""
+        sentences = _of_bracket(*of) if all(one.n_raters == 1 for one in of[1]) else _of_instrument(*of)
+        lines.append(about + " ".join(sentences))
+    return lines
+
+
+def _by_judge(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Places of the claims about each judge on each criterion."""
+    told = ("feature", "level", "unit")
+    names = told_apart([{k: v for k, v in label.items() if k not in told} for label in labels])
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(name, []).append(place)
+    return found
+
+
+def _of_instrument(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
+    first = results[0]
+    level = 1 - first.confidence_level
+    how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
+    claims = list(zip(map(claim_in_words, labels), results, strict=True))
+    favoured = [(name, one.estimate) for name, one in claims if _p(one) <= level]
+    shown = [(name, one.difference.estimate) for name, one in claims if _p_apart(one) <= level]
+    return [
+        f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
+        f"{SHOWN.capitalize()}, beside people's: {_two_sides(shown)}.",
+        *_open(claims, len(favoured)),
+    ]
+
+
+def _of_bracket(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
+    """With one annotator only what holds at each reliability may be claimed."""
+    sure = [
+        (name, one) for name, one in zip(map(claim_in_words, labels), results, strict=True) if _is_sure(one.interval)
+    ]
+    named = [f"{name} ({short(one.bracket.low)} to {short(one.bracket.high)})" for name, one in sure[:_MOST]]
+    low, high = results[0].reliability
+    told = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
+    return [
+        f"One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, {FAVOUR} "
+        f"is seen for {told} (each claim at {100 * results[0].confidence_level:g} %, not adjusted). A second annotator on "
+        "the same items would give an estimate in place of a range."
+    ]
+
+
+def _is_sure(interval: Interval) -> bool:
+    return interval.low > 0 or interval.high < 0
+
+
+def claim_in_words(label: Mapping[str, Any]) -> str:
+    """What a claim is about."""
+    return visible(" ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", ""))))), 60)
+
+
+def _p(one: Instrumented) -> float:
+    return one.p_value if math.isnan(one.p_adjusted) else one.p_adjusted
+
+
+def _p_apart(one: Instrumented) -> float:
+    return one.difference.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
+
+
+def _two_sides(found: Sequence[tuple[str, float]]) -> str:
+    """Which get more, and which less."""
+    sides = {"more for": [one for one in found if one[1] > 0], "less for": [one for one in found if one[1] < 0]}
+    parts = [f"{side} {_few(sorted(some, key=lambda one: -abs(one[1])))}" for side, some in sides.items() if some]
+    return "; ".join(parts) or "nothing is told apart from 0"
+
+
+def _few(found: Sequence[tuple[str, float]]) -> str:
+    named = [f"{name} ({value:+.3g})" for name, value in found[:_MOST]]
+    return ", ".join(named) + f" and {len(found) - _MOST} more" * (len(found) > _MOST)
+
+
+def _open(claims: Sequence[tuple[str, Instrumented]], n_named: int) -> list[str]:
+    """What was not seen is not ruled out: how large it may be."""
+    known = [one for _, one in claims if not math.isnan(one.estimate)]
+    refused = len(claims) - len(known)
+    said = [f"Of {refused} claims nothing is said: annotators foretell each other too little."] if refused else []
+    rest = [max(abs(one.interval.low), abs(one.interval.high)) for one in known if _p(one) > 1 - one.confidence_level]
+    if rest and n_named < len(known):
+        said.append(f"What is not named is not ruled out: these effects may be as large as {short(max(rest))} points.")
+    return said
+
+
+def bias_notes(results: Results[Instrumented]) -> list[str]:
+    """What the numbers rest on."""
+    said = [
+        f'"{SHOWN.capitalize()}" is the judge less people, which counts a judge that spreads its scores less than '
+        f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on annotators '
+        "whose errors have nothing to do with each other: an error that all people share is taken for quality."
+    ]
+    return said if any(one.n_raters > 1 for one in results) else []
+
+
+def bias_fact(results: Results[Instrumented]) -> str:
+    """How many claims hold at equal quality."""
+    level = 1 - results[0].confidence_level
+    if all(one.n_raters == 1 for one in results):
+        return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
+    n = sum(_p(one) <= level for one in results)
+    return f"{n} of {len(results)} at equal quality told apart from 0" + _adjusted_by(results[0])
+
+
+def _adjusted_by(first: Instrumented) -> str:
+    return "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
+
+
+def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a report: each estimator with its interval, what tells them apart left to the frame itself."""
+    spare = ["std_error", "z", "p_value", "difference_p", "control_p", "control_low", "control_high", "judge_alone"]
+    spare += ["control_z", "difference_z", "people_z", "n_claims", "n_raters"]
+    return frame.drop(columns=[name for name in spare if name in frame])

@@ -1,0 +1,162 @@
+"""What may move a judge: the columns and texts of its items as numbers, one for each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import ArgumentError, Floats
+from calib.core.text import printable
+from calib.table import TableArgumentError
+from calib.tables.door import Checked, slices
+from calib.tables.features import FLAGS, flag, log_length
+from calib.tables.pairs import factors_of, raters_side_by_side
+
+MOST_LEVELS = 60  # of a column whose values are held against each other
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Scores of one judge on one criterion, what each person said of the same items, and what is known of these."""
+
+    label: dict[str, Any]
+    frame: pd.DataFrame  # by item: score, and whatever columns scores and items have
+    people: Floats  # (items, annotators)
+    names: list[str]
+    n_unmatched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that may move a judge: a number for each item, NaN where it is not known."""
+
+    feature: str
+    level: str  # which value of a column; empty where the column is a number
+    unit: str
+    x: Floats
+
+
+class LackingError(ValueError):
+    """What a feature is made of is not there."""
+
+
+def judged_items(scores: Checked, people: Checked, items: pd.DataFrame | None) -> Iterator[Judged]:
+    """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
+    found = False
+    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+        for who, mine in slices(scores.frame[scores.frame["criterion"] == criterion]):
+            theirs = rows[~_is(rows, who)]
+            table, names = raters_side_by_side(theirs) if len(theirs) else (pd.DataFrame(), [])
+            if not len(table):
+                continue
+            found = True
+            frame = _known_of_items(mine, theirs, items)
+            told = table.reindex(frame.index)
+            against = names[0] if len(names) == 1 else f"{len(names)} annotators"
+            strangers = int((~table.index.isin(frame.index)).sum())
+            yield Judged(who | {"against": against}, frame, told.to_numpy(dtype=float), names, strangers)
+    if not found:
+        held = f"have {people.holds} and {scores.holds}"
+        raise TableArgumentError(people.argument, "and {0} must share a criterion", held, mentions=(scores.argument,))
+
+
+def _is(rows: pd.DataFrame, who: Mapping[str, Any]) -> pd.Series:
+    return (rows["rater"].astype(str) == str(who["rater"])) & (rows["prompt"].astype(str) == str(who["prompt"]))
+
+
+def _known_of_items(mine: pd.DataFrame, theirs: pd.DataFrame, items: pd.DataFrame | None) -> pd.DataFrame:
+    """The judge's rows by item, with group and system from people, too, and what the items have besides."""
+    frame = mine.astype({"item": object}).set_index("item")
+    for name, column in factors_of(pd.concat([mine, theirs]), frame.index).items():
+        frame[name] = column
+    if items is None:
+        return frame
+    texts = items.astype({"item": object}).set_index("item")
+    new = [name for name in texts if name not in frame or frame[name].isna().all()]
+    return frame.drop(columns=[name for name in new if name in frame]).join(texts[new])
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None) -> list[Claim]:
+    """The numbers of one feature: one for a number or a flag, one for each value of a column of names."""
+    frame = judged.frame
+    if feature == "family":
+        return [Claim(feature, "", "1 = the judge's own family", _own_family(judged, family))]
+    if feature in frame and not frame[feature].isna().all():
+        return _of_column(frame[feature], feature)
+    if feature == "length":
+        x = log_length(_texts(frame, feature), unit)
+        return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
+    if feature in FLAGS:
+        return [Claim(feature, "", f"1 = has {feature}", flag(_texts(frame, feature), feature))]
+    there = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
+    raise LackingError(f"{feature!r} is no column of scores or items (there are {there}), nor one of {_ALL}")
+
+
+_ALL = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
+_OF_SCORES = frozenset(
+    ("criterion", "rater", "prompt", "method", "temperature", "score", "scale", "n", "n_unread", "mass", "low", "high",
+     "entropy", "mode", "sd", "std_error", "source", "output", "reference", "references")
+)  # fmt: skip
+
+
+def _texts(frame: pd.DataFrame, feature: str) -> pd.Series:
+    if "output" not in frame or frame["output"].isna().all():
+        raise LackingError(f"{feature!r} is of the texts: give the items, with a column `output` (items=, --items)")
+    return frame["output"].astype(object)
+
+
+def _in_sd(x: Floats) -> Floats:
+    spread = float(np.nanstd(x))
+    return (x - np.nanmean(x)) / spread if spread > 0 else x
+
+
+def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
+    if family is None:
+        raise LackingError(
+            "'family' needs to know who made what: family={'gpt-4o': 'openai', ...} of systems and judges"
+        )
+    judge = str(judged.label["rater"])
+    if judge not in family:
+        known = ", ".join(map(repr, list(family)[:6]))
+        raise ArgumentError("family", f"must say of which family the judge {judge!r} is", f"says it of {known}")
+    if "system" not in judged.frame:
+        raise LackingError("'family' needs a column `system`")
+    systems = judged.frame["system"].astype(object)
+    known_systems = systems.map(lambda name: family.get(name, family.get(str(name))), na_action="ignore")
+    if missing := sorted(set(systems[known_systems.isna()].dropna().astype(str))):
+        raise ArgumentError("family", "must say of which family each system is", f"lacks {', '.join(missing[:6])}")
+    own = (known_systems == family[judge]).to_numpy(dtype=float)
+    return np.where(systems.isna(), np.nan, own)
+
+
+def _of_column(column: pd.Series, feature: str) -> list[Claim]:
+    numbers = pd.to_numeric(column, errors="coerce")
+    is_number = feature != "system" and not (numbers.isna() & column.notna()).any()
+    values = list(dict.fromkeys(column.dropna().astype(object)))
+    if is_number and len(values) == 2:
+        low, high = sorted(numbers.dropna().unique())
+        x = (numbers.to_numpy(dtype=float) - low) / (high - low)
+        return [Claim(feature, "", f"{high:g} against {low:g}", x)]
+    if is_number:
+        x = numbers.to_numpy(dtype=float)
+        return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
+    return _of_names(column, values, feature)
+
+
+def _of_names(column: pd.Series, values: Sequence[Any], feature: str) -> list[Claim]:
+    """Each value against all others; of two values one says it all."""
+    if len(values) > MOST_LEVELS:
+        raise LackingError(f"{feature!r} has {len(values)} values, {MOST_LEVELS} are the most")
+    claims = []
+    for value in values[:1] if len(values) == 2 else values:
+        x = np.where(column.isna(), np.nan, (column.astype(object) == value).to_numpy(dtype=float))
+        rest = printable(str(values[1])) if len(values) == 2 else "all others"
+        claims.append(Claim(feature, str(value), f"against {rest}", x))
+    return claims
