@@ -11,7 +11,7 @@ import pandas as pd
 from calib.core.check import Floats
 
 _HEDGES = (
-    "maybe", "perhaps", "possibly", "probably", "might", "may", "could", "likely", "unlikely", "seems", "seem",
+    "maybe", "perhaps", "possibly", "probably", "might", "could", "likely", "unlikely", "seems", "seem",
     "appears", "appear", "suggests", "suggest", "i think", "i believe", "it is possible", "in my opinion", "not sure",
     "unclear", "generally", "typically", "tend to", "tends to", "somewhat", "arguably",
 )  # fmt: skip
@@ -22,8 +22,8 @@ FLAGS: dict[str, re.Pattern[str]] = {
     "headings": re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+\S|<h[1-6][ >]|\*\*[^*\n]{1,120}\*\*:?[ \t]*$)", re.MULTILINE),
     # a block between fences, a word between backticks, or HTML's <code>
     "code": re.compile(r"^[ \t]{0,3}(?:```|~~~)|`[^`\n]+`|<code[ >]|<pre[ >]", re.MULTILINE),
-    # a word by which a writer is not held to what follows
-    "hedges": re.compile(rf"\b(?:{'|'.join(_HEDGES)})\b", re.IGNORECASE),
+    # a word by which a writer is not held to what follows; May is a month
+    "hedges": re.compile(rf"\b(?:may|(?i:{'|'.join(_HEDGES)}))\b"),
 }
 
 

@@ -28,8 +28,8 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     Examples
     --------
     >>> from calib.stats import instrumented
-    >>> raters = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [2, 1], [3, 3], [4, 5]]
-    >>> ax = bias(instrumented([2, 2, 3, 5, 4, 2, 3, 4], raters, [0, 1, 0, 1, 0, 1, 0, 1]))
+    >>> raters = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [2, 1], [3, 3], [4, 5]] * 2
+    >>> ax = bias(instrumented([2, 2, 3, 5, 4, 2, 3, 4] * 2, raters, [0, 1] * 8))
     >>> ax.get_xlabel()
     'judge points (95 % CI)'
     """

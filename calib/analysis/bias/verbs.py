@@ -100,6 +100,8 @@ def bias(
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
     >>> found = calib.bias(ratings, calib.summarize(people, items), ("length",), items=items)
     >>> print(found.one())
+    at equal quality -0.05975, 95 % CI [-0.09644, -0.02306]; judge less people -0.05969, 95 % CI [-0.0967, \
+-0.02268]; n = 312 in 24 groups
     """
     as_typed(bias, locals())
     choice(unit, "unit", ("words", "characters"))

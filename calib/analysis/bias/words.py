@@ -64,8 +64,8 @@ def _of_bracket(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumen
     told = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
     return [
         f"One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, {FAVOUR} "
-        f"is seen for {told} (each claim at {100 * results[0].confidence_level:g} %, not adjusted). A second annotator on "
-        "the same items would give an estimate in place of a range."
+        f"is seen for {told} (each claim at {100 * results[0].confidence_level:g} %, not adjusted). A second "
+        "annotator on the same items would give an estimate in place of a range."
     ]
 
 
@@ -113,8 +113,8 @@ def bias_notes(results: Results[Instrumented]) -> list[str]:
     """What the numbers rest on."""
     said = [
         f'"{SHOWN.capitalize()}" is the judge less people, which counts a judge that spreads its scores less than '
-        f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on annotators '
-        "whose errors have nothing to do with each other: an error that all people share is taken for quality."
+        f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on '
+        "annotators whose errors have nothing to do with each other: an error that all share is taken for quality."
     ]
     return said if any(one.n_raters > 1 for one in results) else []
 
@@ -125,7 +125,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
     if all(one.n_raters == 1 for one in results):
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
     n = sum(_p(one) <= level for one in results)
-    return f"{n} of {len(results)} at equal quality told apart from 0" + _adjusted_by(results[0])
+    return f"at equal quality {n} of {len(results)} are not 0" + _adjusted_by(results[0])
 
 
 def _adjusted_by(first: Instrumented) -> str:
