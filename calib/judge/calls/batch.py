@@ -128,8 +128,7 @@ def from_jsonl(
         if choice is None:
             sheet.fail(call)
             continue
-        scale, answer = call.prompt.scale, call.prompt.answer
-        found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
+        found = extract(choice, call.scale, call.prompt.answer, logprobs=call.logprobs, floor=judge.noise_floor)
         sheet.add(call, found.rows, choice.text)
     if silent := len(rows) - len({call.row["item"] for call in calls}):
         warnings.warn(f"{silent} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
