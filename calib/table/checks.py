@@ -135,7 +135,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All columns but `reply`, which stays only where it came.
+        All columns but `shown_first` and `reply`, which stay only where they came.
 
     Examples
     --------
