@@ -296,7 +296,8 @@ class Prompt:
         names = self.inputs
         for name in names:
             if name not in item:
-                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing")
+                made = " (`calib.pair_items` makes pairs of systems' outputs)" if name in (self.pair or ()) else ""
+                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing{made}")
             if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
