@@ -13,7 +13,6 @@ from calib.console.command import options_from
 from calib.console.files import Out
 from calib.console.show import say, show_rows, shown_text, write
 
-
 _SINGLE_INPUTS = ("source", "output")  # the default, which a pair has otherwise
 
 
@@ -34,7 +33,9 @@ def rate(
             help="Ask which of two outputs is better (columns output_a and output_b), once with either first.",
         ),
     ] = False,
-    ties: Annotated[bool, typer.Option(help="With --pairwise: whether the judge may say that neither is better.")] = True,
+    ties: Annotated[
+        bool, typer.Option(help="With --pairwise: whether the judge may say that neither is better.")
+    ] = True,
     store: Annotated[
         Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
     ] = None,
@@ -83,9 +84,7 @@ def _prompts(names: list[str], criteria: str | None, options: dict[str, Any]) ->
     return [calib.Prompt.from_criteria(names[0], criteria, **options)]
 
 
-def _pair_prompts(
-    names: list[str], criteria: str | None, options: dict[str, Any], *, ties: bool
-) -> list[calib.Prompt]:
+def _pair_prompts(names: list[str], criteria: str | None, options: dict[str, Any], *, ties: bool) -> list[calib.Prompt]:
     if options.pop("scale") is not None:
         raise typer.BadParameter("--scale is of single outputs: with --pairwise the labels are A, B and tie.")
     if tuple(options["inputs"]) == _SINGLE_INPUTS:

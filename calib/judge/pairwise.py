@@ -52,7 +52,9 @@ def check_pair(pair: tuple[str, str], inputs: Sequence[str], scale: Scale) -> No
         rule = f"must be a tuple of two columns that the template shows, of {', '.join(map(repr, inputs))}"
         raise ArgumentError("pair", rule, f"got {pair!r}")
     values = sorted(scale.values)
-    if (values[0], values[-1]) != (0, 1) or not all(isclose(a + b, 1) for a, b in zip(values, values[::-1], strict=True)):
+    if (values[0], values[-1]) != (0, 1) or not all(
+        isclose(a + b, 1) for a, b in zip(values, values[::-1], strict=True)
+    ):
         rule = "of a pair must be shares of A, from 0 (the second is better) to 1, as far below 0.5 as above"
         raise ArgumentError("scale", rule, f"got {scale!r}")
 
@@ -70,7 +72,7 @@ def pair_task(inputs: Sequence[str]) -> str:
 def pair_layout(
     name: str, criteria: str, task: str, inputs: Sequence[str], scale: Scale, reasoning: str, *, steps: bool
 ) -> str:
-    """The template: task, criterion, steps if there are any, the texts, what each label says, the form of the answer."""
+    """The template: task, criterion, steps if there are any, texts, what each label says, the form of the answer."""
     *_, first, second = inputs
     blocks = [task, f"Criterion: {name}\n{criteria}"]
     blocks += [f"{STEPS_HEADING}\n{{{{steps}}}}"] if steps else []
@@ -89,5 +91,9 @@ def label_line(scale: Scale, first: str, second: str) -> str:
     'Labels: A if output_a is better, B if output_b is better, tie if neither is.'
     """
     worst, *tie, best = scale.labels
-    told = [f"{best} if {first} is better", f"{worst} if {second} is better", *(f"{word} if neither is" for word in tie)]
+    told = [
+        f"{best} if {first} is better",
+        f"{worst} if {second} is better",
+        *(f"{word} if neither is" for word in tie),
+    ]
     return f"Labels: {', '.join(told)}."

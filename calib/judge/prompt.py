@@ -190,7 +190,7 @@ class Prompt:
             raise ArgumentError("criteria", "must say what makes the better output", f"got {criteria!r}")
         _check_inputs(inputs)
         if len(set(inputs)) < max(2, len(inputs)):
-            rule = "must be different columns, of which the last two are compared"
+            rule = "must be two or more different columns, of which the last two are compared"
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
         built_in = criteria in _BUILT_IN
         name, shown = name or (criteria if built_in else "preference"), tuple(inputs)

@@ -145,7 +145,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
     cell, whose, order = _cells_of(table, reply, owner)
-    counted = _counted(cell, mass > 0, apart=len(whose) > len(heads))
+    counted = _counted(cell, whose, mass > 0)
     share = (weight / np.where(mass > 0, mass, 1.0)[reply]) * counted[reply]
     shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
     low, high = _bounds(table, reply, owner, counted)
@@ -182,9 +182,13 @@ def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, An
     return cell, found["whose"].to_numpy(), found["first"].to_numpy()
 
 
-def _counted(cell: Any, read: Any, *, apart: bool) -> Any:
-    """What each reply counts: 0 where it was not read; the same, or so much that each order of a pair does."""
-    return read / np.maximum(np.bincount(cell, read), 1)[cell] if apart else read.astype(float)
+def _counted(cell: Any, whose: Any, read: Any) -> Any:
+    """What each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same."""
+    n = np.maximum(np.bincount(cell, read), 1.0)
+    all_orders = np.ones(whose.max(initial=-1) + 1)
+    np.multiply.at(all_orders, whose, n)  # whole numbers: sums of them are exact, and a tie stays one
+    alone = np.bincount(whose)[whose] == 1
+    return read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
 
 
 def _one_order_alone(table: pd.DataFrame, scores: pd.DataFrame) -> str:
@@ -192,7 +196,9 @@ def _one_order_alone(table: pd.DataFrame, scores: pd.DataFrame) -> str:
     if "shown_first" not in table:
         return ""
     key = [name for name in SCORE_KEY if name != "item"]
-    asked = table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"].nunique()
+    asked = (
+        table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"].nunique()
+    )
     orders = scores[[*SCORE_KEY]].merge(asked.rename("asked").reset_index(), on=[*SCORE_KEY], how="left")["asked"]
     most = orders.groupby([scores[name] for name in key], dropna=False).transform("max")
     both = (orders == 2) | ((most == 2) & (scores["method"] != "human"))
