@@ -48,7 +48,7 @@ class Judge:
         "auto" asks once whether the model gives token probabilities, then keeps to
         one method for the whole run and writes it into the ratings.
     draws : int, optional
-        Replies per item: default 20 samples, or 1 reasoning chain for "logprob" with a
+        Replies per item, of a pair in each order: default 20 samples, or 1 reasoning chain for "logprob" with a
         prompt that reasons (without reasoning one reply says everything). With several
         chains the mean of their expectations estimates the same as the mean of as many
         samples, with less variance.

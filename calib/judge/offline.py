@@ -40,7 +40,7 @@ _LEAKED_SHARE = 0.01
 _PROMPT_BIAS = 0.5
 _ITEM_PROMPT_BIAS = 0.6
 _NOT_A_LABEL = "?"
-_PAIR_GAIN = 3.0
+_PAIR_GAIN = 1.5
 _FIRST_BIAS = 0.2
 
 _ITEM_SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)

@@ -84,7 +84,8 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
-        `system`, `reference` where there are such.
+        `system`, `reference` where there are such, of pairs of outputs `output_a`,
+        `output_b`, `system_a`, `system_b`.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
 
 def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
-    """Write the requests of a run as OpenAI batch input, one line per draw.
+    """Write the requests of a run as OpenAI batch input, one line per draw (of a pair in each order).
 
     Parameters
     ----------
