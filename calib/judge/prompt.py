@@ -240,6 +240,8 @@ class Prompt:
         """The same prompt with these evaluation steps frozen into it."""
         if isinstance(steps, str):
             raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
+        if self.pair and steps and "steps" not in _pieces(self.template)[1::2]:
+            raise ArgumentError("steps", "need a place in the template, {{steps}}: give them to `Prompt.pairwise`")
         return replace(self, steps=tuple(steps))
 
     def variants(self, n: int) -> tuple[Prompt, ...]:
