@@ -155,7 +155,8 @@ class Prompt:
             What makes the better output, in your own words, or one of "coherence", "consistency",
             "fluency", "relevance".
         name : str, optional
-            Of the criterion, as it stands in the tables. Default: "preference", or that of the four.
+            Of the criterion, as it stands in the tables. Default: the criteria if they are one word,
+            else "preference".
         ties : bool, default True
             Whether the judge may say that neither is better.
         task : str, optional
@@ -192,9 +193,9 @@ class Prompt:
         if len(set(inputs)) < max(2, len(inputs)):
             rule = "must be two or more different columns, of which the last two are compared"
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
-        built_in = criteria in _BUILT_IN
-        name, shown = name or (criteria if built_in else "preference"), tuple(inputs)
-        meaning, scale = meaning_of(criteria) if built_in else criteria, pair_scale(labels, ties=ties)
+        name, shown = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
+        meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
+        scale = pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
         template = pair_layout(name, meaning, task or pair_task(shown), shown, scale, reasoning, steps=wanted)
         prompt = cls(name, template, scale, reasoning, None, pair=(shown[-2], shown[-1]))

@@ -176,7 +176,7 @@ def _as_one(words: Sequence[tuple[str, str]]) -> str:
 
 
 def texts_of(items: pd.DataFrame, judges: Checked) -> pd.DataFrame:
-    """The texts of items by name: source and output (of pairs both), or where a table has neither what else of it is text."""
+    """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
     table = checked(items, "items", "items").frame
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():

@@ -114,6 +114,27 @@ def test_a_built_in_criterion_is_known_by_its_name():
     assert "pile of facts" in prompt.template
 
 
+@pytest.mark.parametrize(
+    ("criteria", "options", "name"),
+    [
+        ("The better one is true.", {}, "preference"),
+        ("helpfulness", {}, "helpfulness"),
+        ("The better one is true.", {"name": "truth"}, "truth"),
+        ("fluency", {"name": "grammar"}, "grammar"),
+    ],
+)
+def test_the_criterion_has_a_name(criteria, options, name):
+    assert Prompt.pairwise(criteria, **options).criterion == name
+
+
+def test_steps_need_a_place():
+    with pytest.raises(ValueError, match="`steps` need a place in the template"):
+        PROMPT.with_steps(["Read."])
+    assert Prompt.pairwise("c", steps=["Read."]).with_steps(["Look."]).steps == ("Look.",)
+    written = calib.write_steps(Prompt.pairwise("c", steps=None), calib.Judge("offline"))
+    assert "\n1. Read the material" in user_text(written, "b")
+
+
 def test_a_template_of_ones_own_is_asked_in_both_orders():
     own = Prompt("best", "{{output_a}} or {{output_b}}? Say A or B.", Scale.of(B=0, A=1), pair=("output_a", "output_b"))
     assert own.inputs == ("output_a", "output_b")
