@@ -59,8 +59,8 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     table = check_items(items)
     shared = _shared_columns(table)
     outputs = _numbered(table, shared)
-    pairs = outputs.merge(outputs, on="place", suffixes=("_a", "_b"))
-    pairs = pairs[_are_paired(pairs, table, baseline)]
+    pairs = outputs.merge(outputs[_is_second(outputs, table, baseline)], on="place", suffixes=("_a", "_b"))
+    pairs = pairs[pairs["rank_a"] < pairs["rank_b"] if baseline is None else pairs["rank_a"] != pairs["rank_b"]]
     if pairs.empty:
         among = " and ".join(f"`{name}`" for name in shared)
         raise TableError(f"items: column `system`: must have two or more systems with the same {among}, but has none.")
@@ -87,15 +87,15 @@ def _numbered(table: pd.DataFrame, shared: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"at": range(len(table)), "rank": rank, "place": place})
 
 
-def _are_paired(pairs: pd.DataFrame, table: pd.DataFrame, baseline: str | None) -> pd.Series:
+def _is_second(outputs: pd.DataFrame, table: pd.DataFrame, baseline: str | None) -> pd.Series:
+    """Whether each may be the second of a pair: any, or the baseline's."""
     if baseline is None:
-        return pairs["rank_a"] < pairs["rank_b"]
+        return outputs["rank"] >= 0
     names = list(dict.fromkeys(table["system"].astype(object)))
     if str(baseline) not in names:
         known = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
         raise TableArgumentError("baseline", f"must be one of the systems: {known}", f"got {baseline!r}")
-    its = names.index(str(baseline))
-    return (pairs["rank_b"] == its) & (pairs["rank_a"] != its)
+    return outputs["rank"] == names.index(str(baseline))
 
 
 def _tell_unpaired(left: int, n: int, baseline: str | None) -> None:
