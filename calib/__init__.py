@@ -68,7 +68,7 @@ _RARE = {
         "forecast_quality",
         "from_jsonl",
     ),
-    *("load_planted", "point_scores", "prompt_difference", "prompt_mean", "rank_stability", "score_sets"),
+    *("load_planted", "pair_items", "point_scores", "prompt_difference", "prompt_mean", "rank_stability", "score_sets"),
     *("temperature_curve", "to_batch", "transport_test", "variance_components", "write_steps", "write_variants"),
 }
 

@@ -77,5 +77,6 @@ from .labelling.verbs import label_page as label_page
 from .report.report import report as report
 from .tables.calibration import Calibration as Calibration
 from .tables.labels import Labels as Labels
+from .tables.pair_items import pair_items as pair_items
 from .tables.results import Results as Results, conclusions as conclusions
 from .tables.scores import summarize as summarize

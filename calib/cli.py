@@ -25,7 +25,10 @@ from calib.core.stop import Stop, stoppable
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
-_FIRST = (("calib.intake", "look"), ("calib.console", "demo"), ("calib.judge", "rate"), ("calib.console", "summarize"))
+_FIRST = (
+    ("calib.intake", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
+    ("calib.console", "summarize"),
+)  # fmt: skip
 _LAST = (
     ("calib.labelling", "label"), ("calib.labelling", "read-labels"), ("calib.console", "report"),
     ("calib.console", "data"),

@@ -122,6 +122,19 @@ def data(
         paragraphs(f"{row.title}. Licence: {row.licence}. {row.citation}")
 
 
+def pair_items(
+    items: Annotated[Path, typer.Argument(help="Table of items: item, system, output, and source or group.")],
+    baseline: Annotated[
+        str | None, typer.Option(help="The system to compare each other one with. Default: each with each.")
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Pairs of systems' outputs on the same source: items for 'calib rate --pairwise'."""
+    pairs = calib.pair_items(calib.table.read(items, "items"), baseline)
+    show_rows(pairs[["item", "group", "system_a", "system_b"]])
+    write(pairs, out)
+
+
 @options_from("summarize")
 def summarize(
     ratings: Annotated[Path, typer.Argument(help="Table of ratings.")],

@@ -13,6 +13,8 @@ from calib.console.command import options_from
 from calib.console.files import Out
 from calib.console.show import say, show_rows, shown_text, write
 
+_SINGLE_INPUTS = ("source", "output")  # the default, which a pair has otherwise
+
 
 @options_from(
     "Judge", "geval_prompt", "rate", without=("complete", "progress"), called={"judge": "the judge (--method)"}
@@ -24,6 +26,16 @@ def rate(
     out: Out = None,
     criteria: Annotated[str | None, typer.Option(help="A criterion in your own words, named by --criterion.")] = None,
     variants: Annotated[int, typer.Option(help="Wordings of each prompt; the first is the prompt itself.")] = 1,
+    pairwise: Annotated[
+        bool,
+        typer.Option(
+            "--pairwise",
+            help="Ask which of two outputs is better (columns output_a and output_b), once with either first.",
+        ),
+    ] = False,
+    ties: Annotated[
+        bool, typer.Option(help="With --pairwise: whether the judge may say that neither is better.")
+    ] = True,
     store: Annotated[
         Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
     ] = None,
@@ -35,7 +47,12 @@ def rate(
 ) -> None:
     """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
     judge = calib.Judge(model, **_taken(calib.Judge, options))
-    prompts = _prompts(criterion, criteria, variants, _taken(calib.geval_prompt, options))
+    asked = _taken(calib.geval_prompt, options)
+    prompts = _pair_prompts(criterion, criteria, asked, ties=ties) if pairwise else _prompts(criterion, criteria, asked)
+    if not 1 <= variants <= 256:
+        raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
+    if variants > 1:
+        prompts = _worded(prompts, variants)
     table = calib.table.read(items, "items")
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
@@ -60,17 +77,33 @@ def _taken(function: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {name: options.pop(name) for name in inspect.signature(function).parameters if name in options}
 
 
-def _prompts(names: list[str], criteria: str | None, variants: int, options: dict[str, Any]) -> list[calib.Prompt]:
+def _prompts(names: list[str], criteria: str | None, options: dict[str, Any]) -> list[calib.Prompt]:
     if criteria is None:
-        prompts = [calib.geval_prompt(name, **options) for name in names]
-    elif len(names) == 1:
-        prompts = [calib.Prompt.from_criteria(names[0], criteria, **options)]
-    else:
+        return [calib.geval_prompt(name, **options) for name in names]
+    _one_name(names)
+    return [calib.Prompt.from_criteria(names[0], criteria, **options)]
+
+
+def _pair_prompts(names: list[str], criteria: str | None, options: dict[str, Any], *, ties: bool) -> list[calib.Prompt]:
+    if options.pop("scale") is not None:
+        raise typer.BadParameter("--scale is of single outputs: with --pairwise the labels are A, B and tie.")
+    if tuple(options["inputs"]) == _SINGLE_INPUTS:
+        del options["inputs"]
+    if criteria is None:
+        for name in names:
+            calib.geval_prompt(name)  # which refuses what is none of the built-in criteria
+        return [calib.Prompt.pairwise(name, ties=ties, **options) for name in names]
+    _one_name(names)
+    return [calib.Prompt.pairwise(criteria, name=names[0], ties=ties, **options)]
+
+
+def _one_name(names: list[str]) -> None:
+    if len(names) != 1:
         raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
-    if not 1 <= variants <= 256:
-        raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
-    if variants == 1:
-        return prompts
+
+
+def _worded(prompts: list[calib.Prompt], variants: int) -> list[calib.Prompt]:
+    """Each prompt in so many wordings, which are named on the terminal."""
     worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
     for prompt in worded:
         changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)

@@ -17,6 +17,7 @@ from calib.judge.calls.endpoint import public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
+from calib.judge.scale import Scale
 from calib.table import check_items
 
 Row = dict[str, Any]  # an item, by column
@@ -47,7 +48,7 @@ class Judge:
         "auto" asks once whether the model gives token probabilities, then keeps to
         one method for the whole run and writes it into the ratings.
     draws : int, optional
-        Replies per item: default 20 samples, or 1 reasoning chain for "logprob" with a
+        Replies per item, of a pair in each order: default 20 samples, or 1 reasoning chain for "logprob" with a
         prompt that reasons (without reasoning one reply says everything). With several
         chains the mean of their expectations estimates the same as the mean of as many
         samples, with less variance.
@@ -152,6 +153,12 @@ class Call(NamedTuple):
     row: Row
     draw: int
     logprobs: bool
+    shown_first: str = ""  # of a pair: "a" or "b"
+
+    @property
+    def scale(self) -> Scale:
+        """What the labels stand for: of a pair in terms of A, whichever of the two is shown first."""
+        return self.prompt.turned_scale if self.shown_first == "b" else self.prompt.scale
 
     @property
     def method(self) -> str:
@@ -187,19 +194,22 @@ def calls_for(judge: Judge, address: str, plan: Plan, prompts: list[Prompt], row
     for prompt, row in product(prompts, rows):
         # without a chain of reasoning each reply would tell the same probabilities
         draws = 1 if logprobs and prompt.reasoning == "form" else judge.draws or DEFAULT_DRAWS[plan.method]
-        body, scale = _item_body(judge, plan, prompt, row, logprobs=logprobs), prompt.scale
-        read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
-        base = digest([address, judge.seed, read, body])
-        for draw in range(draws):
-            own = base.copy()
-            own.update(str(draw).encode())
-            yield Call(own.hexdigest(), prompt, row, draw, logprobs)
+        for place, order in enumerate(prompt.orders):
+            call = Call("", prompt, row, 0, logprobs, order)
+            scale = call.scale
+            read = [PATTERN_VERSION, prompt.answer, scale.labels, scale.values]  # noqa: PD011 - no array
+            base = digest([address, judge.seed, read, _item_body(judge, plan, call)])
+            # the orders of a pair take turns, so that a draw keeps its number where more are asked for
+            for draw in range(place, draws * len(prompt.orders), len(prompt.orders)):
+                own = base.copy()
+                own.update(str(draw).encode())
+                yield call._replace(key=own.hexdigest(), draw=draw)
 
 
 def draws_request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]:
     """The body that asks for the draws of one item."""
     first = group[0]
-    body = _item_body(judge, plan, first.prompt, first.row, logprobs=first.logprobs)
+    body = _item_body(judge, plan, first)
     return seeded(judge, body | ({"n": len(group)} if len(group) > 1 else {}), first.draw)
 
 
@@ -228,10 +238,11 @@ def digest(values: list[Any]) -> hashlib.blake2b:
     return hashlib.blake2b(to_json(values), digest_size=16)
 
 
-def _item_body(judge: Judge, plan: Plan, prompt: Prompt, row: Row, *, logprobs: bool) -> dict[str, Any]:
-    most = judge.max_tokens or _MAX_TOKENS[prompt.reasoning]
-    candidates = {"logprobs": True, "top_logprobs": judge.top_logprobs} if logprobs else {}
-    return _chat_body(judge, prompt.render(row), most) | candidates | plan.extras
+def _item_body(judge: Judge, plan: Plan, call: Call) -> dict[str, Any]:
+    most = judge.max_tokens or _MAX_TOKENS[call.prompt.reasoning]
+    candidates = {"logprobs": True, "top_logprobs": judge.top_logprobs} if call.logprobs else {}
+    messages = call.prompt.render(call.row, shown_first=call.shown_first or "a")
+    return _chat_body(judge, messages, most) | candidates | plan.extras
 
 
 def _chat_body(judge: Judge, messages: list[dict[str, str]], most_tokens: int) -> dict[str, Any]:

@@ -18,6 +18,9 @@ token that is no label; and when it reasons first, each chain moves the latent s
 by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone. A wording other than
 the plain one (a variant) is up to 0.5 steps strict or kind, and up to 0.6 off item by item, by
 hashes of its text; the plain one is neither, so that it is not one of the variants' population.
+
+Of two outputs it says which is better by the difference of what it sees in each, with the same
+noise (none between equal texts), and 0.2 label steps in favour of the one that is shown first.
 """
 
 from __future__ import annotations
@@ -37,10 +40,15 @@ _LEAKED_SHARE = 0.01
 _PROMPT_BIAS = 0.5
 _ITEM_PROMPT_BIAS = 0.6
 _NOT_A_LABEL = "?"
+_PAIR_GAIN = 1.5
+_FIRST_BIAS = 0.2
 
 _ITEM_SECTION = re.compile(r"BEGIN (.+) ([0-9a-f]{16})\n(.*?)\nEND \1 \2", re.DOTALL)
 _CRITERION_LINE = re.compile(r"^(?:## )?Criterion: (.+)$", re.MULTILINE)
 _LABELS_LINE = re.compile(r"^Labels, from (worst to best|best to worst): (.+)$", re.MULTILINE)
+_PAIR_LINE = re.compile(
+    r"^Labels: (.+?) if (.+?) is better, (.+?) if (.+?) is better(?:, (.+?) if neither is)?\.$", re.MULTILINE
+)
 _REWORD_QUESTION = re.compile(r"\ATask: (.+?)\n\nCriterion: [^\n]+\n(.*)\n\nReword the task and ", re.DOTALL)
 _PLAIN_WORDING = re.compile(
     r"(?:(?!\n\n).)+\n\nCriterion: .*\n\n"
@@ -65,7 +73,7 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
     if found := _REWORD_QUESTION.match(head):
         text = _rewording_json(found[1], found[2], question, seed)
-    elif "evaluation steps" in head and not _LABELS_LINE.search(head):
+    elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
         text = _steps_text(head)
     elif (gist := _gist_of(question)).labels:
         form = next((form for sign, form in _REASONED_FORMS.items() if sign in head), _LABEL_ALONE)
@@ -114,10 +122,12 @@ def _sure_token(text: str) -> _Token:
 def _gist_of(question: str) -> _Gist:
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
+    if (pair := _PAIR_LINE.search(head)) and len(sections) > 1:
+        return _pair_gist(pair, head, sections)
     found = _LABELS_LINE.search(head)
     labels = tuple(re.split(r",\s*", found[2])) if found else ()
     labels = labels[::-1] if found and found[1] == "best to worst" else labels
-    criterion = found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
+    criterion = _criterion_of(head)
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     texts = source + "\0" + output
     bias = _ITEM_BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
@@ -125,6 +135,21 @@ def _gist_of(question: str) -> _Gist:
         bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
         bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
     return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
+
+
+def _pair_gist(labels: re.Match[str], head: str, sections: list[str]) -> _Gist:
+    """The labels from "the second is better" to "the first is", and where between them the two outputs lie."""
+    *sources, first, second = sections
+    criterion, source, words = _criterion_of(head), " ".join(sources), (labels[3], labels[5], labels[1])
+    ordered = tuple(word for word in words if word)
+    noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
+    noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
+    apart = _quality(criterion, source, first) - _quality(criterion, source, second)
+    return _Gist(ordered, (len(ordered) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
+
+
+def _criterion_of(head: str) -> str:
+    return found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.judge.pairwise import check_pair, pair_layout, pair_scale, pair_task, turned
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     MOST_VARIANTS,
@@ -24,6 +25,7 @@ from calib.judge.variants import (
     layout,
     way_of,
 )
+from calib.table.schema import ORDERS
 
 REASONING = ("form", "think", "json")
 _SLOT = re.compile(r"\{\{([^{}]+)\}\}")
@@ -51,6 +53,10 @@ class Prompt:
         part of the `id`, which is a hash of what is sent.
     parts : optional
         What the template was made from by `from_criteria`; `variants` needs it.
+    pair : tuple of (str, str), optional
+        The two columns that are compared, where the question is which of two outputs is better
+        (see `pairwise`). `rate` then asks in both orders: the two texts change places, and what
+        the labels stand for is turned. The scale says the share of the first, from 0 to 1.
 
     Examples
     --------
@@ -66,12 +72,15 @@ class Prompt:
     steps: tuple[str, ...] | None = ()
     changes: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     parts: Parts | None = field(default=None, compare=False)
+    pair: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse an unknown kind of reasoning and a template that shows no item."""
         check.choice(self.reasoning, "reasoning", REASONING)
         if not self.inputs:
             raise ArgumentError("template", "must name an item's column as {{column}}", "names none")
+        if self.pair is not None:
+            check_pair(self.pair, self.inputs, self.scale)
 
     @classmethod
     def from_criteria(
@@ -110,11 +119,7 @@ class Prompt:
         >>> prompt.inputs
         ('passage', 'question', 'answer')
         """
-        if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
-            raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")
-        if "steps" in inputs:
-            what = "the evaluation steps; rename the column"
-            raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
+        _check_inputs(inputs)
         chosen = Scale() if scale is None else _parsed(scale) if isinstance(scale, str) else scale
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
@@ -122,6 +127,89 @@ class Prompt:
         parts = Parts(task or default_task(shown), name, criteria, chosen, shown, reasoning)
         prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
         return prompt if steps is None else prompt.with_steps(steps)
+
+    @classmethod
+    def pairwise(
+        cls,
+        criteria: str,
+        *,
+        name: str | None = None,
+        ties: bool = True,
+        task: str | None = None,
+        labels: Sequence[str] | None = None,
+        inputs: Sequence[str] = ("source", "output_a", "output_b"),
+        reasoning: str = "form",
+        steps: Sequence[str] | None = (),
+    ) -> Prompt:
+        """A prompt that asks which of two outputs is better, for items that are pairs (see `calib.pair_items`).
+
+        `rate` asks about each pair twice, once with either output first, and writes down which
+        (`shown_first`); what comes first is always called A. Scores are in terms of the item's
+        `output_a`, whatever was first: 1 it is better, 0 the other is, 0.5 a tie. `summarize` averages
+        the two orders. Both orders are one prompt with one `id`. A wording of your own, as a whole, is
+        ``Prompt(name, template, scale, pair=("output_a", "output_b"))``.
+
+        Parameters
+        ----------
+        criteria : str
+            What makes the better output, in your own words, or one of "coherence", "consistency",
+            "fluency", "relevance".
+        name : str, optional
+            Of the criterion, as it stands in the tables. Default: the criteria if they are one word,
+            else "preference".
+        ties : bool, default True
+            Whether the judge may say that neither is better.
+        task : str, optional
+            What the judge sees and has to do. Default: names the inputs.
+        labels : sequence of str, optional
+            What the judge answers for the first output, the second and, with `ties`, neither.
+            Default "A", "B", "tie".
+        inputs : sequence of str, default ("source", "output_a", "output_b")
+            Columns of the items, in the order in which they are shown; the last two are compared.
+        reasoning : {"form", "think", "json"}
+        steps : sequence of str or None
+            Evaluation steps, by default none. None: written once by the judge, then frozen.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many labels as there are verdicts, or fewer than two inputs.
+
+        References
+        ----------
+        Zheng et al. (2023), Judging LLM-as-a-Judge, section 3.4, arXiv:2306.05685, for asking in both
+        orders; the wording is calib's own.
+
+        Examples
+        --------
+        >>> prompt = Prompt.pairwise("The answer helps the asker.", inputs=("question", "output_a", "output_b"))
+        >>> prompt.inputs, prompt.scale
+        (('question', 'output_a', 'output_b'), Scale.of(B=0, tie=0.5, A=1))
+        """
+        as_typed(Prompt.pairwise, locals())
+        if not str(criteria).strip():
+            raise ArgumentError("criteria", "must say what makes the better output", f"got {criteria!r}")
+        _check_inputs(inputs)
+        if len(set(inputs)) < max(2, len(inputs)):
+            rule = "must be two or more different columns, of which the last two are compared"
+            raise ArgumentError("inputs", rule, f"got {inputs!r}")
+        name, shown = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
+        meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
+        scale = pair_scale(labels, ties=ties)
+        wanted = steps is None or len(steps) > 0
+        template = pair_layout(name, meaning, task or pair_task(shown), shown, scale, reasoning, steps=wanted)
+        prompt = cls(name, template, scale, reasoning, None, pair=(shown[-2], shown[-1]))
+        return prompt if steps is None else prompt.with_steps(steps)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """What is shown first, call by call: "a" and then "b" of a pair, "" where there is no order."""
+        return ORDERS if self.pair else ("",)
+
+    @property
+    def turned_scale(self) -> Scale:
+        """What the labels stand for where a pair's second output is shown first."""
+        return turned(self.scale) if self.pair else self.scale
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -146,12 +234,15 @@ class Prompt:
     @property
     def _sent(self) -> bytes:
         sent = [_SYSTEM, self.template, self.steps, self.scale.labels, self.scale.values, self.answer]
+        sent += [self.pair] if self.pair else []
         return json.dumps(sent).encode("utf-8", "surrogatepass")
 
     def with_steps(self, steps: Sequence[str]) -> Prompt:
         """The same prompt with these evaluation steps frozen into it."""
         if isinstance(steps, str):
             raise ArgumentError("steps", "must be a sequence of texts, one for each step", f"got {steps!r}")
+        if self.pair and steps and "steps" not in _pieces(self.template)[1::2]:
+            raise ArgumentError("steps", "need a place in the template, {{steps}}: give them to `Prompt.pairwise`")
         return replace(self, steps=tuple(steps))
 
     def variants(self, n: int) -> tuple[Prompt, ...]:
@@ -199,17 +290,25 @@ class Prompt:
         ways = [way_of(k) for k in range(n)]
         return tuple(replace(self, template=layout(parts, way), changes=self.changes + changes_of(way)) for way in ways)
 
-    def render(self, item: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The chat messages for one item, which must have the columns that the template names."""
+    def render(self, item: Mapping[str, Any], *, shown_first: str = "a") -> list[dict[str, str]]:
+        """The chat messages for one item, which must have the columns that the template names.
+
+        Of a pair the second output stands in the place of the first with ``shown_first="b"``.
+        """
+        check.choice(shown_first, "shown_first", ORDERS if self.pair else ORDERS[:1])
         names = self.inputs
         for name in names:
             if name not in item:
-                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing")
+                made = " (`calib.pair_items` makes pairs of systems' outputs)" if name in (self.pair or ()) else ""
+                raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing{made}")
             if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
         shown = {name: str(item[name]) for name in names}
+        if self.pair and shown_first == "b":
+            first, second = self.pair
+            shown |= {first: shown[second], second: shown[first]}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
         mark = hashlib.blake2b(json.dumps(shown).encode(), digest_size=8).hexdigest()
         texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in shown.items()}
@@ -245,7 +344,8 @@ def _pieces(template: str) -> list[str]:
 def parts_of(prompt: Prompt, verb: str) -> Parts:
     """The parts that a prompt's template was made from; refuses one that was written or changed by hand, or varied."""
     if prompt.parts is None or layout(prompt.parts) != prompt.template:
-        what = "is a variant itself" if prompt.parts and prompt.changes else "has a template written by hand"
+        own = "is one for pairs" if prompt.pair else "has a template written by hand"
+        what = "is a variant itself" if prompt.parts and prompt.changes else own
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
         raise ArgumentError(verb, rule, f"{_shown(prompt.id)} {what}")
     return prompt.parts
@@ -323,6 +423,14 @@ CRITERIA = tuple(_BUILT_IN)
 def meaning_of(criterion: str) -> str:
     """What one of the built-in criteria means, in the words that a judge is given."""
     return _BUILT_IN[criterion][0]
+
+
+def _check_inputs(inputs: Sequence[str]) -> None:
+    if isinstance(inputs, str) or not inputs or not all(_SLOT.fullmatch("{{" + name + "}}") for name in inputs):
+        raise ArgumentError("inputs", "must be a sequence of column names without braces", f"got {inputs!r}")
+    if "steps" in inputs:
+        what = "the evaluation steps; rename the column"
+        raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
 
 
 def _parsed(scale: str) -> Scale:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from calib.judge.scale import Scale
 
 STEPS_HEADING = "How to proceed:"
-_ANSWER_FORMS = {
+ANSWER_FORMS = {
     "form": "Answer with the label alone.",
     "think": "First reason in a few sentences. Then end with one line that reads exactly: Score: <label>",
     "json": 'Answer with one JSON object and nothing else: {"reason": "<a few sentences>", "score": "<label>"}',
@@ -184,7 +184,7 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
         "steps": (STEPS_HEADING, "{{steps}}"),
         "material": ("Material", "\n\n".join("{{" + column + "}}" for column in parts.inputs)),
         "labels": ("Labels", _label_lines(parts.scale, way.scale)),
-        "answer": ("Answer", _ANSWER_FORMS.get(parts.reasoning, "")),
+        "answer": ("Answer", ANSWER_FORMS.get(parts.reasoning, "")),
     }
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
     format_ = FACETS["format"][way.format]

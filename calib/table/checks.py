@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from calib.table.schema import METHODS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
+from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -84,7 +84,8 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame
         With a column `item` of unique, non-empty ids; `source`, `output`, `group`,
-        `system`, `reference` where there are such.
+        `system`, `reference` where there are such, of pairs of outputs `output_a`,
+        `output_b`, `system_a`, `system_b`.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        All columns but `reply`, which stays only where it came.
+        All columns but `shown_first` and `reply`, which stay only where they came.
 
     Examples
     --------
@@ -148,6 +149,13 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
     out = _typed(frame, "ratings")
+    if "shown_first" in out:
+        _member(out, "ratings", "shown_first", (*ORDERS, ""))
+        if "draw" not in frame:  # the two orders of a pair are two replies
+            out["draw"] = (out["shown_first"] == "b").astype("int64")
+        draw = [*SCORE_KEY, "run", "draw"]
+        again = out.drop_duplicates([*draw, "shown_first"]).duplicated(draw).reindex(out.index, fill_value=False)
+        _each(out, "ratings", "shown_first", ~again, "must be one within a draw (the two orders are two draws)")
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
         _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
@@ -215,7 +223,7 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     out = frame.reset_index(drop=True).copy()
     for name, column in SCHEMAS[table].items():
         if name in out:
-            values = _filled(out[name], "" if name == "reply" else column.default)
+            values = _filled(out[name], "" if name in ("reply", "shown_first") else column.default)
             out[name] = _convert(values, table, name, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)

@@ -17,6 +17,7 @@ STATUSES = (
     "ok", "off_scale", "unseen", "ambiguous", "unread", "refused", "truncated", "no_logprobs", "bad_logprobs",
     "constrained", "failed", "cannot_say",
 )  # fmt: skip
+ORDERS = ("a", "b")  # which output of a pair was shown first
 SCORE_KEY = ("item", "criterion", "rater", "prompt", "method", "temperature")
 
 
@@ -48,8 +49,8 @@ class Column(NamedTuple):
 
 ITEMS = {
     "item": Column("text", required=True),
-    **dict.fromkeys(("source", "output"), Column("text")),
-    **dict.fromkeys(("group", "system"), Column("label")),
+    **dict.fromkeys(("source", "output", "output_a", "output_b"), Column("text")),
+    **dict.fromkeys(("group", "system", "system_a", "system_b"), Column("label")),
     "reference": Column("text"),
 }
 _WHO = dict.fromkeys(("item", "criterion", "rater"), Column("label", required=True)) | {"prompt": Column("label", "")}
@@ -64,6 +65,7 @@ RATINGS = {
     "weight": Column("number", 1.0),
     "status": Column("label", ""),
     **dict.fromkeys(("low", "high"), Column("number", math.nan)),
+    "shown_first": Column("label"),
     "reply": Column("text"),
 }
 SCORES = {
@@ -74,9 +76,9 @@ SCORES = {
     "n": Column("count", 1),
     "n_unread": Column("count", 0),
     **dict.fromkeys(("mass", "low", "high"), Column("number", math.nan)),
-    **dict.fromkeys(("var_within", "var_between"), Column("number")),
+    **dict.fromkeys(("var_within", "var_between", "score_a_first", "score_b_first"), Column("number")),
     "scale": Column("label", ""),
-    **dict.fromkeys(("group", "system"), Column("label")),
+    **dict.fromkeys(("group", "system", "system_a", "system_b"), Column("label")),
 }
 SCHEMAS = {"items": ITEMS, "ratings": RATINGS, "scores": SCORES}
 

@@ -176,13 +176,13 @@ def _as_one(words: Sequence[tuple[str, str]]) -> str:
 
 
 def texts_of(items: pd.DataFrame, judges: Checked) -> pd.DataFrame:
-    """The texts of items by name: source and output, or where a table has neither what else of it is text."""
+    """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
     table = checked(items, "items", "items").frame
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
         given = f"has {glimpse(names)}, while {{0}} have {glimpse(judges.frame['item'])}"
         raise TableArgumentError("items", "must have the items of {0}", given, mentions=(judges.argument,))
-    there = [name for name in ("source", "output") if name in table]
+    there = [name for name in ("source", "output", "output_a", "output_b") if name in table]
     more = [name for name in table if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(table[name])]
     taken = {name: f"{name} of the item" for name in more if name in _OURS}
     # Python strings, which may hold what Arrow cannot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ import pandas as pd
 
 from calib import stats
 from calib.core.check import as_typed, choice
+from calib.core.text import printable
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
+from calib.table.schema import ORDERS
+
+_BY_ORDER = {f"score_{order}_first": order for order in ORDERS}
 
 
 def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
@@ -18,13 +23,15 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
 
     Within a draw the reported probabilities are normalised over the scale; draws are
     averaged. So a sampled judge gets the mean of its draws, token probabilities give
-    the G-Eval expectation, chains the mean of theirs, and a person the label.
+    the G-Eval expectation, chains the mean of theirs, and a person the label. Of a pair
+    of outputs that was judged in both orders the two orders count the same, however many
+    draws of each were read: the score is the share of A that wins.
 
     Parameters
     ----------
     ratings : DataFrame
     items : DataFrame, optional
-        Adds `group` and `system` to the scores, where the items have them.
+        Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
     pool : {"rater", "prompt"}, optional
         Average all raters of an item and criterion, or one rater's prompts, each with equal weight. Over
         prompts `entropy`, `mass` and the bounds are averages too, and there is no mode.
@@ -37,8 +44,15 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
         pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
         (bounds on the expectation from mass that was not reported or not told apart). For
         chains also `var_within`, the score's variance within a chain of reasoning, and
-        `var_between`, that of the chains' expectations (needs two or more chains). Where people
-        could not say, `n_cannot_say` counts that.
+        `var_between`, that of the chains' expectations (needs two or more chains; of a pair
+        within each order). Where people
+        could not say, `n_cannot_say` counts that. For pairs also `score_a_first` and
+        `score_b_first`, the mean of each order (NaN where it was not asked or not read).
+
+    Warns
+    -----
+    UserWarning
+        If pairs were judged in both orders, and of some only one order could be read.
 
     Raises
     ------
@@ -64,7 +78,10 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
     if pool:
         _one_scale(table, pool)
-    scores = _over_prompts(_scores(table)) if pool == "prompt" else _scores(_pooled(table) if pool else table)
+    scores = _scores(table)
+    if note := _one_order_alone(table, scores):
+        warnings.warn(printable(note), stacklevel=2)
+    scores = _over_prompts(scores) if pool == "prompt" else _over_raters(scores) if pool else scores
     if items is not None:
         scores = _with_design(scores, check_items(items))
     return check_scores(scores)
@@ -80,9 +97,18 @@ def _one_scale(table: pd.DataFrame, pool: str) -> None:
             raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", f"{criterion!r} is on {named}")
 
 
-def _pooled(table: pd.DataFrame) -> pd.DataFrame:
+def _over_raters(scores: pd.DataFrame) -> pd.DataFrame:
+    """Means over the raters of each item and criterion; each order of a pair is a mean of its own."""
+    pooled = _scores(_pooled(scores))
+    if not (orders := [name for name in _BY_ORDER if name in scores]):
+        return pooled
+    each = scores.groupby(["item", "criterion"])[orders].mean().reset_index()
+    return pooled.merge(each, on=["item", "criterion"], how="left", validate="one_to_one")
+
+
+def _pooled(scores: pd.DataFrame) -> pd.DataFrame:
     """Raters as draws of one pooled rater, each with one score however often it rated."""
-    alone = _scores(table).astype({"score": float})
+    alone = scores.drop(columns=[*_BY_ORDER], errors="ignore").astype({"score": float})
     names, methods = sorted(alone["rater"].unique()), set(alone["method"])
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
     method = methods.pop() if len(methods) == 1 else "sample"
@@ -100,7 +126,8 @@ def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
     prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
     named = scores.assign(asked=number, prompt=prompt)
     each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
-    averaged = each[["score", "entropy", "mass", "low", "high"]].mean()
+    orders = [name for name in _BY_ORDER if name in scores]
+    averaged = each[["score", "entropy", "mass", "low", "high", *orders]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
     read = each["score"].count()
     first = each[["asked", "scale"]].first()
@@ -117,10 +144,14 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
-    share = weight / np.where(mass > 0, mass, 1.0)[reply]
+    cell, whose, order = _cells_of(table, reply, owner)
+    counted = _counted(cell, whose, mass > 0)
+    share = (weight / np.where(mass > 0, mass, 1.0)[reply]) * counted[reply]
     shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
-    low, high = _bounds(table, reply, owner)
-    within, between = _chains(table, reply, owner)
+    low, high = _bounds(table, reply, owner, counted)
+    mean, *spread = _chains(table, reply, cell)
+    within, between = (_mean_by(whose, values, np.isfinite(values)) for values in spread)
+    by_order = {name: _mean_by(whose, mean, (order == first) & np.isfinite(mean)) for name, first in _BY_ORDER.items()}
     chains = (heads["method"] == "chain").to_numpy()
     silent = np.bincount(key, table["status"] == "cannot_say").astype(int)
     return heads.reset_index(drop=True).assign(
@@ -136,11 +167,51 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         var_within=np.where(chains, within, np.nan),
         var_between=np.where(chains, between, np.nan),
         **({"n_cannot_say": silent} if silent.any() else {}),
+        **(by_order if "shown_first" in table else {}),
     )
 
 
-def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
-    """Variance of the score within a chain of reasoning (mean over chains), and of their expectations (ddof 1)."""
+def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
+    """The cell of each reply (its key, and of a pair which output was first); of each cell the key and the order."""
+    if "shown_first" not in table:
+        return owner, np.arange(owner.max(initial=-1) + 1), np.array("")
+    first = table["shown_first"].astype(object).groupby(reply).first()
+    cells = pd.DataFrame({"whose": owner, "first": first.to_numpy()})
+    found = cells.drop_duplicates().sort_values(["whose", "first"])
+    cell = cells.merge(found.assign(cell=np.arange(len(found))), how="left")["cell"].to_numpy()
+    return cell, found["whose"].to_numpy(), found["first"].to_numpy()
+
+
+def _counted(cell: Any, whose: Any, read: Any) -> Any:
+    """What each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same."""
+    n = np.maximum(np.bincount(cell, read), 1.0)
+    all_orders = np.ones(whose.max(initial=-1) + 1)
+    np.multiply.at(all_orders, whose, n)  # whole numbers: sums of them are exact, and a tie stays one
+    alone = np.bincount(whose)[whose] == 1
+    return read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
+
+
+def _one_order_alone(table: pd.DataFrame, scores: pd.DataFrame) -> str:
+    """What to know where a judge was asked in both orders and a score rests on one of them; people may see one."""
+    if "shown_first" not in table:
+        return ""
+    key = [name for name in SCORE_KEY if name != "item"]
+    asked = (
+        table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"].nunique()
+    )
+    orders = scores[[*SCORE_KEY]].merge(asked.rename("asked").reset_index(), on=[*SCORE_KEY], how="left")["asked"]
+    most = orders.groupby([scores[name] for name in key], dropna=False).transform("max")
+    both = (orders == 2) | ((most == 2) & (scores["method"] != "human"))
+    alone = both & (scores[[*_BY_ORDER]].notna().sum(axis=1) == 1)
+    if not alone.any():
+        return ""
+    what = "have a verdict in one order alone, and their scores lean to where the judge leans"
+    drop = f"leave them out by scores.dropna(subset={[*_BY_ORDER]})"
+    return f"one_order: {alone.sum()} of {both.sum()} pairs {what}: {drop}."
+
+
+def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
+    """Means of the replies' scores; variance within a reply (mean over them) and of their expectations (ddof 1)."""
     ok = (table["status"] == "ok").to_numpy()
     weight, score = np.where(ok, table["weight"], 0.0), table["score"].fillna(0.0).to_numpy()
     mass = np.bincount(reply, weight)
@@ -150,7 +221,7 @@ def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
     centre = _mean_by(owner, mean, read)
     n = np.bincount(owner, read)
     scatter = np.bincount(owner, np.where(read, (mean - np.nan_to_num(centre)[owner]) ** 2, 0.0))
-    return within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
+    return centre, within, np.where(n > 1, scatter / np.maximum(n - 1, 1), np.nan)
 
 
 def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
@@ -164,7 +235,7 @@ def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     return shares, levels
 
 
-def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
+def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[Any, Any]:
     """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
 
     The least mean takes in the pieces in the order of their ends, as long as they lower it. A score with ends of
@@ -187,7 +258,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any]:
         reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
         best = sign * mean
         np.minimum.at(best, whose, sign * reached)
-        ends.append(_mean_by(owner, sign * best, read > 0))
+        ends.append(_mean_by(owner, sign * best, counted))
     return ends[0], ends[1]
 
 
@@ -198,15 +269,15 @@ def _running(values: Any, whose: Any) -> Any:
     return total - (total - values)[first]
 
 
-def _mean_by(owner: Any, values: Any, use: Any) -> Any:
-    count = np.bincount(owner, use)
-    total = np.bincount(owner, np.where(use, values, 0.0))
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+def _mean_by(owner: Any, values: Any, weight: Any) -> Any:
+    count = np.bincount(owner, weight)
+    total = np.bincount(owner, np.where(weight > 0, values, 0.0) * weight)
+    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
 
 
 def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
     if (strangers := ~scores["item"].isin(items["item"])).any():
         row = scores.index[strangers][0]
         raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
-    names = [name for name in ("group", "system") if name in items]
+    names = [name for name in ("group", "system", "system_a", "system_b") if name in items]
     return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")

@@ -43,6 +43,7 @@ class Options:
     mode: str = "json"  # {"reason": 30 words, "score": d}, "digit": d alone, "line": words and "\nScore: d"
     lo: int = 1
     hi: int = 5
+    words: str = ""  # of the labels from lo to hi, with commas between: what is said in place of the numbers
     variants: int = 64  # how many different replies and truths; a hash of the messages chooses
     top: int = 20  # most alternatives listed at a token; a request may ask for fewer
     latency_ms: float = 0.0  # before every answer to a completion, errors too
@@ -78,6 +79,8 @@ class Options:
     def __post_init__(self):
         if self.mode not in {"json", "digit", "line"}:
             raise ValueError(f"no such mode: {self.mode}")
+        if self.words and len(self.words.split(",")) != self.hi - self.lo + 1:
+            raise ValueError(f"not as many words as labels: {self.words}")
         if max(sum(getattr(self, name) for name in names) for names in (OF_ATTEMPT, OF_ITEM)) > 1 + 1e-9:
             raise ValueError("the faults of one group add up to more than 1")
 
@@ -127,6 +130,9 @@ class Replies:
         for variant in range(options.variants):
             self.single(variant, options.top)
 
+    def said(self, label: int) -> str:
+        return self.options.words.split(",")[label - self.options.lo] if self.options.words else str(label)
+
     def _truth(self, rng: random.Random) -> dict[int, float]:
         """A normal curve with a random centre and width, on the labels."""
         lo, hi = self.options.lo, self.options.hi
@@ -150,16 +156,17 @@ class Replies:
         rng = random.Random(f"{self.options.rng_seed}/{variant}")
         words = ["The", *rng.choices(WORDS, k=29)]
         if self.options.mode == "digit":
-            return [str(label)], 0
+            return [self.said(label)], 0
         if self.options.mode == "json":
-            return ['{"reason": "', *words, '.", "score": ', str(label), "}"], 32
-        return [*words, ".", "\n", "Score", ":", " ", str(label)], 35
+            quote = '"' if self.options.words else ""
+            return ['{"reason": "', *words, f'.", "score": {quote}', self.said(label), f"{quote}}}"], 32
+        return [*words, ".", "\n", "Score", ":", " ", self.said(label)], 35
 
     def listed(self, variant: int, token: str, top: int, *, is_label: bool) -> dict:
         """A token with its alternatives: the truth at the label, plausible words elsewhere."""
         others = [word for word in WORDS if word != token]
         if is_label:
-            pairs = [(str(label), p * ON_SCALE) for label, p in self.truths[variant].items()]
+            pairs = [(self.said(label), p * ON_SCALE) for label, p in self.truths[variant].items()]
             pairs = sorted(pairs, key=lambda pair: -pair[1]) + [(word, 1e-10) for word in others]
         else:
             pairs = [(token, 0.8), *((word, 0.2 * 0.3 * 0.7**k) for k, word in enumerate(others))]

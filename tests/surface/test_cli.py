@@ -1195,7 +1195,7 @@ def test_help_lists_the_commands_and_is_quick(run):
         code, out, _ = run(*arguments)
         assert code == 0
         for name in (
-            *("demo", "rate", "summarize", "agree", "compare", "reliability"),
+            *("demo", "pair-items", "rate", "summarize", "agree", "compare", "reliability"),
             *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)

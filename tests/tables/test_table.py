@@ -242,8 +242,8 @@ def test_several_unread_draws_are_no_doubles():
 def test_types_and_order_of_columns():
     frame = ratings(note=["x", "y"], draw=[0, 1])[["note", "score", "rater", "draw", "criterion", "item"]]
     checked = check_ratings(frame)
-    assert list(checked.columns) == [*(name for name in table.RATINGS if name != "reply"), "note"]
-    labels = [name for name, column in table.RATINGS.items() if column.kind == "label"]
+    assert list(checked.columns) == [*(name for name in table.RATINGS if name not in ("shown_first", "reply")), "note"]
+    labels = [name for name, column in table.RATINGS.items() if column.kind == "label" and name in checked]
     assert all(isinstance(checked[name].dtype, pd.CategoricalDtype) for name in labels)
     assert checked["draw"].dtype == "int64"
 

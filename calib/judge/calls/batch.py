@@ -27,7 +27,7 @@ _BATCH_ADDRESS = "batch"  # part of the keys, in place of a transport
 
 
 def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judge, path: str | Path) -> Path:
-    """Write the requests of a run as OpenAI batch input, one line per draw.
+    """Write the requests of a run as OpenAI batch input, one line per draw (of a pair in each order).
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def from_jsonl(
         A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It
         says what it belongs to by `custom_id` (as `to_batch` wrote it, or an item's id) or
         by `item`; lines of one item are its draws. Without any ids there must be one line
-        for each item, in their order.
+        for each item, in their order. About pairs a line with an item's id says by
+        `shown_first` ("a" or "b") which output the judge was shown first.
     items : DataFrame
     prompt : Prompt or iterable of Prompt
         What was asked: it says on which scale and by which pattern the replies are read.
@@ -128,8 +129,7 @@ def from_jsonl(
         if choice is None:
             sheet.fail(call)
             continue
-        scale, answer = call.prompt.scale, call.prompt.answer
-        found = extract(choice, scale, answer, logprobs=call.logprobs, floor=judge.noise_floor)
+        found = extract(choice, call.scale, call.prompt.answer, logprobs=call.logprobs, floor=judge.noise_floor)
         sheet.add(call, found.rows, choice.text)
     if silent := len(rows) - len({call.row["item"] for call in calls}):
         warnings.warn(f"{silent} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
@@ -143,6 +143,7 @@ class _Line(NamedTuple):
     number: int
     name: str | None
     choices: list[Choice]
+    shown_first: str | None = None
 
 
 def _read_lines(path: Path) -> list[_Line]:
@@ -163,7 +164,7 @@ def _read_line(number: int, raw: bytes) -> _Line:
         choices = [] if failed else decode(body).choices
     except (ValueError, AttributeError, TypeError, RecursionError):
         raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
-    return _Line(number, None if name is None else str(name), choices)
+    return _Line(number, None if name is None else str(name), choices, given.get("shown_first"))
 
 
 def _calls_with_choices(
@@ -173,16 +174,24 @@ def _calls_with_choices(
     by_key: dict[str, list[Call]] = {}
     for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
         by_key.setdefault(call.key, []).append(call)  # items of one text share a request
-    by_item = {row["item"]: [Call(f"item {row['item']}", prompts[0], row, 0, method == "logprob")] for row in rows}
-    known = by_key if len(prompts) > 1 else by_item | by_key
-    pairs = [(call, choice) for line in _lines_with_names(lines, rows) for call, choice in _draws_of_line(line, known)]
+    by_item = {} if len(prompts) > 1 else {row["item"]: _of_item(prompts[0], row, method) for row in rows}
+    named = _lines_with_names(lines, rows)
+    pairs = [(call, choice) for line in named for call, choice in _draws_of_line(line, by_key, by_item)]
     drawn: Counter[tuple[str, str]] = Counter()
     calls: list[Call] = []
     for call, _ in pairs:
         mine = (call.key, call.row["item"])
         calls.append(call._replace(key=f"{call.key}/{len(calls)}", draw=call.draw + drawn[mine]))
-        drawn[mine] += 1
+        drawn[mine] += len(call.prompt.orders)
     return calls, [choice for _, choice in pairs]
+
+
+def _of_item(prompt: Prompt, row: Row, method: str) -> list[Call]:
+    """What lines that name an item may be replies to: one question, or that about a pair in either order."""
+    return [
+        Call(f"item {row['item']}{order}", prompt, row, draw, method == "logprob", order)
+        for draw, order in enumerate(prompt.orders)
+    ]
 
 
 def _lines_with_names(lines: list[_Line], rows: list[Row]) -> list[_Line]:
@@ -194,10 +203,22 @@ def _lines_with_names(lines: list[_Line], rows: list[Row]) -> list[_Line]:
     return [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
 
 
-def _draws_of_line(line: _Line, known: dict[str, list[Call]]) -> Iterator[tuple[Call, Choice | None]]:
-    if line.name not in known:
+def _draws_of_line(
+    line: _Line, by_key: dict[str, list[Call]], by_item: dict[str, list[Call]]
+) -> Iterator[tuple[Call, Choice | None]]:
+    if line.name not in by_key and line.name not in by_item:
         raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
-    for call in known[line.name]:
+    calls = by_key.get(line.name) or _in_its_order(line, by_item[line.name])
+    for call in calls:
         yield from ((call, choice) for choice in line.choices)
         if not line.choices:
             yield call, None
+
+
+def _in_its_order(line: _Line, calls: list[Call]) -> list[Call]:
+    """The question that a line is about; about a pair it has to say which."""
+    found = [call for call in calls if len(calls) == 1 or call.shown_first == line.shown_first]
+    if not found:
+        rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
+        raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")
+    return found

@@ -54,9 +54,11 @@ def rate(
     Parameters
     ----------
     items : DataFrame
-        With `item` (unique id) and the columns that the prompt shows.
+        With `item` (unique id) and the columns that the prompt shows; of pairs of outputs one
+        row for each pair (see `calib.pair_items`).
     prompt : Prompt or iterable of Prompt
-        One question or several (one criterion each, say).
+        One question or several (one criterion each, say). That of `Prompt.pairwise` is asked
+        twice about each pair, with either output first, and `shown_first` says which.
     judge : Judge
     store : path, optional
         SQLite file of raw replies. Each reply is kept before it is read: an interrupted

@@ -186,12 +186,16 @@ class Round:
 
 
 def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
-    """Draws of one item and prompt that one request asks for."""
+    """Draws of one item, prompt and order that one request asks for."""
     group: list[Call] = []
     for call in calls:
-        if group and (len(group) >= choices or call.row is not group[0].row or call.prompt is not group[0].prompt):
+        if group and (len(group) >= choices or not _asks_the_same(call, group[0])):
             yield group
             group = []
         group.append(call)
     if group:
         yield group
+
+
+def _asks_the_same(call: Call, other: Call) -> bool:
+    return call.row is other.row and call.prompt is other.prompt and call.shown_first == other.shown_first

@@ -254,8 +254,8 @@ class Run:
         return await self.client.choice(key, f"the continuation of {call.what}", body)
 
     def _read(self, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
-        floor, prompt = self.judge.noise_floor, call.prompt
-        return extract(choice, prompt.scale, prompt.answer, logprobs=call.logprobs, floor=floor, continued=more)
+        floor, answer = self.judge.noise_floor, call.prompt.answer
+        return extract(choice, call.scale, answer, logprobs=call.logprobs, floor=floor, continued=more)
 
 
 def _worth_continuing(reading: Reading, known: Container[str]) -> list[OpenLabel]:

@@ -83,6 +83,8 @@ class Sheet:
                 **numbers,
             }
         )
+        if any(call.shown_first for call in calls):
+            frame["shown_first"] = _categorical([call.shown_first for call in calls], place)
         if self.keeps_texts:
             frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
         return check_ratings(frame)
