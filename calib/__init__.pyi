@@ -44,6 +44,7 @@ from .analysis.prompts.verbs import (
     rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
+from .analysis.verdicts.verbs import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo
 from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval

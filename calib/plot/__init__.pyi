@@ -23,3 +23,4 @@ from calib.analysis.draws.plots import convergence as convergence, gain as gain
 from calib.analysis.means.plots import difference as difference, interval as interval
 from calib.analysis.planning.plots import labels_needed as labels_needed, plan as plan
 from calib.analysis.prompts.plots import components as components, d_study as d_study, prompt_means as prompt_means
+from calib.analysis.verdicts.plots import confusion as confusion, roc as roc

@@ -13,6 +13,8 @@ from calib.analysis.agreement.annotator import (
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
 from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
+from calib.analysis.agreement.fleiss_kappa import fleiss_kappa as fleiss_kappa
+from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
@@ -143,6 +145,10 @@ from calib.analysis.prompts.prompt_mean import (
     prompt_mean as prompt_mean,
 )
 from calib.analysis.prompts.rank_stability import RankStability as RankStability, rank_stability as rank_stability
+from calib.analysis.verdicts.class_report import ClassReport as ClassReport, class_report as class_report
+from calib.analysis.verdicts.confusion import Figure as Figure
+from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
+from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
 from calib.stats.former import (

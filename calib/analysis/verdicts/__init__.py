@@ -1,5 +1,17 @@
-"""Where a judge says pass or fail: its rates of right and wrong, and the pass rate that people would give."""
+"""A judge that says pass or fail: how often it is right, and what share passes in truth."""
 
-from calib.core.topic import Topic
+from calib.core.topic import Shown, Topic
 
-TOPIC = Topic(home=__name__)
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "PassFail": Shown(
+            name="pass and fail", plots=("confusion", "roc"), pictures="verdict_pictures", fact="pass_fact",
+            conclusions="pass_sentences", speaks=True, notes="pass_notes",
+        ),
+        "ClassReport": Shown(name="labels, one by one", conclusions="class_sentences", speaks=True),
+    },
+    heads={},
+    frame="figures_in_words",
+    commands=("passfail",),
+)  # fmt: skip

@@ -1,0 +1,34 @@
+"""The command line's verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Human, Out, Scores
+from calib.console.show import paragraphs, show_results
+
+_PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
+
+
+@options_from("pass_fail", without=("production",), called={"scores": "FILE", "people": "LABELS"})
+def passfail(
+    file: Scores,
+    files: Files,
+    labels: Human = None,
+    production: Annotated[Path | None, _PRODUCTION] = None,
+    out: Out = None,
+    **options: Any,
+) -> None:
+    """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
+    from calib.report.sections import said_of
+
+    taken = files.taken(file, labels, names=("scores", "people"))
+    elsewhere = None if production is None else files.taken(production, names=("scores",))[0]
+    results = calib.pass_fail(*taken, production=elsewhere, **options)
+    show_results(results, out, conclude=True)
+    paragraphs(*said_of(results, "notes"))

@@ -1,0 +1,198 @@
+"""Where to cut a judge's score: the ROC curve with its area, and the cut that errors cost least at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from calib.analysis.verdicts.confusion import Figure, proportion, wilson
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Columns, Interval, bracket, short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roc(Columns):
+    """Rates at each cut, and the area below them.
+
+    Attributes
+    ----------
+    cut : ndarray, shape (c,)
+        Between each two neighbouring scores, rising: an item passes if its score is this or more.
+    tpr, fpr : ndarray, shape (c,)
+        Share that passes of the items that people pass, and of those that they fail.
+    tpr_low, tpr_high, fpr_low, fpr_high : ndarray, shape (c,)
+        Their intervals, each at its own cut (pointwise).
+    auc : Figure
+        The chance that of an item that people pass and one that they fail the judge scores the first higher.
+    confidence_level : float
+    n, n_pass, n_groups : int
+        Labelled items, those that people pass, groups.
+    """
+
+    cut: Floats
+    tpr: Floats
+    tpr_low: Floats
+    tpr_high: Floats
+    fpr: Floats
+    fpr_low: Floats
+    fpr_high: Floats
+    auc: Figure
+    confidence_level: float
+    n: int
+    n_pass: int
+    n_groups: int
+    _cells = "cut tpr tpr_low tpr_high fpr fpr_low fpr_high"
+
+    def _terms(self) -> dict[str, Any]:
+        return {"roc": True, "cl": self.confidence_level, "n": self.n, "pass": self.n_pass, "groups": self.n_groups}
+
+    def __str__(self) -> str:
+        ends = bracket(self.auc.interval, self.confidence_level)
+        return f"AUC = {short(self.auc.estimate)}, {ends}; {self.n_pass} of {self.n} labelled items pass"
+
+
+def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, confidence_level: float = 0.95) -> Roc:
+    r"""ROC curve of a judge's scores for what people pass, with the area below it.
+
+    .. math:: AUC = \frac{1}{m_1 m_0} \sum_{y_i = 1} \sum_{y_j = 0} \big(1\{s_i > s_j\} + \tfrac12 1\{s_i = s_j\}\big)
+
+    with DeLong's variance, summed over groups as Obuchowski's, on the logit scale by t. The bands of the curve are
+    Wilson's at each cut.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n,)
+    people : array_like, shape (n,)
+        1 where people pass the item, 0 where they fail it.
+    groups : sequence, shape (n,), optional
+        What items share; without, items are independent.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    Roc
+
+    Raises
+    ------
+    ValueError
+        If people pass all or fail all, or all scores are one.
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44:837-845; Obuchowski (1997), Biometrics 53:567-578.
+
+    Examples
+    --------
+    >>> found = roc([1, 2, 3, 4, 5, 2, 4, 5], [0, 0, 0, 1, 1, 1, 0, 1])
+    >>> round(found.auc.estimate, 4), found.cut.tolist()
+    (0.8125, [1.5, 2.5, 3.5, 4.5])
+    """
+    confidence = check.probability(confidence_level, "confidence_level")
+    at, yes, group = scored(scores, people, groups)
+    cuts = cuts_between(at)
+    tpr, fpr = (_rates_at(cuts, at[mask], group[mask], confidence) for mask in (yes, ~yes))
+    return Roc(
+        cut=cuts, tpr=tpr[0], tpr_low=tpr[1], tpr_high=tpr[2], fpr=fpr[0], fpr_low=fpr[1], fpr_high=fpr[2],
+        auc=_area(at, yes, group, confidence), confidence_level=confidence, n=len(at), n_pass=int(yes.sum()),
+        n_groups=int(group.max()) + 1,
+    )  # fmt: skip
+
+
+def scored(scores: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, NDArray[np.bool_], Codes]:
+    """Scores, what people pass, and groups of the items that have both."""
+    at, labels = check.array(scores, "scores", ndim=1), check.array(people, "people", ndim=1)
+    check.same_length(scores=at, people=labels, groups=groups)
+    group = np.arange(len(at)) if groups is None else check.codes(groups, "groups")
+    kept = ~np.isnan(at) & ~np.isnan(labels)
+    at, labels, group = at[kept], labels[kept], np.unique(group[kept], return_inverse=True)[1]
+    if odd := sorted(set(labels.tolist()) - {0.0, 1.0}):
+        raise ArgumentError("people", "must be 1 (pass) or 0 (fail)", f"has {odd[0]:g}")
+    if not 0 < labels.sum() < len(labels):
+        raise ArgumentError(
+            "people", "must pass some items and fail some", f"{int(labels.sum())} of {len(labels)} pass"
+        )
+    if np.ptp(at) == 0:
+        raise ArgumentError("scores", "must differ", f"all are {at[0]:g}")
+    return at, labels == 1, group
+
+
+def cuts_between(scores: Floats) -> Floats:
+    """Between each two neighbouring values, so that no rounding moves an item across."""
+    values = np.unique(scores)
+    return np.asarray((values[1:] + values[:-1]) / 2)
+
+
+def _rates_at(cuts: Floats, scores: Floats, group: Codes, confidence: float) -> tuple[Floats, Floats, Floats]:
+    codes = np.unique(group, return_inverse=True)[1]
+    sizes = np.bincount(codes).astype(float)
+    found = [proportion(np.bincount(codes, scores >= cut, len(sizes)).astype(float), sizes, confidence) for cut in cuts]
+    low, high = (np.array([interval[end] for _, interval in found]) for end in (0, 1))
+    return np.array([share for share, _ in found]), low, high
+
+
+def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: float) -> Figure:
+    """By midranks: each item's share of the other side that it is on the right side of."""
+    ranks = stats.rankdata(scores)
+    own = np.zeros(len(scores))
+    own[yes], own[~yes] = stats.rankdata(scores[yes]), stats.rankdata(scores[~yes])
+    m1, m0, g = int(yes.sum()), int((~yes).sum()), int(group.max()) + 1
+    right = np.where(yes, (ranks - own) / m0, 1 - (ranks - own) / m1)
+    area = float(right[yes].mean())
+    parts = np.where(yes, (right - area) / m1, (right - area) / m0)
+    sums = np.bincount(group, parts)
+    variance = g / (g - 1) * float((sums**2).sum()) if g > 1 else math.nan
+    return Figure(area, _logit_interval(area, variance, g, min(m1, m0), confidence), len(scores))
+
+
+def _logit_interval(area: float, variance: float, g: int, fewest: int, confidence: float) -> Interval:
+    """On the logit scale; of an area of 1 (or 0), whose variance is 0, as a share of the smaller side."""
+    quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
+    if math.isnan(variance):
+        return Interval(math.nan, math.nan)
+    if area in (0.0, 1.0) or variance == 0:
+        return wilson(area, min(fewest, g), quantile)
+    half = quantile * math.sqrt(variance) / (area * (1 - area))
+    low, high = (float(special.expit(special.logit(area) + sign * half)) for sign in (-1, 1))
+    return Interval(low, high)
+
+
+# --- the cut --------------------------------------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """The cut that labels chose, and the verdict of each labelled item by a cut that has not seen its group."""
+
+    value: float
+    held_out: Floats
+
+
+def chosen_cut(scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int) -> Cut:
+    """The cheapest cut of all labels, and for each fold of groups that of the others."""
+    verdicts = np.zeros(len(scores))
+    places = group % min(folds, int(group.max()) + 1)
+    for fold in np.unique(places):
+        mine = places == fold
+        rest = yes[~mine]
+        # without both kinds of items no cut can be chosen: that of all labels
+        others = ~mine if 0 < rest.sum() < len(rest) and np.ptp(scores[~mine]) > 0 else np.ones(len(mine), dtype=bool)
+        verdicts[mine] = scores[mine] >= _cheapest(scores[others], yes[others], cost)
+    return Cut(_cheapest(scores, yes, cost), verdicts)
+
+
+def _cheapest(scores: Floats, yes: NDArray[np.bool_], cost: tuple[float, float]) -> float:
+    """The cut at which errors cost least; of several the middle one."""
+    cuts = cuts_between(scores)
+    order = np.argsort(scores, kind="stable")
+    below = np.searchsorted(scores[order], cuts)
+    passed = np.concatenate([[0], np.cumsum(yes[order])])
+    missed = passed[below]  # people pass, the judge does not
+    let_through = (len(yes) - passed[-1]) - (below - missed)
+    price = cost[0] * let_through + cost[1] * missed
+    best = np.flatnonzero(price == price.min())
+    return float(cuts[best[len(best) // 2]])
