@@ -18,7 +18,7 @@ from calib.core.result import Interval, Result, bracket, short
 _LITTLE = 0.1  # of the pairs on either side of equal length
 _STEPS = 60
 _STEEP = 30.0  # a logit that no data show: a fit that runs away
-_FEW = 10
+_FEW, _MANY = 10, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class LengthControlled(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"length-controlled": True, "logit": "fractional", "cl": self.confidence_level}
-        terms["se"] = "cluster" if self.n_groups else "hc1"
+        terms["se"] = "cluster" if self.n_groups else "robust"
         return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ def length_controlled(
         n_shorter=int(np.sum(d < 0)),
         n_missing=int(np.sum(~keep)),
         n_groups=n_groups,
-        warnings=(*few_groups(unit), *_extrapolated(d)),
+        warnings=(*few_groups(unit), *_few_pairs(y, n_groups), *_extrapolated(d)),
     )
 
 
@@ -191,6 +191,12 @@ def _refuse_hopeless(y: Floats, d: Floats) -> None:
     if not (d > 0).any() or not (d < 0).any():
         rule = "must lie on both sides of 0: nothing else says what happens at equal length"
         raise ArgumentError("length_difference", rule, f"goes from {d.min():g} to {d.max():g}")
+
+
+def _few_pairs(y: Floats, n_groups: int) -> tuple[str, ...]:
+    probabilities = not np.isin(y, (0.0, 0.5, 1.0)).all()
+    text = f"few_pairs: intervals of {len(y)} probabilities hold a little less often than they say; {_MANY} would do"
+    return (text,) if probabilities and len(y) < _MANY and not n_groups else ()
 
 
 def _extrapolated(d: Floats) -> tuple[str, ...]:
@@ -227,12 +233,12 @@ def _quasi_likelihood(design: Floats, y: Floats, beta: Floats) -> float:
 
 
 def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Floats:
-    """Robust covariance: HC1, or by groups with their small-sample factor."""
+    """Robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor."""
     p, (n, k) = special.expit(design @ beta), design.shape
     bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
     scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
     m = len(scores)
-    factor = n / (n - k) if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
+    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
     return np.asarray(factor * bread @ (scores.T @ scores) @ bread)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.agreement.agreement import agreement
-from calib.analysis.pairs.shares import Share, few_groups, share_of, units_of, verdicts_of, win_shares
+from calib.analysis.pairs.shares import PairShare, few_groups, share_of, units_of, verdicts_of, win_shares
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -28,13 +28,13 @@ class PairwiseAgreement(Result):
 
     Attributes
     ----------
-    with_ties : Share
+    with_ties : PairShare
         Pairs on which both say the same of A, B and tie; a verdict that changes with the order is a tie.
-    without_ties : Share
+    without_ties : PairShare
         The same winner, of the pairs on which neither says tie.
-    kappa : Share
+    kappa : PairShare
         Cohen's kappa of the three answers, without weights.
-    consistency : Share
+    consistency : PairShare
         The judge's verdict is the same in both orders, of the pairs it judged in both.
     confidence_level : float
     n : int
@@ -50,10 +50,10 @@ class PairwiseAgreement(Result):
     warnings : tuple of str
     """
 
-    with_ties: Share
-    without_ties: Share
-    kappa: Share
-    consistency: Share
+    with_ties: PairShare
+    without_ties: PairShare
+    kappa: PairShare
+    consistency: PairShare
     confidence_level: float
     n: int
     n_ties: int
@@ -74,7 +74,7 @@ class PairwiseAgreement(Result):
         return self.with_ties.interval
 
     @property
-    def shares(self) -> dict[str, Share]:
+    def shares(self) -> dict[str, PairShare]:
         """Each quantity that could be computed, by its name."""
         return {name: share for name in QUANTITIES if (share := getattr(self, name)).n}
 
@@ -97,7 +97,7 @@ class PairwiseAgreement(Result):
         told += [self._told("consistent over orders", self.consistency)] * bool(self.consistency.n)
         return f"{'; '.join(told)}{self._bracketed_warnings}"
 
-    def _told(self, name: str, share: Share) -> str:
+    def _told(self, name: str, share: PairShare) -> str:
         if not share.n:
             return f"{name}: no such pair"
         return f"{name} {short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
@@ -189,11 +189,11 @@ def _orders(orders: ArrayLike | None, n: int) -> Floats:
     return out
 
 
-def _share_where(rows: Any, said: Any, unit: Codes | None, level: float) -> Share:
+def _share_where(rows: Any, said: Any, unit: Codes | None, level: float) -> PairShare:
     return share_of(said[rows].astype(float), None if unit is None else unit[rows], level)
 
 
-def _kappa(x: Floats, y: Floats, unit: Codes | None, level: float) -> Share:
+def _kappa(x: Floats, y: Floats, unit: Codes | None, level: float) -> PairShare:
     """Of the three answers; NaN where neither of the two ever says anything else."""
     found = agreement(x, y, groups=unit, method="kappa_nominal", confidence_level=level)
-    return Share(found.estimate, found.std_error, found.interval, len(x))
+    return PairShare(found.estimate, found.std_error, found.interval, len(x))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import signal, stats
 
 from calib.analysis.pairs.shares import (
-    Share,
+    PairShare,
     few_groups,
     mean_variance,
     share_of,
@@ -44,7 +44,7 @@ class PositionBias(Result):
         towards the second. Of groups each is turned as a whole.
     confidence_level : float
     consistency : float
-        Share of the pairs with the same verdict in both orders.
+        PairShare of the pairs with the same verdict in both orders.
     consistency_interval : Interval
     n : int
         Pairs judged in both orders.
@@ -172,7 +172,7 @@ def position_bias(
     )
 
 
-def _turned_warning(consistent: Share) -> tuple[str, ...]:
+def _turned_warning(consistent: PairShare) -> tuple[str, ...]:
     if consistent.n < _ENOUGH or consistent.estimate >= _LOW_CONSISTENCY:
         return ()
     return (

@@ -19,8 +19,17 @@ _LEAST_GROUPS = 10
 _NONE = Interval(np.nan, np.nan)
 
 
-class Share(NamedTuple):
-    """A mean of values between 0 and 1."""
+class PairShare(NamedTuple):
+    """A share of pairs, or kappa, with its interval.
+
+    Attributes
+    ----------
+    estimate, std_error : float
+    interval : Interval
+        NaN ends where there is none.
+    n : int
+        Pairs that it is of.
+    """
 
     estimate: float
     std_error: float
@@ -87,13 +96,13 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
     return p, Interval(float(low), float(high))
 
 
-def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> Share:
+def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> PairShare:
     """A share with its interval; NaN of nothing."""
     if not len(values):
-        return Share(np.nan, np.nan, _NONE, 0)
+        return PairShare(np.nan, np.nan, _NONE, 0)
     unit = None if unit is None else recoded(unit)
     p, interval = wilson_ends(values, unit, confidence_level)
-    return Share(p, float(np.sqrt(mean_variance(values, unit))), interval, len(values))
+    return PairShare(p, float(np.sqrt(mean_variance(values, unit))), interval, len(values))
 
 
 def few_groups(unit: Codes | None) -> tuple[str, ...]:
