@@ -71,5 +71,3 @@ def preferences_in(
     if judges is not None and labels is not None:
         labels = in_the_order_of(judges, labels)
     return Preferences(judges, labels)
-
-

@@ -39,7 +39,9 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
         _stack(rows.ax, rows.heights[mark.place], mark.result)
     rows.ax.set_xlim(0, 1)
     n = span_of([r.n for r in found])
-    rows.ax.set_xlabel(f"share of the verdicts\nn = {n} pairs in both orders; p: exact sign test of first against second")
+    rows.ax.set_xlabel(
+        f"share of the verdicts (n = {n} pairs in both orders)\np: exact sign test, first against second"
+    )
     handles = [figure.handle(words, color=colour, linewidth=7) for words, colour in _MOVES.values()]
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, handles, title, position_fact(Results.of(pairs)), columns=3)
@@ -113,7 +115,8 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     styles = {name: figure.Style(name, *look) for name, look in _RATES.items()}
     figure.draw_series(rows, styles)
     n = span_of([r.n for _, r in pairs])
-    rows.ax.set_xlabel(f"win rate of A{level_words(ends)}\nn = {n} pairs; an association with length, no bias without people")
+    note = "an association with length, no bias without people"
+    rows.ax.set_xlabel(f"win rate of A{level_words(ends)}\nn = {n} pairs; {note}")
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, length_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)

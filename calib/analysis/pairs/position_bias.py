@@ -142,7 +142,7 @@ def position_bias(
     >>> found.n_first, found.n_second, round(found.p_value, 6), round(found.consistency, 4)
     (20, 10, 0.098737, 0.7692)
     >>> round(found.estimate, 4), [round(end, 4) for end in found.interval]
-    (0.0769, [-0.007, 0.1596])
+    (0.0769, [-0.0059, 0.1577])
     """
     a, b = win_shares(first, "first"), win_shares(second, "second")
     check.same_length(first=a, second=b)

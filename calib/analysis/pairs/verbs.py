@@ -15,7 +15,7 @@ from calib.core.check import as_typed, choice
 from calib.intake.entry import opened
 from calib.intake.preferences import preferences_in
 from calib.intake.taken import Columns, Data
-from calib.table import TableArgumentError, check_items, check_scores
+from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
 from calib.tables.door import Checked, in_the_names_of
 from calib.tables.gold import with_warnings
 from calib.tables.pairs import labels_in, pairs_of
@@ -88,12 +88,14 @@ def _both_orders(first: Data, second: Data, columns: Columns) -> Checked:
         return table
     other = in_the_order_of(table, _verdicts(second, "second", columns))
     one, two = (_plain_scores(each, name) for each, name in ((table, "score_a_first"), (other, "score_b_first")))
-    by = ["item", "criterion"] if one["rater"].nunique() == two["rater"].nunique() == 1 else ["item", "criterion", "rater"]
+    same_rater = one["rater"].nunique() == two["rater"].nunique() == 1  # whatever each file calls it
+    by = [name for name in SCORE_KEY if name != "rater" or not same_rater]
     # what was read in that order, else the verdict of a table that says nothing of the order
     names = {"score_b_first": "asked", "score": "said"}
     right = two[[*by, *names]].rename(columns=names)
     if not len(one.merge(right, on=by)):
-        raise TableArgumentError("second", "must have pairs of {0}", "no item, criterion and rater is in both", mentions=("first",))
+        given = "no item, criterion, rater and prompt is in both"
+        raise TableArgumentError("second", "must have pairs of {0}", given, mentions=("first",))
     both = one.merge(right, on=by, how="left", validate="one_to_one")
     both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
     both["score_b_first"] = both["asked"].where(both["asked"].notna(), both["said"])
@@ -111,9 +113,10 @@ def _verdicts(data: Data, argument: str, columns: Columns) -> Checked:
 
 def _plain_scores(table: Checked, order: str) -> pd.DataFrame:
     """A table of one order; one of both is refused, as it is not clear which of them is meant."""
-    frame = table.frame.astype({"item": object, "criterion": object, "rater": object})
+    frame = table.frame.astype({name: object for name in SCORE_KEY if name != "temperature"})
     if frame[[*ORDERS.values()]].notna().all(axis=1).any():
-        raise TableArgumentError(table.argument, "must hold one order, where there are two tables", "holds both")
+        rule = "must hold one order of each pair, where there are two tables"
+        raise TableArgumentError(table.argument, rule, "it holds both of some")
     asked = frame[[*ORDERS.values()]].bfill(axis=1).iloc[:, 0]  # the order of a table is that of its argument
     return frame.assign(**{order: asked})
 
@@ -182,10 +185,11 @@ def pairwise_agreement(
     Examples
     --------
     >>> import calib
-    >>> mine = {"id": range(40), "judge_winner": ["A", "B", "tie", "A"] * 10, "human_winner": ["A", "B", "A", "A"] * 10}
+    >>> mine = {"id": range(40), "judge_winner": ["A", "B", "tie", "A"] * 10,
+    ...         "human_winner": ["A", "B", "A", "A"] * 10}
     >>> print(calib.pairwise_agreement(mine))
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
-[0.8865, 1] (n 30); kappa 0.6, 95 % CI [0.397, 0.803] (n 40)
+[0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
     as_typed(pairwise_agreement, locals())
     found = preferences_in(scores, people, columns, needs=("judge", "label"))
@@ -286,7 +290,7 @@ def _length_difference(frame: pd.DataFrame, unit: str, argument: str) -> pd.Seri
     """Length of A less length of B, in the rows of the frame."""
     there = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(frame)), None)
     if there is None:
-        rule = "must hold the two outputs of each pair, or their lengths: output_a and output_b, or length_a and length_b"
+        rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
         raise TableArgumentError(argument, rule, f"has {', '.join(repr(str(name)) for name in frame)}")
     a, b = (_lengths(frame[name], unit if there != _LENGTHS else "") for name in there)
     return (a - b).reset_index(drop=True)

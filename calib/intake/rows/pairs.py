@@ -152,7 +152,9 @@ def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     if side is None:
         return None
     if side.table is not None:
-        return replace(side, rows=side.rows.assign(system=(rivals(found) or ("A",))[0])) if compared(found).empty else side
+        return (
+            replace(side, rows=side.rows.assign(system=(rivals(found) or ("A",))[0])) if compared(found).empty else side
+        )
     plain = side.rows.drop(columns=["score_a_first", "score_b_first"])
     rows, all_pairs = plain.drop(columns=["first", "second"]), compared(found)
     if all_pairs.empty:

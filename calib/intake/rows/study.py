@@ -60,13 +60,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str], *, in_pair
 
 
 def _matched(
-    judges: Rows | None,
-    people: Rows | None,
-    found: Sequence[Seen],
-    notes: list[str],
-    *,
-    pairwise: bool,
-    in_pairs: bool,
+    judges: Rows | None, people: Rows | None, found: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool
 ) -> tuple[Rows | None, Rows | None]:
     """Both sides without repeats, under one spelling of systems and of items."""
     # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
