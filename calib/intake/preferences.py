@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data

@@ -10,7 +10,7 @@ TOPIC = Topic(
             conclusions="position_sentences", speaks=True,
         ),
         "PairwiseAgreement": Shown(
-            name="pairs: the judge beside people", plots=("pairwise_agreement",), fact="pairwise_fact",
+            name="the judge's verdicts on pairs beside people's", plots=("pairwise_agreement",), fact="pairwise_fact",
             conclusions="pairwise_sentences", speaks=True,
         ),
         "LengthControlled": Shown(

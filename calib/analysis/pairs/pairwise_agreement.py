@@ -18,7 +18,7 @@ QUANTITIES = {
     "with_ties": "the same of A, B and tie",
     "without_ties": "the same winner, where neither says tie",
     "kappa": "beyond chance, of A, B and tie (kappa)",
-    "consistency": "the judge's verdict in both orders",
+    "consistency": "the judge's verdict is the same in both orders",
 }
 
 

@@ -17,8 +17,8 @@ from calib.analysis.pairs.shares import (
     sums_by,
     units_of,
     verdicts_of,
-    win_shares,
     wilson_ends,
+    win_shares,
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.analysis.means.rates import wilson
@@ -37,9 +38,9 @@ class PairShare(NamedTuple):
     n: int
 
 
-def win_shares(values: object, name: str) -> Floats:
+def win_shares(values: ArrayLike, name: str) -> Floats:
     """Outcomes of pairs: 1, 0, .5 for a tie, or between; NaN where there is none."""
-    out = check.array(values, name, ndim=1)  # type: ignore[arg-type]
+    out = check.array(values, name, ndim=1)
     off = (out < 0) | (out > 1)
     if off.any():
         row = int(np.argmax(off))
@@ -53,7 +54,7 @@ def verdicts_of(shares: Floats) -> Floats:
     return np.asarray((np.sign(np.round(shares - TIE, 9)) + 1) / 2)
 
 
-def units_of(groups: Labels | None, keep: Floats, n: int) -> Codes | None:
+def units_of(groups: Labels | None, keep: NDArray[np.bool_], n: int) -> Codes | None:
     """The group of each pair that is kept; None where each pair is on its own."""
     if groups is None:
         return None
@@ -66,7 +67,7 @@ def units_of(groups: Labels | None, keep: Floats, n: int) -> Codes | None:
 
 def sums_by(unit: Codes | None, values: Floats) -> Floats:
     """Sums over the pairs of each group."""
-    return values if unit is None else np.bincount(unit, values)
+    return values if unit is None else np.asarray(np.bincount(unit, values), dtype=float)
 
 
 def mean_variance(values: Floats, unit: Codes | None) -> float:

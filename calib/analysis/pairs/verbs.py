@@ -200,7 +200,7 @@ def pairwise_agreement(
 def _pairwise_answers(
     judges: Checked, people: Checked, groups: str | None, confidence_level: float
 ) -> Iterator[tuple[dict[str, Any], stats.PairwiseAgreement]]:
-    more = [*ORDERS.values(), *([groups] if groups in judges.frame else [])]
+    more = [*ORDERS.values(), *([groups] if groups is not None and groups in judges.frame else [])]
     for pair in pairs_of(judges, people, more):
         rows = pair.frame[pair.frame["_merge"] != "right_only"]
         label = pair.label | {"n_unmatched": int((pair.frame["_merge"] == "right_only").sum())}

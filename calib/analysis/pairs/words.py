@@ -10,7 +10,7 @@ from calib.analysis.pairs.length_controlled import LengthControlled
 from calib.analysis.pairs.pairwise_agreement import PairwiseAgreement
 from calib.analysis.pairs.position_bias import PositionBias
 from calib.core.result import bracket, short
-from calib.tables.text import each_once, number_span
+from calib.tables.text import each_once
 
 if TYPE_CHECKING:
     from calib.tables.results import Results
@@ -46,7 +46,7 @@ def position_fact(results: Results[PositionBias]) -> str:
     moved = [1 - result.consistency for result in results]
     shown = sum(result.p_value <= 1 - result.confidence_level for result in results)
     many = f"; a side is favoured by {shown} of {len(results)}" if len(results) > 1 else ""
-    return f"the order changes {number_span(moved)} of the verdicts{many}"
+    return f"the order changes {_percent(moved)} of the verdicts{many}"
 
 
 # --- agreement with people ------------------------------------------------------------------------------------------
@@ -59,12 +59,12 @@ def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Pa
 
 def _pairwise_sentence(result: PairwiseAgreement) -> str:
     level = result.confidence_level
-    same = f"{short(result.with_ties.estimate)}, {bracket(result.with_ties.interval, level)}"
-    told = f"Judge and people say the same of A, B and tie on {same} of {result.n} pairs"
+    same = f"{_percent([result.estimate])} of {result.n} pairs, {bracket(result.interval, level)}"
+    told = f"Judge and people say the same of A, B and tie on {same}"
     decided = result.without_ties
     if decided.n:
-        won = f"{short(decided.estimate)}, {bracket(decided.interval, level)}"
-        told += f", and name the same winner on {won} of the {decided.n} on which neither says tie"
+        won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
+        told += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
     left = f"; {result.n_missing} pairs without a verdict of both were left out" if result.n_missing else ""
     chance = "" if math.isnan(result.kappa.estimate) else f"; beyond chance that is a kappa of {_with_bracket(result)}"
     unlike = "; it is agreement on single pairs, and does not say that boards of systems agree"
@@ -77,8 +77,8 @@ def _with_bracket(result: PairwiseAgreement) -> str:
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
     """With ties, and without."""
-    with_ties = number_span([result.with_ties.estimate for result in results])
-    without = number_span([result.without_ties.estimate for result in results])
+    with_ties = _percent([result.with_ties.estimate for result in results])
+    without = _percent([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
 
 
@@ -104,4 +104,10 @@ def _length_sentence(result: LengthControlled) -> str:
 def length_fact(results: Results[LengthControlled]) -> str:
     """Win rates as they are and at equal length."""
     plain, equal = ([getattr(result, name) for result in results] for name in ("win_rate", "estimate"))
-    return f"win rate {number_span(plain)}, at equal length {number_span(equal)}"
+    return f"win rate {_percent(plain)}, at equal length {_percent(equal)}"
+
+
+def _percent(shares: Sequence[float]) -> str:
+    """A share, or the lowest and the highest of several."""
+    known = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
+    return f"{' to '.join(dict.fromkeys((known[0], known[-1])))} %" if known else "none"

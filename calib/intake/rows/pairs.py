@@ -79,10 +79,8 @@ def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
     """
     one = next(one for one in found if one.source is side.source)
     pairs, own = compared(found), _named_by(one, side.rows["at"])
-    if pairs.empty:
-        rows = side.rows.assign(first=None, second=None)
-    else:
-        rows = side.rows.merge(pairs, on="item", how="left")
+    nameless = side.rows.assign(first=None, second=None)
+    rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
     turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
     shown = _shown(one, own, side.rows["at"])
     if shown is None:
