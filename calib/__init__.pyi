@@ -30,6 +30,11 @@ from .analysis.draws.verbs import (
     variance_components as variance_components,
 )
 from .analysis.means.verbs import difference as difference, interval as interval
+from .analysis.pairs.verbs import (
+    length_controlled as length_controlled,
+    pairwise_agreement as pairwise_agreement,
+    position_bias as position_bias,
+)
 from .analysis.planning.verbs import (
     choose_items as choose_items,
     labels_needed as labels_needed,
@@ -48,6 +53,7 @@ from .analysis.verdicts.verbs import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo
 from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
+from .datasets.pairs import load_alpaca_eval as load_alpaca_eval, load_llmbar as load_llmbar
 from .datasets.planted import load_planted as load_planted
 from .datasets.records import (
     load_cje_arena as load_cje_arena,

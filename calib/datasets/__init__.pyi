@@ -2,6 +2,7 @@
 
 from .composo import COMPOSO_PROMPTS as COMPOSO_PROMPTS, load_composo as load_composo
 from .llm_summeval import LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS, load_llm_summeval as load_llm_summeval
+from .pairs import load_alpaca_eval as load_alpaca_eval, load_llmbar as load_llmbar
 from .planted import CRITERIA as CRITERIA, load_planted as load_planted
 from .records import (
     TOPICAL_CHAT_PROMPTS as TOPICAL_CHAT_PROMPTS,

@@ -76,28 +76,31 @@ def given(
     names: Sequence[str] = ("scores", "gold"),
     needs: Sequence[str] = ("judge", "label"),
     any_scale: bool = False,
+    in_pairs: bool = False,
 ) -> Given:
     """Tables of calib's as they are, and anything else as it is taken in.
 
     What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
-    (`any_scale`); a side that is needed and not there is refused.
+    (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
     """
-    found = as_given(first, second, columns, names=names)
+    found = as_given(first, second, columns, names=names, in_pairs=in_pairs)
     if not isinstance(found, Intake):
         return _of_tables(found, names, needs)
     return _of_intake(replace(found, apart=()) if any_scale else found, needs)
 
 
-def as_given(first: Data, second: Data, columns: Columns, *, names: Sequence[str]) -> Intake | tuple[Any, Any]:
+def as_given(
+    first: Data, second: Data, columns: Columns, *, names: Sequence[str], in_pairs: bool = False
+) -> Intake | tuple[Any, Any]:
     """Two tables of calib's, of one's own files what was taken in."""
     columns = checked_words(columns)
     if isinstance(first, Intake):
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
-        return first
+        return taken_in(*first.sources, names=names, in_pairs=True, **first.said) if in_pairs else first
     one, two = (opened(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
     if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
-        return taken_in(one, two, names=names, **columns)
+        return taken_in(one, two, names=names, in_pairs=in_pairs, **columns)
     for word in columns:
         raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
     return _as_table(one), _as_table(two)
@@ -224,7 +227,7 @@ def _as_table(thing: Any) -> Any:
     if thing.path is None:
         return frame
     try:
-        return check_ratings(frame) if {"weight", "draw", "status"} & set(frame) else check_scores(frame)
+        return check_ratings(frame) if {"weight", "draw", "status", "shown_first"} & set(frame) else check_scores(frame)
     except TableError as error:
         raise TableError(f"{thing.path}: {error}") from None
 

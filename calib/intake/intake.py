@@ -16,7 +16,12 @@ _PEOPLE = ("gold", "human")  # arguments that are people's
 
 
 def taken_in(
-    first: Any, second: Any = None, *, names: Sequence[str] = ("scores", "gold"), **columns: Unpack[Columns]
+    first: Any,
+    second: Any = None,
+    *,
+    names: Sequence[str] = ("scores", "gold"),
+    in_pairs: bool = False,
+    **columns: Unpack[Columns],
 ) -> Intake:
     """Files or frames of one's own, or one beside a table of calib's, as tables.
 
@@ -26,6 +31,9 @@ def taken_in(
         What `source_of` takes; one that holds both sides, or one of each.
     names : sequence of str
         The arguments that they came as; "gold" and "human" are people's.
+    in_pairs : bool
+        Preferences stay shares of the first of the two compared, who are named in `system_a` and `system_b`; else
+        they become win rates of systems.
     **columns
         What is said of the columns; the rest is recognised.
 
@@ -55,7 +63,7 @@ def taken_in(
     found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
     found = sided(_in_order(found, said, notes), said)
-    return tables_of(found, said, notes)
+    return tables_of(found, said, notes, in_pairs=in_pairs)
 
 
 def checked_words(columns: Columns) -> Columns:

@@ -21,6 +21,11 @@ from calib.analysis.calibration.plots import (
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
 from calib.analysis.means.plots import difference as difference, interval as interval
+from calib.analysis.pairs.plots import (
+    length_controlled as length_controlled,
+    pairwise_agreement as pairwise_agreement,
+    position_bias as position_bias,
+)
 from calib.analysis.planning.plots import labels_needed as labels_needed, plan as plan
 from calib.analysis.prompts.plots import components as components, d_study as d_study, prompt_means as prompt_means
 from calib.analysis.verdicts.plots import confusion as confusion, roc as roc

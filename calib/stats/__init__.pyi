@@ -116,6 +116,16 @@ from calib.analysis.means.sequence import (
     confidence_sequence as confidence_sequence,
 )
 from calib.analysis.means.systems import MeanEstimates as MeanEstimates, ppi_means as ppi_means
+from calib.analysis.pairs.length_controlled import (
+    LengthControlled as LengthControlled,
+    length_controlled as length_controlled,
+)
+from calib.analysis.pairs.pairwise_agreement import (
+    PairwiseAgreement as PairwiseAgreement,
+    pairwise_agreement as pairwise_agreement,
+)
+from calib.analysis.pairs.position_bias import PositionBias as PositionBias, position_bias as position_bias
+from calib.analysis.pairs.shares import PairShare as PairShare
 from calib.analysis.planning.budget import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (

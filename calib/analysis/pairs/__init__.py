@@ -1,5 +1,30 @@
 """Where a judge says which of two is better: position, agreement with people, boards of systems."""
 
-from calib.core.topic import Topic
+from calib.core.topic import Shown, Topic
 
-TOPIC = Topic(home=__name__)
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "PositionBias": Shown(
+            name="does the place decide", plots=("position_bias",), fact="position_fact",
+            conclusions="position_sentences", speaks=True,
+        ),
+        "PairwiseAgreement": Shown(
+            name="the judge's verdicts on pairs beside people's", plots=("pairwise_agreement",), fact="pairwise_fact",
+            conclusions="pairwise_sentences", speaks=True,
+        ),
+        "LengthControlled": Shown(
+            name="preferences at equal length", plots=("length_controlled",), fact="length_fact",
+            conclusions="length_sentences", speaks=True,
+        ),
+    },
+    heads={
+        "consistency": "same in both orders", "consistency_low": "lower end", "consistency_high": "upper end",
+        "n_first": "towards the first", "n_second": "towards the second", "n_ties": "ties",
+        "n_ties_people": "people's ties", "n_order_ties": "ties by order", "n_one_order": "one order only",
+        "win_rate": "plain win rate", "win_share": "pairs won", "slope_low": "slope, lower end",
+        "slope_high": "slope, upper end", "slope_p_value": "p of the slope", "spread": "sd of length differences",
+        "n_longer": "A is longer", "n_shorter": "A is shorter",
+    },
+    commands=("position-bias", "pairwise-agreement", "length-controlled"),
+)  # fmt: skip

@@ -13,6 +13,7 @@ from calib.intake.rows.ids import Rows
 from calib.table import TableError
 
 _KEY = ["item", "system", "criterion", "rater"]
+_ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
 
 
@@ -24,11 +25,12 @@ def refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
     if not side.ids or side.table is not None:
         return side
     order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
-    extra = side.rows.loc[order].duplicated(_KEY).sort_index()
+    key = _key_of(side.rows)
+    extra = side.rows.loc[order].duplicated(key).sort_index()
     if not extra.any():
         return side
-    again = side.rows[side.rows.duplicated(_KEY, keep=False)]
-    unlike = again.groupby(_KEY, dropna=False, sort=False)["score"].transform("nunique") > 1
+    again = side.rows[side.rows.duplicated(key, keep=False)]
+    unlike = again.groupby(key, dropna=False, sort=False)["score"].transform("nunique") > 1
     if unlike.any():
         raise TableError(_twice(side, again[unlike]))
     if not repeats:
@@ -39,9 +41,13 @@ def refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
     return replace(side, rows=side.rows[~extra].reset_index(drop=True))
 
 
+def _key_of(rows: pd.DataFrame) -> list[str]:
+    return [*_KEY, *[_ORDER] * (_ORDER in rows)]
+
+
 def _alike_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Those that have the item, system, criterion and rater of the first."""
-    known = rows[_KEY].fillna("")
+    known = rows[_key_of(rows)].fillna("")
     return rows[(known == known.iloc[0]).all(axis=1)]
 
 

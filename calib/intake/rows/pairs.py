@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from calib.intake.cells.values import Values, blank, preferred
-from calib.intake.cells.words import TIE, folded, loosely
+from calib.intake.cells.words import FIRST, SECOND, TIE, folded, loosely
 from calib.intake.columns.names import key
 from calib.intake.columns.roles import Seen, Value
 from calib.intake.rows.ids import Rows, id_texts, item_texts
 from calib.intake.taken import Columns
+from calib.table import TableError
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
+_SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
 _WON = ("winner", "prefer", "wins")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
 
@@ -68,6 +71,76 @@ def won(one: Seen, value: Value, names: tuple[str, str] | tuple[()]) -> Values:
     return preferred(cells, given[0], given[1], column=value.column, line=one.source.line)
 
 
+def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
+    """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
+
+    Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
+    Where its rows name the two in both orders, that is the order in which they were shown; else a column may say it.
+    """
+    one = next(one for one in found if one.source is side.source)
+    pairs, own = compared(found), _named_by(one, side.rows["at"])
+    nameless = side.rows.assign(first=None, second=None)
+    rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
+    turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
+    shown = _shown(one, own, side.rows["at"])
+    if shown is None:
+        each = pd.Series(turned).groupby([rows[name] for name in ("item", "criterion", "rater")], dropna=False)
+        listed = (each.transform("nunique") > 1).any()
+        shown = pd.Series("a" if listed else "", index=rows.index)
+    shown = shown.where(~turned, shown.map({"a": "b", "b": "a", "": ""}))
+    return replace(side, rows=rows.assign(score=rows["score"].where(~turned, 1 - rows["score"]), shown=shown))
+
+
+def _named_by(one: Seen, at: pd.Series) -> pd.DataFrame:
+    """The two as each row names them."""
+    cells = {name: one.cells(name) for name in ("first", "second")}
+    texts = {name: [None] * len(at) if c is None else id_texts(c).to_numpy()[at] for name, c in cells.items()}
+    return pd.DataFrame(texts, dtype=object)
+
+
+def _shown(one: Seen, own: pd.DataFrame, at: pd.Series) -> pd.Series | None:
+    """Which was shown first, a or b of the row, where a column says so."""
+    column = next((name for name in one.source.frame if key(name) in _SHOWN_FIRST), None)
+    if column is None:
+        return None
+    cells = id_texts(one.source.frame[column]).fillna("").to_numpy()[at]
+    told = []
+    for place, cell, a, b in zip(at, cells, own["first"], own["second"], strict=True):
+        sides = [side for side, name, words in (("a", a, FIRST), ("b", b, SECOND)) if cell == name or cell in words]
+        word = loosely(cell)
+        sides = sides or [side for side, words in (("a", FIRST), ("b", SECOND)) if word in words]
+        if cell and not sides:
+            raise TableError(
+                f"{one.source.name}: column `{column}`, {one.source.line(int(place))}: must say which of two was shown "
+                f"first (a or b, or its name), but got {cell!r}."
+            )
+        told.append(sides[0] if sides else "")
+    return pd.Series(told, dtype=object)
+
+
+def averaged_orders(side: Rows) -> Rows:
+    """One row for each comparison: the mean of both orders, and beside it each order alone."""
+    rows, by = side.rows, ["item", "criterion", "rater"]
+    key_of = rows.groupby(by, dropna=False, sort=False).ngroup()
+    orders = {f"score_{o}_first": rows["score"].where(rows["shown"] == o).groupby(key_of).mean() for o in ("a", "b")}
+    mean = rows["score"].groupby(key_of).mean()
+    kept = rows[~key_of.duplicated()].reset_index(drop=True)
+    return replace(side, rows=kept.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
+
+
+def as_pairs(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+    """Rows of comparisons as they are, with the names of the two; several answers to one question are its group."""
+    if side is None or side.table is not None:
+        return side
+    rows = side.rows
+    names = ["first", "second"] if rows["first"].notna().any() else []
+    if rows["group"].isna().all():
+        one = next(one for one in found if one.source is side.source)
+        rows = rows.assign(group=item_texts(one).to_numpy()[rows["at"]])
+    said = rows[names].fillna("").set_axis([f"system_{side}" for side in "ab"][: len(names)], axis=1)
+    return replace(side, rows=rows.drop(columns=["first", "second"]).assign(**said, system=None))
+
+
 def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     """Rows of comparisons as rows of a system's wins.
 
@@ -76,16 +149,19 @@ def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     """
     if side is None:
         return None
-    rows, all_pairs = side.rows, _compared(found)
+    if side.table is not None:
+        return (
+            replace(side, rows=side.rows.assign(system=(rivals(found) or ("A",))[0])) if compared(found).empty else side
+        )
+    plain = side.rows.drop(columns=["score_a_first", "score_b_first"])
+    rows, all_pairs = plain.drop(columns=["first", "second"]), compared(found)
     if all_pairs.empty:
         return replace(side, rows=rows.assign(system=(rivals(found) or ("A",))[0]))
-    own = _compared([one for one in found if one.source is side.source])  # each file may have its own order of the two
-    both = rows.merge(all_pairs if own.empty else own, on="item", how="left")
     names = pd.unique(all_pairs[["first", "second"]].to_numpy().ravel())
     if len(names) == 2:
-        turned = (both["first"] != names[0]) & both["first"].notna()
+        turned = (plain["first"] != names[0]) & plain["first"].notna()
         return replace(side, rows=rows.assign(system=names[0], score=rows["score"].where(~turned, 1 - rows["score"])))
-    parts = [both.assign(system=both["first"]), both.assign(system=both["second"], score=1 - both["score"])]
+    parts = [plain.assign(system=plain["first"]), plain.assign(system=plain["second"], score=1 - plain["score"])]
     each = pd.concat(parts).sort_values("at", kind="stable").drop(columns=["first", "second"])
     return replace(side, rows=each.reset_index(drop=True))
 
@@ -97,11 +173,13 @@ def compared_ids(one: Seen) -> pd.Series:
         return ids
     first, second = map(id_texts, sides)
     pairs = pd.DataFrame({"item": ids, "first": first, "second": second})
-    several = pairs.dropna().drop_duplicates()["item"].duplicated().any()
-    return ids + "/" + first.fillna("") + "/" + second.fillna("") if several else ids
+    named = pairs.assign(first=np.minimum(first.fillna(""), second.fillna("")))
+    named["second"] = np.maximum(first.fillna(""), second.fillna(""))  # the two orders of a pair are one comparison
+    several = named[pairs.notna().all(axis=1)].drop_duplicates()["item"].duplicated().any()
+    return ids + "/" + named["first"] + "/" + named["second"] if several else ids
 
 
-def _compared(found: Sequence[Seen]) -> pd.DataFrame:
+def compared(found: Sequence[Seen]) -> pd.DataFrame:
     """Who was compared in each item, from the file that says it."""
     for one in found:
         if {"first", "second"} <= set(one.roles):

@@ -14,7 +14,7 @@ from calib.intake.columns.names import is_model
 from calib.intake.columns.roles import Seen, is_table
 from calib.intake.rows.ids import Rows, blank_ids, chosen_ids, n_padded
 from calib.intake.rows.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
-from calib.intake.rows.pairs import as_win_rates, is_pairwise, rivals
+from calib.intake.rows.pairs import as_pairs, as_win_rates, averaged_orders, in_one_order, is_pairwise, rivals
 from calib.intake.rows.rows import QUALITY, Reading, Stood, common_words, people_among, rows_of, stood
 from calib.intake.rows.scales import scales_of
 from calib.intake.taken import Columns, Intake
@@ -25,8 +25,8 @@ from calib.tables.pooled import mean_of_people
 _SPARSE = 0.9
 
 
-def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
-    """The tables of a study, from the columns of its files."""
+def tables_of(found: Sequence[Seen], said: Columns, notes: list[str], *, in_pairs: bool = False) -> Intake:
+    """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     pairwise, how = is_pairwise(found, said), stood(found, said)
     found = [_with_ids(one, ids) for one, ids in zip(found, chosen_ids(found), strict=True)]
     found = [_without_summaries(one, notes) for one in found]
@@ -35,7 +35,7 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
     judges, people = (_side(found, side, how, said, read) for side in ("judge", "label"))
     judges, people = _apart(judges, people, found)
     judges, people = _of_criteria(judges, people, said, notes)
-    judges, people = _matched(judges, people, found, notes, pairwise=pairwise)
+    judges, people = _matched(judges, people, found, notes, pairwise=pairwise, in_pairs=in_pairs)
     scales = scales_of(judges, people, said, notes, worded=_worded(found, read), pairwise=pairwise)
     _count_forgiven(read, found, notes)
     everyone = None if people is None else _table(people, scales.of_people, found, judge=False)
@@ -60,21 +60,33 @@ def tables_of(found: Sequence[Seen], said: Columns, notes: list[str]) -> Intake:
 
 
 def _matched(
-    judges: Rows | None, people: Rows | None, found: Sequence[Seen], notes: list[str], *, pairwise: bool
+    judges: Rows | None, people: Rows | None, found: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool
 ) -> tuple[Rows | None, Rows | None]:
     """Both sides without repeats, under one spelling of systems and of items."""
     # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
     both = [one.roles for one in found if one.of("judge") and one.of("label")]
+    if pairwise or in_pairs:
+        judges, people = (_in_one_order(side, found) for side in (judges, people))
     judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
     people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
     if judges is not None and people is not None:
         people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
-    if pairwise:
-        judges, people = (as_win_rates(side, found) for side in (judges, people))
+    if pairwise or in_pairs:
+        judges, people = (_averaged_orders(side) for side in (judges, people))
+        stand = as_pairs if in_pairs else as_win_rates
+        judges, people = (stand(side, found) for side in (judges, people))
     judges, people = joined(judges, people, notes)
     if judges is not None and people is not None:
         refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
     return judges, people
+
+
+def _in_one_order(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+    return side if side is None or side.table is not None else in_one_order(side, found)
+
+
+def _averaged_orders(side: Rows | None) -> Rows | None:
+    return side if side is None or side.table is not None else averaged_orders(side)
 
 
 def _worded(found: Sequence[Seen], read: Reading) -> str:
@@ -230,7 +242,8 @@ def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge
         return side.table
     rows = side.rows.reset_index(drop=True)
     design = [name for name in ("group", "system") if rows[name].notna().any()]
-    out = rows[["item", "criterion", "rater", "score", *design]].assign(
+    of_pairs = [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
+    out = rows[["item", "criterion", "rater", "score", *design, *of_pairs]].assign(
         method="given" if judge else "human",
         scale=rows["criterion"].map(lambda name: scale.get(name, "")),
         n=rows["score"].notna().astype(int),

@@ -1,0 +1,244 @@
+"""How preferences go with length: the win rate at equal length, an association and no bias without people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special, stats
+
+from calib.analysis.pairs.shares import few_groups, share_of, sums_by, units_of, win_shares
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import two_sided
+from calib.core.result import Interval, Result, bracket, short
+
+_LITTLE = 0.1  # of the pairs on either side of equal length
+_STEPS = 60
+_STEEP = 30.0  # a logit that no data show: a fit that runs away
+_FEW, _MANY = 10, 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthControlled(Result):
+    """The win rate of A at equal length, and how it goes with the difference of lengths.
+
+    Attributes
+    ----------
+    estimate : float
+        Win rate of A where both outputs are equally long, by the model.
+    interval : Interval
+    win_rate : float
+        Plain mean of the preferences.
+    win_rate_interval : Interval
+    win_share : float
+        Share of the pairs in which A has more than half.
+    slope, slope_std_error : float
+        Of the logit on tanh(difference / standard deviation): above 0 the longer output is preferred.
+    slope_interval : Interval
+    slope_p_value : float
+    intercept, std_error : float
+        Logit of `estimate`, and its standard error.
+    spread : float
+        Standard deviation of the differences of length.
+    spearman : float
+        Rank correlation of difference and preference.
+    confidence_level : float
+    n, n_longer, n_shorter : int
+        Pairs; those in which A is the longer and the shorter one.
+    n_missing, n_groups : int
+    warnings : tuple of str
+        "extrapolated" where fewer than a tenth of the pairs lie on one side of equal length.
+    """
+
+    estimate: float
+    interval: Interval
+    win_rate: float
+    win_rate_interval: Interval
+    win_share: float
+    slope: float
+    slope_std_error: float
+    slope_interval: Interval
+    slope_p_value: float
+    intercept: float
+    std_error: float
+    spread: float
+    spearman: float
+    confidence_level: float
+    n: int
+    n_longer: int
+    n_shorter: int
+    n_missing: int
+    n_groups: int
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = self._row("estimate", "interval", "win_rate", "win_share", "slope", "slope_std_error")
+        row |= {f"slope_{end}": value for end, value in self.slope_interval._asdict().items()}
+        names = ("slope_p_value", "intercept", "std_error", "spread", "spearman", "n", "n_longer", "n_shorter")
+        return [row | self._row(*names, "n_missing", "n_groups", "warnings")]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"length-controlled": True, "logit": "fractional", "cl": self.confidence_level}
+        terms["se"] = "cluster" if self.n_groups else "robust"
+        return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
+
+    def __str__(self) -> str:
+        return (
+            f"win rate at equal length {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, plain "
+            f"{short(self.win_rate)}; slope {short(self.slope)}, "
+            f"{bracket(self.slope_interval, self.confidence_level)}{self._bracketed_warnings}"
+        )
+
+
+def length_controlled(
+    preference: ArrayLike, length_difference: ArrayLike, *, groups: Labels | None = None, confidence_level: float = 0.95
+) -> LengthControlled:
+    r"""Win rate at equal length, from preferences and differences of length alone.
+
+    .. math:: logit\, E[y] = \beta_0 + \beta_1 \tanh(d / s_d)
+
+    a fractional logit of the share of A that wins on the difference of lengths d (of A less B), with its standard
+    deviation s_d; expit(beta_0) is the win rate of A at d = 0. Standard errors are robust (HC1); with groups clustered,
+    with Student's quantile for one less than the groups.
+
+    It is an association. Longer outputs may well be better ones: whether the judge rewards length beyond what people
+    do, only people's verdicts on the same pairs can say (`calib.bias`).
+
+    Parameters
+    ----------
+    preference : array_like, shape (n,)
+        The share of A that wins: 1, 0, .5 for a tie, or a probability. NaN leaves the pair out.
+    length_difference : array_like, shape (n,)
+        Length of A less length of B, in characters, words or tokens.
+    groups : sequence, shape (n,), optional
+        What pairs share, such as the prompt.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    LengthControlled
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there are fewer than ten pairs, all have one preference, A is never the longer one or never
+        the shorter one, or the lengths part wins from losses, so that no slope is largest.
+
+    References
+    ----------
+    Dubois et al. (2024), Length-Controlled AlpacaEval, arXiv:2404.04475, for tanh and the idea; their model has
+    terms for each model and instruction besides. Papke and Wooldridge (1996) for the fractional logit.
+
+    Examples
+    --------
+    >>> d = [-300, -200, -100, -50, 50, 100, 200, 300] * 5
+    >>> y = [0, 0, 1, 0, 1, 0, 1, 1] * 5
+    >>> print(length_controlled(y, d))
+    win rate at equal length 0.5, 95 % CI [0.3185, 0.6815], plain 0.5; slope 2.024, 95 % CI [1.002, 3.047]
+    """
+    y, d = win_shares(preference, "preference"), check.array(length_difference, "length_difference", ndim=1)
+    check.same_length(preference=y, length_difference=d)
+    level = check.probability(confidence_level, "confidence_level")
+    keep = np.isfinite(y) & np.isfinite(d)
+    unit = units_of(groups, keep, len(y))
+    y, d = y[keep], d[keep]
+    _refuse_hopeless(y, d)
+    spread = float(d.std())
+    design = np.column_stack([np.ones(len(d)), np.tanh(d / spread)])
+    beta = _fractional_logit(design, y)
+    errors = np.sqrt(np.diag(_sandwich(design, y, beta, unit)))
+    n_groups = 0 if unit is None else int(unit.max()) + 1
+    df = n_groups - 1 if n_groups else np.inf
+    t = two_sided(df, level)
+    ends = [Interval(float(b - t * e), float(b + t * e)) for b, e in zip(beta, errors, strict=True)]
+    plain = share_of(y, unit, level)
+    return LengthControlled(
+        estimate=float(special.expit(beta[0])),
+        interval=Interval(*(float(special.expit(end)) for end in ends[0])),
+        win_rate=plain.estimate,
+        win_rate_interval=plain.interval,
+        win_share=float(np.mean(y > 0.5)),
+        slope=float(beta[1]),
+        slope_std_error=float(errors[1]),
+        slope_interval=ends[1],
+        slope_p_value=_p_value(beta[1] / errors[1], df),
+        intercept=float(beta[0]),
+        std_error=float(errors[0]),
+        spread=spread,
+        spearman=float(stats.spearmanr(d, y).statistic),
+        confidence_level=level,
+        n=len(y),
+        n_longer=int(np.sum(d > 0)),
+        n_shorter=int(np.sum(d < 0)),
+        n_missing=int(np.sum(~keep)),
+        n_groups=n_groups,
+        warnings=(*few_groups(unit), *_few_pairs(y, n_groups), *_extrapolated(d)),
+    )
+
+
+def _refuse_hopeless(y: Floats, d: Floats) -> None:
+    if len(y) < _FEW:
+        raise ArgumentError(
+            "preference", f"must have {_FEW} pairs or more with a difference of length", f"has {len(y)}"
+        )
+    if not 0 < y.mean() < 1:
+        raise ArgumentError("preference", "must have wins of both", f"all are {y[0]:g}")
+    if not (d > 0).any() or not (d < 0).any():
+        rule = "must lie on both sides of 0: nothing else says what happens at equal length"
+        raise ArgumentError("length_difference", rule, f"goes from {d.min():g} to {d.max():g}")
+
+
+def _few_pairs(y: Floats, n_groups: int) -> tuple[str, ...]:
+    probabilities = not np.isin(y, (0.0, 0.5, 1.0)).all()
+    text = f"few_pairs: intervals of {len(y)} probabilities hold a little less often than they say; {_MANY} would do"
+    return (text,) if probabilities and len(y) < _MANY and not n_groups else ()
+
+
+def _extrapolated(d: Floats) -> tuple[str, ...]:
+    longer, shorter = float(np.mean(d > 0)), float(np.mean(d < 0))
+    if min(longer, shorter) >= _LITTLE:
+        return ()
+    few, side = (longer, "longer") if longer < shorter else (shorter, "shorter")
+    share = f"{100 * few:.1f} %"
+    text = f"A is the {side} one in {share} of the pairs: the win rate at equal length is drawn out from the others"
+    return (f"extrapolated: {text}",)
+
+
+def _fractional_logit(design: Floats, y: Floats) -> Floats:
+    """Newton's steps, halved where they lose."""
+    beta = np.array([special.logit(np.clip(y.mean(), 1e-6, 1 - 1e-6)), 0.0])
+    best = _quasi_likelihood(design, y, beta)
+    for _ in range(_STEPS):
+        p = special.expit(design @ beta)
+        step = np.linalg.lstsq(design.T @ ((p * (1 - p))[:, None] * design), design.T @ (y - p), rcond=None)[0]
+        while (found := _quasi_likelihood(design, y, beta + step)) < best - 1e-12 * abs(best):
+            step = step / 2
+        beta, gain, best = beta + step, found - best, found
+        if np.abs(beta).max() > _STEEP:
+            break
+        if np.abs(step).max() < 1e-10 or (gain <= 0 and np.abs(step).max() < 1e-7):
+            return np.asarray(beta)
+    rule = "must not part wins from losses: no slope is the largest"
+    raise ArgumentError("length_difference", rule)
+
+
+def _quasi_likelihood(design: Floats, y: Floats, beta: Floats) -> float:
+    z = design @ beta
+    return float(np.sum(y * z - np.logaddexp(0, z)))
+
+
+def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Floats:
+    """Robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor."""
+    p, (n, k) = special.expit(design @ beta), design.shape
+    bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
+    scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
+    m = len(scores)
+    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
+    return np.asarray(factor * bread @ (scores.T @ scores) @ bread)
+
+
+def _p_value(z: float, df: float) -> float:
+    return float(2 * (stats.norm.sf(abs(z)) if np.isinf(df) else stats.t.sf(abs(z), df)))

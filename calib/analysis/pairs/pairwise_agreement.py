@@ -1,0 +1,199 @@
+"""How often a judge of pairs prefers what people prefer: with ties and without, and beyond chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calib.analysis.agreement.agreement import agreement
+from calib.analysis.pairs.shares import PairShare, few_groups, share_of, units_of, verdicts_of, win_shares
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.result import Interval, Result, bracket, short
+
+QUANTITIES = {
+    "with_ties": "the same of A, B and tie",
+    "without_ties": "the same winner, where neither says tie",
+    "kappa": "beyond chance, of A, B and tie (kappa)",
+    "consistency": "the judge's verdict is the same in both orders",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairwiseAgreement(Result):
+    """A judge's verdicts on pairs beside people's.
+
+    Attributes
+    ----------
+    with_ties : PairShare
+        Pairs on which both say the same of A, B and tie; a verdict that changes with the order is a tie.
+    without_ties : PairShare
+        The same winner, of the pairs on which neither says tie.
+    kappa : PairShare
+        Cohen's kappa of the three answers, without weights.
+    consistency : PairShare
+        The judge's verdict is the same in both orders, of the pairs it judged in both.
+    confidence_level : float
+    n : int
+        Pairs with a verdict of both.
+    n_ties, n_ties_people : int
+        Of these, ties of the judge and of people.
+    n_order_ties : int
+        Ties of the judge that are a change of its verdict with the order.
+    n_missing : int
+        Pairs left out, as one of the two has no verdict.
+    n_groups : int
+        0 where each pair is on its own.
+    warnings : tuple of str
+    """
+
+    with_ties: PairShare
+    without_ties: PairShare
+    kappa: PairShare
+    consistency: PairShare
+    confidence_level: float
+    n: int
+    n_ties: int
+    n_ties_people: int
+    n_order_ties: int
+    n_missing: int
+    n_groups: int
+    warnings: tuple[str, ...]
+
+    @property
+    def estimate(self) -> float:
+        """Agreement with ties."""
+        return self.with_ties.estimate
+
+    @property
+    def interval(self) -> Interval:
+        """Of the agreement with ties."""
+        return self.with_ties.interval
+
+    @property
+    def shares(self) -> dict[str, PairShare]:
+        """Each quantity that could be computed, by its name."""
+        return {name: share for name in QUANTITIES if (share := getattr(self, name)).n}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        counts = self._row("n_ties", "n_ties_people", "n_order_ties", "n_missing", "n_groups", "warnings")
+        return [
+            {"quantity": name, "estimate": share.estimate, "std_error": share.std_error, "conf_low": share.interval.low}
+            | {"conf_high": share.interval.high, "n": share.n}
+            | counts
+            for name, share in self.shares.items()
+        ]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"pairwise": True, "ci": "wilson", "kappa-ci": "jackknife", "cl": self.confidence_level}
+        return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
+
+    def __str__(self) -> str:
+        told = [self._told("agreement with ties", self.with_ties), self._told("without ties", self.without_ties)]
+        told.append(self._told("kappa", self.kappa))
+        told += [self._told("consistent over orders", self.consistency)] * bool(self.consistency.n)
+        return f"{'; '.join(told)}{self._bracketed_warnings}"
+
+    def _told(self, name: str, share: PairShare) -> str:
+        if not share.n:
+            return f"{name}: no such pair"
+        return f"{name} {short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
+
+
+def pairwise_agreement(
+    judge: ArrayLike,
+    people: ArrayLike,
+    *,
+    orders: ArrayLike | None = None,
+    groups: Labels | None = None,
+    confidence_level: float = 0.95,
+) -> PairwiseAgreement:
+    r"""Agreement of a judge's verdicts on pairs with people's.
+
+    A verdict is A where A has more than half, B where less, and a tie at half: a judge whose verdict turns with the
+    order has half on average, and so a tie. With ties both must say the same of three answers; without ties the pairs
+    count on which neither says tie (setups 1 and 2 of Zheng et al.). A judge that says tie on all that is hard looks
+    good without ties: read the two together, and kappa, which takes off what two such raters share by chance.
+
+    Shares have Wilson's interval, with groups for as many pairs as the spread over groups leaves; kappa has the
+    jackknife's (`calib.stats.agreement`).
+
+    Parameters
+    ----------
+    judge, people : array_like, shape (n,)
+        The share of A that wins: 1, 0, .5 for a tie, or between (the mean of both orders, of several people). NaN
+        leaves the pair out.
+    orders : array_like, shape (n, 2), optional
+        The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
+    groups : sequence, shape (n,), optional
+        What pairs share, such as the prompt.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    PairwiseAgreement
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a value is not within 0 to 1, or no pair has both.
+
+    References
+    ----------
+    Zheng et al. (2023), Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, NeurIPS.
+
+    Examples
+    --------
+    >>> found = pairwise_agreement([1, 1, 0, 0.5, 1, 0] * 10, [1, 1, 0, 0, 0.5, 0] * 10)
+    >>> round(found.with_ties.estimate, 3), found.without_ties.estimate, found.without_ties.n
+    (0.667, 1.0, 40)
+    """
+    x, y = win_shares(judge, "judge"), win_shares(people, "people")
+    check.same_length(judge=x, people=y)
+    level = check.probability(confidence_level, "confidence_level")
+    both_orders = _orders(orders, len(x))
+    keep = np.isfinite(x) & np.isfinite(y)
+    if not keep.any():
+        raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("people",))
+    unit = units_of(groups, keep, len(x))
+    x, y, first, second = verdicts_of(x[keep]), verdicts_of(y[keep]), *both_orders[keep].T
+    decided, asked = (x != 0.5) & (y != 0.5), np.isfinite(first) & np.isfinite(second)
+    same = verdicts_of(first) == verdicts_of(second)
+    return PairwiseAgreement(
+        with_ties=share_of((x == y).astype(float), unit, level),
+        without_ties=_share_where(decided, x == y, unit, level),
+        kappa=_kappa(x, y, unit, level),
+        consistency=_share_where(asked, same, unit, level),
+        confidence_level=level,
+        n=len(x),
+        n_ties=int(np.sum(x == 0.5)),
+        n_ties_people=int(np.sum(y == 0.5)),
+        n_order_ties=int(np.sum((x == 0.5) & asked & ~same)),
+        n_missing=int(np.sum(~keep)),
+        n_groups=0 if unit is None else int(unit.max()) + 1,
+        warnings=few_groups(unit),
+    )
+
+
+def _orders(orders: ArrayLike | None, n: int) -> Floats:
+    """Both orders as columns; nothing where they were not given."""
+    if orders is None:
+        return np.full((n, 2), np.nan)
+    out = check.array(orders, "orders", ndim=2)
+    if out.shape != (n, 2):
+        raise ArgumentError("orders", f"must have the shape ({n}, 2)", f"got {out.shape}")
+    win_shares(out.ravel(), "orders")
+    return out
+
+
+def _share_where(rows: Any, said: Any, unit: Codes | None, level: float) -> PairShare:
+    return share_of(said[rows].astype(float), None if unit is None else unit[rows], level)
+
+
+def _kappa(x: Floats, y: Floats, unit: Codes | None, level: float) -> PairShare:
+    """Of the three answers; NaN where neither of the two ever says anything else."""
+    found = agreement(x, y, groups=unit, method="kappa_nominal", confidence_level=level)
+    return PairShare(found.estimate, found.std_error, found.interval, len(x))
