@@ -31,6 +31,8 @@ from .analysis.draws.verbs import (
 )
 from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.pairs.verbs import (
+    board_agreement as board_agreement,
+    leaderboard as leaderboard,
     length_controlled as length_controlled,
     pairwise_agreement as pairwise_agreement,
     position_bias as position_bias,

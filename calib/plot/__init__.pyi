@@ -22,6 +22,7 @@ from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
 from calib.analysis.means.plots import difference as difference, interval as interval
 from calib.analysis.pairs.plots import (
+    leaderboard as leaderboard,
     length_controlled as length_controlled,
     pairwise_agreement as pairwise_agreement,
     position_bias as position_bias,

@@ -116,6 +116,8 @@ from calib.analysis.means.sequence import (
     confidence_sequence as confidence_sequence,
 )
 from calib.analysis.means.systems import MeanEstimates as MeanEstimates, ppi_means as ppi_means
+from calib.analysis.pairs.board_agreement import BoardAgreement as BoardAgreement, board_agreement as board_agreement
+from calib.analysis.pairs.bradley_terry import BradleyTerry as BradleyTerry, bradley_terry as bradley_terry
 from calib.analysis.pairs.length_controlled import (
     LengthControlled as LengthControlled,
     length_controlled as length_controlled,
@@ -125,6 +127,8 @@ from calib.analysis.pairs.pairwise_agreement import (
     pairwise_agreement as pairwise_agreement,
 )
 from calib.analysis.pairs.position_bias import PositionBias as PositionBias, position_bias as position_bias
+from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
+from calib.analysis.pairs.rank_sets import RankSets as RankSets, rank_sets as rank_sets
 from calib.analysis.pairs.shares import PairShare as PairShare
 from calib.analysis.planning.budget import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items

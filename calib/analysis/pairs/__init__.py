@@ -17,6 +17,10 @@ TOPIC = Topic(
             name="preferences at equal length", plots=("length_controlled",), fact="length_fact",
             conclusions="length_sentences", speaks=True,
         ),
+        "BradleyTerry": Shown(
+            name="leaderboard", plots=("leaderboard",), fact="board_fact", conclusions="board_sentences", speaks=True,
+        ),
+        "BoardAgreement": Shown(name="agreement of two boards"),
     },
     heads={
         "consistency": "same in both orders", "consistency_low": "lower end", "consistency_high": "upper end",
@@ -24,7 +28,8 @@ TOPIC = Topic(
         "n_ties_people": "people's ties", "n_order_ties": "ties by order", "n_one_order": "one order only",
         "win_rate": "plain win rate", "win_share": "pairs won", "slope_low": "slope, lower end",
         "slope_high": "slope, upper end", "slope_p_value": "p of the slope", "spread": "sd of length differences",
-        "n_longer": "A is longer", "n_shorter": "A is shorter",
+        "win_low": "win rate, lower end", "win_high": "win rate, upper end", "rank_low": "best rank",
+        "rank_high": "worst rank", "n_battles": "battles", "n_longer": "A is longer", "n_shorter": "A is shorter",
     },
-    commands=("position-bias", "pairwise-agreement", "length-controlled"),
+    commands=("position-bias", "pairwise-agreement", "length-controlled", "leaderboard"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command line's pairs: position-bias, pairwise-agreement, length-controlled."""
+"""The command line's pairs: position-bias, pairwise-agreement, length-controlled, leaderboard."""
 
 from __future__ import annotations
 
@@ -38,3 +38,9 @@ def length_controlled(
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
     judged = files.taken(file, names=("scores",))[0]
     show_results(calib.length_controlled(judged, texts, **options), out, conclude=True)
+
+
+@options_from("leaderboard", without=("rng",), called={"preferences": "FILE", "gold": "LABELS"})
+def leaderboard(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+    """Who wins against whom: strengths of systems, sets of ranks; with labels on some battles people's strengths."""
+    show_results(calib.leaderboard(*files.taken(file, labels), **options), out, conclude=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.pairs.pairwise_agreement import QUANTITIES
-from calib.analysis.pairs.words import length_fact, pairwise_fact, position_fact
-from calib.stats import LengthControlled, PairwiseAgreement, PositionBias
+from calib.analysis.pairs.words import board_fact, length_fact, pairwise_fact, position_fact
+from calib.core.result import Interval
+from calib.stats import BradleyTerry, LengthControlled, PairwiseAgreement, PositionBias
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import level_words, span_of, title_of
+from calib.tables.text import level_words, plain_text, span_of, title_of, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,3 +121,48 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, length_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
+
+
+# --- boards ---------------------------------------------------------------------------------------------------------
+
+
+def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None) -> Axes:
+    """Strengths of systems with their intervals, the strongest on top, and the set of ranks behind each name.
+
+    Several boards lie side by side, in the order of the first.
+
+    Examples
+    --------
+    >>> from calib.stats import bradley_terry
+    >>> ax = leaderboard(bradley_terry(list("xyz") * 20, list("yzx") * 20, [1, 1, 0, 1, 0, 1] * 10))
+    >>> ax.get_yticklabels()[0].get_text()
+    'x (rank 1 to 2)'
+    """
+    pairs = figure.checked_pairs([results], BradleyTerry)
+    names = told_apart([label for label, _ in pairs])
+    facts, ends, series = [], [], []
+    for name, (_, one) in zip(names, pairs, strict=True):
+        for k, system in enumerate(one.system):
+            facts.append({"system": f"{plain_text(system, 30)}{_rank_words(one, k) if len(pairs) == 1 else ''}"})
+            interval = Interval(float(one.low[k]), float(one.high[k]))
+            ends.append(figure.End(float(one.strength[k]), interval, one.confidence_level))
+            series.append(name)
+    rows = figure.rows_of(ax, facts, ends, series, names=["system"])
+    styles = {name: figure.Style(_of_board(name, one), *figure.look_of(k)) for k, (name, (_, one)) in
+              enumerate(zip(names, pairs, strict=True))}  # fmt: skip
+    figure.draw_series(rows, styles)
+    figure.zero_line(rows.ax)
+    rows.ax.set_xlabel(f"strength: log-odds against an average system ({100 * pairs[0][1].confidence_level:g} % CI)")
+    title = title_of([label for label, _ in pairs], ["system"], "people: ")
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, board_fact(Results.of(pairs)))
+    return figure.finished(rows.ax, ax)
+
+
+def _rank_words(one: BradleyTerry, k: int) -> str:
+    low, high = int(one.rank_low[k]), int(one.rank_high[k])
+    return f" (rank {low})" if low == high else f" (rank {low} to {high})"
+
+
+def _of_board(name: str, one: BradleyTerry) -> str:
+    gold = f", people on {one.n_gold}" if one.n_gold else ""
+    return f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import as_typed, choice
-from calib.intake.entry import opened
+from calib.core.check import ArgumentError, as_typed, choice
+from calib.intake.entry import given, is_calibs, opened
 from calib.intake.preferences import preferences_in
 from calib.intake.taken import Columns, Data
 from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
-from calib.tables.door import Checked, in_the_names_of
+from calib.tables.battles import battles_in
+from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import with_warnings
 from calib.tables.pairs import labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
@@ -324,3 +325,168 @@ def _length_answers(
 def _several_systems(systems: list[str]) -> tuple[str, ...]:
     text = "A is not the same system in all pairs: read the slope, not the win rates, which are of who is named first"
     return (f"several_systems: {text}",) if len(systems) > 1 else ()
+
+
+# --- boards ---------------------------------------------------------------------------------------------------------
+
+
+def leaderboard(
+    preferences: Data,
+    gold: Data = None,
+    *,
+    ties: str = "auto",
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.BradleyTerry]:
+    """Who wins against whom: Bradley-Terry strengths of systems with intervals and sets of ranks.
+
+    With people's verdicts on some of the battles: the strengths that people would see, from the judge on all battles
+    and people on these.
+
+    Parameters
+    ----------
+    preferences : table, path or frame
+        Verdicts on pairs (of `calib.rate` with a pairwise prompt, or a file of your own with the winner of each pair);
+        or scores of several systems on the same groups (prompts), of which the higher one wins.
+    gold : table, path or frame, optional
+        People's verdicts on a random part of the battles, or people's scores of some of the outputs.
+    ties : {"auto", "davidson", "half"}
+        As for `calib.stats.bradley_terry`. With `gold` a tie counts as half a win.
+    groups : str or None, default "group"
+        The column of what battles share (the prompt); None: battles are independent.
+    confidence_level : float, default 0.95
+    rng : Generator or int, optional
+        Of the sets of ranks.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results of BradleyTerry
+        One for each criterion and rater; with `gold` of each judge. `n_unmatched` verdicts of people are on battles
+        that the judge did not decide.
+
+    Raises
+    ------
+    TableError
+        If there are neither pairs of named systems nor scores with `system` and `group`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> mine = {"id": range(60), "model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20,
+    ...         "judge_winner": ["model_a", "model_a", "model_b", "tie", "model_a", "model_a"] * 10}
+    >>> print(calib.leaderboard(mine).one())
+    x first, strength 0.4546, 95 % CI [-0.1475, 1.057]; the rank of 0 of 3 systems is sure (n = 60 battles in 60 groups)
+    """
+    as_typed(leaderboard, locals())
+    judges, people = _sides_of_battles(preferences, gold, columns)
+    options: dict[str, Any] = {"confidence_level": confidence_level, "rng": rng}
+    if people is None:
+        answers = []
+        for label, rows in battles_in(judges):
+            with in_the_names_of(label, **_OF_BATTLES):
+                a, b = (rows[name].tolist() for name in SYSTEMS)
+                found = stats.bradley_terry(a, b, rows["score"], groups=_groups(rows, groups), ties=ties, **options)
+            answers.append((label, found))
+        return Results.of(answers)
+    return Results.of(_with_people(judges, people, groups, options))
+
+
+_OF_BATTLES = {"a": "preferences", "b": "preferences", "score": "preferences", "people": "gold", "judge": "preferences"}
+
+
+def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[Checked, Checked | None]:
+    """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
+    thing = opened(preferences)
+    frame = getattr(thing, "frame", thing)
+    in_pairs = not (is_calibs(thing) and "system" in frame and "system_a" not in frame)
+    if in_pairs:
+        found = preferences_in(preferences, gold, columns, names=("scores", "gold"), needs=())
+        judges, people = found.judges, found.people
+    else:
+        files = given(preferences, gold, columns, needs=(), any_scale=True)
+        judges, people = (None if side is None else scores_in(side, name)
+                          for side, name in ((files.scores, "preferences"), (files.gold, "gold")))  # fmt: skip
+    if judges is None and people is None:
+        raise TableArgumentError(
+            "preferences", "must hold verdicts on pairs, or scores of systems", "none was recognised"
+        )
+    if judges is None:
+        assert people is not None
+        return people, None
+    return judges, None if people is None else mean_of_people(people)
+
+
+def _with_people(
+    judges: Checked, people: Checked, groups: str | None, options: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], stats.BradleyTerry]]:
+    """Each judge with people's verdicts on some of its battles."""
+    theirs = {label["criterion"]: rows for label, rows in battles_in(people)}
+    for label, rows in battles_in(judges):
+        if label["criterion"] not in theirs:
+            continue
+        said = theirs[label["criterion"]].set_index("item")["score"]
+        y = said[~said.index.duplicated()].reindex(rows["item"])
+        strangers = int((~said.index.isin(rows["item"])).sum())
+        a, b = (rows[name].tolist() for name in SYSTEMS)
+        options = options | {"groups": _groups(rows, groups)}
+        with in_the_names_of(label, **_OF_BATTLES):
+            if y.notna().all():  # people decide all of them
+                found = stats.bradley_terry(a, b, y.to_numpy(dtype=float), ties="half", **options)
+            else:
+                found = stats.ppi_bradley_terry(a, b, rows["score"], y.to_numpy(dtype=float), **options)
+        yield label | {"n_unmatched": strangers}, found
+
+
+def board_agreement(
+    board: Results[Any] | stats.BradleyTerry,
+    reference: Results[Any] | stats.BradleyTerry,
+    *,
+    confidence_level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+) -> stats.BoardAgreement:
+    """How far a leaderboard agrees with a reference: rank correlations, separability, agreement with confidence, Brier.
+
+    Parameters
+    ----------
+    board, reference : Results or BradleyTerry
+        Of `leaderboard`, each of one judge (or of people) on one criterion. Systems on both count.
+    confidence_level : float, default 0.95
+    rng : Generator or int, optional
+
+    Returns
+    -------
+    BoardAgreement
+
+    Raises
+    ------
+    ValueError
+        If fewer than three systems are on both.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> scores = calib.summarize(people, items)
+    >>> boards = calib.leaderboard(scores[scores["criterion"] == "fluency"])
+    >>> print(calib.board_agreement(boards["simulated-1"], boards["simulated-2"]))
+    Kendall 0.6154, 95 % CI [0.4872, 0.9231]; Spearman 0.7637, 95 % CI [0.6537, 1]; agreement with confidence 0.4231, \
+95 % CI [0.4103, 0.5256]; separability 0.4231, Brier 0.1487 (13 systems)
+    """
+    boards = [found.one() if isinstance(found, Results) else found for found in (board, reference)]
+    for found, name in zip(boards, ("board", "reference"), strict=True):
+        if not isinstance(found, stats.BradleyTerry):
+            raise ArgumentError(name, "must be a leaderboard", f"got a {type(found).__name__}")
+    shared = [name for name in boards[0].system if name in boards[1].system]
+    if len(shared) < 3:
+        raise ArgumentError(
+            "reference", "must have three systems of {0} or more", f"has {len(shared)}", mentions=("board",)
+        )
+    sides = []
+    for found in boards:
+        at = [found.system.index(name) for name in shared]
+        sides += [found.strength[at], found.covariance[np.ix_(at, at)]]
+    return stats.board_agreement(*sides, confidence_level=confidence_level, rng=rng)

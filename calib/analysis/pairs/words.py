@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from calib.analysis.pairs.bradley_terry import BradleyTerry
 from calib.analysis.pairs.length_controlled import LengthControlled
 from calib.analysis.pairs.pairwise_agreement import PairwiseAgreement
 from calib.analysis.pairs.position_bias import PositionBias
 from calib.core.result import bracket, short
-from calib.tables.text import each_once
+from calib.tables.text import each_once, visible
 
 if TYPE_CHECKING:
     from calib.tables.results import Results
@@ -111,3 +112,44 @@ def _percent(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
     known = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
     return f"{' to '.join(dict.fromkeys((known[0], known[-1])))} %" if known else "none"
+
+
+# --- boards ---------------------------------------------------------------------------------------------------------
+
+
+def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[BradleyTerry]) -> list[str]:
+    """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
+    return each_once(labels, results, lambda one: [_board_sentence(one)])
+
+
+def _board_sentence(one: BradleyTerry) -> str:
+    level = f"{100 * one.confidence_level:g} %"
+    tops = [visible(name, 40) for name, low in zip(one.system, one.rank_low, strict=True) if low == 1]
+    first = f"{tops[0]} is first" if len(tops) == 1 else f"any of {_few_systems(tops)} may be first"
+    sure = int((one.rank_low == one.rank_high).sum())
+    return (
+        f"At {level} for all ranks at once {first}; of {len(one.system)} systems {sure} have a rank that is sure. "
+        f"{_whose_strengths(one)} Two systems whose sets of ranks overlap are not to be called better and worse."
+    )
+
+
+def _whose_strengths(one: BradleyTerry) -> str:
+    if one.estimator != "ppi":
+        return "These are strengths by these verdicts, whoever gave them."
+    narrow = "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
+    return (
+        f"These are people's strengths, from their verdicts on {one.n_gold} of {one.n} battles and the judge's on all"
+        f"{narrow}, if people's are a random part."
+    )
+
+
+def _few_systems(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def board_fact(results: Results[BradleyTerry]) -> str:
+    """Who is first, and how many may be."""
+    tops = [int((one.rank_low == 1).sum()) for one in results]
+    if len(results) > 1:
+        return f"{min(tops)} to {max(tops)} systems may be first"
+    return f"{visible(results[0].system[0], 30)} first" + (f", {tops[0]} may be" if tops[0] > 1 else "")
