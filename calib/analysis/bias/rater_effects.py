@@ -1,0 +1,263 @@
+"""How a judge uses its scale beside people's own spread: leniency, centrality, ends, halo."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import jackknife_variance, ratio, row_means
+from calib.core.result import Interval, Result, short
+
+OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
+OF_ALL = ("halo", "residual_halo")
+_BLOCKS = 100  # of groups, left out one after the other
+_LEAST = 8  # items
+
+
+class RaterEffect(NamedTuple):
+    """One habit of a judge beside people's.
+
+    Attributes
+    ----------
+    effect : {"leniency", "centrality", "ends", "top", "halo", "residual_halo"}
+    criterion : str
+        Empty where it is about all criteria together.
+    estimate : float
+        The judge's.
+    interval : Interval
+    people : tuple of float
+        Each person's.
+    inside : bool
+        Whether the judge's lies between the lowest and the highest person's.
+    """
+
+    effect: str
+    criterion: str
+    estimate: float
+    interval: Interval
+    people: tuple[float, ...]
+
+    @property
+    def low(self) -> float:
+        """The lowest person's."""
+        return min((value for value in self.people if not math.isnan(value)), default=math.nan)
+
+    @property
+    def high(self) -> float:
+        """The highest person's."""
+        return max((value for value in self.people if not math.isnan(value)), default=math.nan)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the judge's lies within people's."""
+        return self.low <= self.estimate <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterEffects(Result):
+    """How a judge uses its scale beside how people do.
+
+    Attributes
+    ----------
+    effects : tuple of RaterEffect
+        ``leniency``: mean less people's mean. ``centrality``: sd over people's (root of their mean variance). ``ends``,
+        ``top``: shares of scores at either end of the scale, and at the top. ``halo``: mean correlation between the
+        criteria. ``residual_halo``: the same of what people's means of all criteria do not explain.
+    n_independent : float
+        As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
+    confidence_level : float
+    n, n_groups, n_raters : int
+        Items, groups, people.
+    """
+
+    effects: tuple[RaterEffect, ...]
+    n_independent: float
+    confidence_level: float
+    n: int
+    n_groups: int
+    n_raters: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"effect": one.effect, "of": one.criterion, "estimate": one.estimate, "conf_low": one.interval.low,
+             "conf_high": one.interval.high, "people_low": one.low, "people_high": one.high, "inside": one.inside}
+            for one in self.effects
+        ]  # fmt: skip
+
+    def _terms(self) -> dict[str, Any]:
+        terms = {"rater-effects": True, "people": self.n_raters, "cl": self.confidence_level}
+        return terms | {"groups": self.n_groups, "n": self.n}
+
+    def one(self, effect: str, criterion: str = "") -> RaterEffect:
+        """The effect of that name, on that criterion; where there is one criterion it need not be named."""
+        for found in self.effects:
+            if found.effect == effect and criterion in ("", found.criterion):
+                return found
+        known = ", ".join(sorted({found.effect for found in self.effects}))
+        raise KeyError(f"no effect {effect!r} on {criterion!r}; there are {known}")
+
+    def __str__(self) -> str:
+        out = [f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
+               f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside]  # fmt: skip
+        told = "; ".join(out) or "nothing"
+        return f"outside the range of {self.n_raters} people: {told} ({len(self.effects)} looked at, n = {self.n})"
+
+
+def rater_effects(
+    judge: ArrayLike,
+    people: ArrayLike,
+    *,
+    criteria: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    groups: Labels | None = None,
+    confidence_level: float = 0.95,
+) -> RaterEffects:
+    r"""Leniency, centrality, use of the ends, and halo of a judge, each beside those of people.
+
+    A judge that is stricter than the average person is no finding where one person is stricter still: each figure of
+    the judge stands beside the range of people's own. Residual halo is the mean correlation of the residuals of
+    :math:`s_{ic} = \alpha_c + \sum_k \beta_{ck} \bar h_{ik} + r_{ic}`, with people's means :math:`\bar h_{ik}` of all
+    criteria k; for a person the means of the others. Intervals are the jackknife's over groups (up to 100 parts of
+    them), by t.
+
+    Parameters
+    ----------
+    judge : array_like, shape (n,) or (n, C)
+        Scores on each criterion.
+    people : array_like, shape (n, R) or (n, R, C)
+        Of the same items and criteria, NaN where one gave none.
+    criteria : sequence of str, optional
+        What these are called.
+    levels : sequence of float, optional
+        The lowest and the highest score that could be given; default: people's and the judge's.
+    groups : sequence, shape (n,), optional
+        What items share; without, items are independent.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    RaterEffects
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or fewer than 8 items have a score and a label.
+
+    References
+    ----------
+    Saal, Downey and Lahey (1980), Psychological Bulletin 88:413-428; Murphy and Cleveland (1995), Understanding
+    Performance Appraisal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> quality = rng.integers(1, 6, 200)
+    >>> people = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)
+    >>> found = rater_effects(np.clip(quality + 1, 1, 5), people)
+    >>> one = found.one("leniency")
+    >>> round(one.estimate, 2), one.inside
+    (0.79, False)
+    """
+    confidence = check.probability(confidence_level, "confidence_level")
+    s, h, group = _arrays(judge, people, groups)
+    names = [str(k) for k in range(s.shape[1])] if criteria is None else [str(name) for name in criteria]
+    if len(names) != s.shape[1]:
+        raise ArgumentError("criteria", f"must name {s.shape[1]}", f"got {len(names)}")
+    everything = np.concatenate([s[:, None], h], axis=1)
+    ends = (np.nanmin(everything), np.nanmax(everything)) if levels is None else (min(levels), max(levels))
+    whole = _all_effects(s, h, ends)
+    error = _errors(s, h, group, ends)
+    g = int(group.max()) + 1
+    t = float(special.stdtrit(max(min(g, _BLOCKS) - 1, 1), (1 + confidence) / 2))
+    effects = []
+    for place, (effect, at) in enumerate(_named(names)):
+        value, half = float(whole[place, 0]), t * float(error[place])
+        inside = Interval(value - half, value + half)
+        effects.append(RaterEffect(effect, at, value, inside, tuple(map(float, whole[place, 1:]))))
+    halo = next((one.estimate for one in effects if one.effect == "halo"), math.nan)
+    return RaterEffects(
+        effects=tuple(effects), n_independent=len(names) / (1 + (len(names) - 1) * halo), confidence_level=confidence,
+        n=len(s), n_groups=g, n_raters=h.shape[1],
+    )  # fmt: skip
+
+
+def _named(criteria: Sequence[str]) -> list[tuple[str, str]]:
+    """Which row of the table is what."""
+    alone = [(effect, name if len(criteria) > 1 else "") for name in criteria for effect in OF_A_CRITERION]
+    return alone + [(effect, "") for effect in OF_ALL if len(criteria) > 1]
+
+
+def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
+    """Scores (n, C), labels (n, R, C) and groups of the items that have both on some criterion."""
+    s, h = check.array(judge, "judge"), check.array(people, "people")
+    s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
+    if s.ndim != 2 or h.ndim != 3 or s.shape[::1] != (h.shape[0], h.shape[2]):
+        raise ArgumentError("people", "must have shape (n, R, C) for {0} of shape (n, C)", f"got {h.shape} for {s.shape}",
+                            mentions=("judge",))  # fmt: skip
+    check.same_length(judge=s, groups=groups)
+    group = np.arange(len(s)) if groups is None else check.codes(groups, "groups")
+    kept = (~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1)
+    if kept.sum() < _LEAST:
+        raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
+    return s[kept], h[kept], np.unique(group[kept], return_inverse=True)[1]
+
+
+def _errors(s: Floats, h: Floats, group: Codes, ends: tuple[float, float]) -> Floats:
+    """Of the judge's effects, by leaving out one part of the groups after the other."""
+    part = group % _BLOCKS
+    left = [_all_effects(s[part != k], h[part != k], ends, judge_only=True)[:, 0] for k in np.unique(part)]
+    return np.asarray(np.sqrt(jackknife_variance(np.array(left))[0]))
+
+
+def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:
+    """Effects (rows) of the judge and of each person (columns)."""
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of people who rated nothing of a part
+        raters = s[:, None] if judge_only else np.concatenate([s[:, None], h], axis=1)
+        rows = [row for c in range(s.shape[1]) for row in _of_criterion(raters[:, :, c], h[:, :, c], ends)]
+        if s.shape[1] > 1:
+            rows.append(np.array([_mean_correlation(raters[:, r]) for r in range(raters.shape[1])]))
+            rows.append(np.array([_residual(raters[:, r], _others(h, r - 1)) for r in range(raters.shape[1])]))
+    return np.array(rows)
+
+
+def _of_criterion(raters: Floats, people: Floats, ends: tuple[float, float]) -> list[Floats]:
+    """Leniency, centrality, shares of the ends and of the top, of each rater."""
+    off = np.nanmean(raters - row_means(people)[:, None], axis=0)
+    spread = np.nanstd(raters, axis=0, ddof=1) / math.sqrt(float(np.nanmean(np.nanvar(people, axis=0, ddof=1))))
+    known = (~np.isnan(raters)).sum(axis=0)
+    shares = [ratio(sum((np.isclose(raters, end)).sum(axis=0) for end in some), known) for some in (ends, ends[1:])]
+    return [off, spread, *shares]
+
+
+def _others(people: Floats, without: int) -> Floats:
+    """Means of people on each criterion, without one of them."""
+    some = people if without < 0 else np.delete(people, without, axis=1)
+    return np.stack([row_means(some[:, :, c]) for c in range(people.shape[2])], axis=1)
+
+
+def _mean_correlation(x: Floats) -> float:
+    """Between the columns, of the rows that have them all."""
+    whole = x[~np.isnan(x).any(axis=1)]
+    if len(whole) < 3:
+        return math.nan
+    table = np.corrcoef(whole.T)
+    return float(np.nanmean(table[np.triu_indices(len(table), 1)]))
+
+
+def _residual(x: Floats, means: Floats) -> float:
+    whole = ~np.isnan(x).any(axis=1) & ~np.isnan(means).any(axis=1)
+    if whole.sum() < means.shape[1] + 3:
+        return math.nan
+    design = np.c_[np.ones(int(whole.sum())), means[whole]]
+    return _mean_correlation(x[whole] - design @ np.linalg.lstsq(design, x[whole])[0])
