@@ -1,4 +1,4 @@
-"""Coverage of the intervals about pairs, and how often the tests of position bias reject: cell by cell, by simulation."""
+"""Coverage of the intervals about pairs, and how often the tests of position bias reject, by simulation."""
 
 from __future__ import annotations
 

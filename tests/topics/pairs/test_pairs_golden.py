@@ -44,7 +44,7 @@ def test_summaries_and_two_tables_say_the_same(llmbar):
 
 
 def test_agreement_with_gold_beside_accuracy_over_both_orders(llmbar):
-    items, ratings = llmbar
+    _, ratings = llmbar
     gold = ratings["rater"] == "gold"
     found = calib.pairwise_agreement(ratings[ratings["rater"] == "GPT-4"], ratings[gold])["Vanilla"].one()
     assert (found.n, found.n_order_ties) == (419, 30)
