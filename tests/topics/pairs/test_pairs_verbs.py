@@ -65,6 +65,18 @@ FORMS = {
     "frames of one's own with shown_first": lambda: (
         pd.DataFrame({"id": IDS * 2, "judge": [*FIRST, *SECOND], "shown_first": ["A"] * N + ["B"] * N}),
     ),
+    "a column that says the order": lambda: (
+        pd.DataFrame({"id": IDS * 2, "judge": [*FIRST, *SECOND], "order": ["AB"] * N + ["BA"] * N}),
+    ),
+    "a column that says what was swapped": lambda: (
+        pd.DataFrame({"id": IDS * 2, "judge": [*FIRST, *SECOND], "swapped": [False] * N + [True] * N}),
+    ),
+    "the name of what was shown first": lambda: (
+        pd.concat(
+            both_orders()[0].assign(winner=words(share), shown_first=first)
+            for share, first in ((FIRST, "x"), (SECOND, "y"))
+        ),
+    ),
     "two tables": lambda: tuple(
         scores().drop(columns=["score_a_first", "score_b_first"]).assign(score=share) for share in (FIRST, SECOND)
     ),
@@ -164,6 +176,8 @@ def test_hostile_names_are_data():
         (lambda: calib.position_bias(scores(), scores()), "one order of each pair"),
         (lambda: calib.position_bias(scores().assign(score=3.0)), "share of A"),
         (lambda: calib.position_bias(long().assign(shown_first="first")), "shown_first"),
+        (lambda: calib.position_bias(one_file().assign(shown_first="q")), "or its name"),
+        (lambda: calib.position_bias(3), "`first` must be a path"),
         (lambda: calib.position_bias(one_file(), both_orders()[0].assign(id=[f"z{k}" for k in range(N)])), "one order"),
         (lambda: calib.pairwise_agreement(scores()), "people|gold|label"),
         (lambda: calib.length_controlled(scores()), "output_a, output_b"),
