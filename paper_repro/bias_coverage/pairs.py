@@ -64,7 +64,8 @@ def _covered(cell: Cell, runs: int, rng: np.random.Generator) -> Iterator[Row]:
 def _row(quantity: str, estimator: str, cell: Cell, inside: NDArray[np.bool_], width: float) -> Row:
     coverage, runs = float(np.mean(inside)), len(inside)
     error = float(np.sqrt(LEVEL * (1 - LEVEL) / runs))
-    head = {"quantity": quantity, "estimator": estimator, "design": cell.design, "n": cell.n, "groups": cell.groups}
+    design = f"{cell.design}, {cell.groups} groups" if cell.groups else cell.design
+    head = {"quantity": quantity, "estimator": estimator, "design": design, "n": cell.n}
     return head | {"runs": runs, "coverage": coverage, "mc_error": error, "width": float(width), "nominal": LEVEL}
 
 
@@ -150,6 +151,6 @@ def _rejections(n: int, shift: float, runs: int, rng: np.random.Generator) -> It
         p.append((found.p_value, stats.binomtest(won, 2 * n).pvalue))
     for place, estimator in enumerate(("calib", "2n pooled verdicts (as truescore)")):
         claimed = float(np.mean(np.array(p)[:, place] <= 1 - LEVEL))
-        head = {"quantity": "position bias: claimed", "estimator": estimator, "n": n, "groups": 0, "runs": runs}
+        head = {"quantity": "position bias: claimed", "estimator": estimator, "n": n, "runs": runs}
         error = float(np.sqrt(max(claimed * (1 - claimed), 0.05 * 0.95) / runs))
-        yield head | {"design": "no bias" if shift == 0 else "bias", "share_claimed": claimed, "mc_error": error}
+        yield head | {"design": "no bias" if shift == 0 else "bias", "coverage": claimed, "mc_error": error}
