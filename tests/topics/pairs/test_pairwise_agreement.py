@@ -73,7 +73,7 @@ def test_all_ties_leave_no_decided_pair():
     found = pairwise_agreement([0.5] * 5, [1, 0, 0.5, 1, 0])
     assert not found.without_ties.n
     assert "without ties: no such pair" in str(found)
-    assert list(found.to_frame()["quantity"]) == ["with_ties", "kappa"]
+    assert list(found.shares) == ["with_ties", "kappa"]
 
 
 @pytest.mark.parametrize(
