@@ -163,6 +163,8 @@ _SIDE = {
     "scores_a": "judge",
     "scores_b": "judge",
     "pilot": "judge",
+    "first": "judge",
+    "second": "judge",
     "gold": "label",
     "human": "label",
     "people": "label",

@@ -201,6 +201,8 @@ def test_available_lists_the_sets():
         "llm_summeval",
         "hanna",
         "planted",
+        "alpaca_eval",
+        "llmbar",
     ]
 
 
@@ -226,6 +228,8 @@ def test_options_are_checked_before_any_file_is_read():
         )
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             datasets.load_composo(judge, temperature=temperature)
+    with pytest.raises(ValueError, match=r"^`model` must be one of 'vicuna-7b', .*, but got 'gpt-4'\.$"):
+        datasets.load_alpaca_eval("gpt-4")
     with pytest.raises(ValueError, match=r"^`judge` must be one of 'gpt-3.5-turbo-0301', .*, but got 'gpt-4'\.$"):
         datasets.load_llm_summeval("gpt-4")
     with pytest.raises(ValueError, match=r"^`people` must be one of 'experts', 'crowd', but got 'all'\.$"):
@@ -696,3 +700,26 @@ def test_tables_survive_a_file(tmp_path, ending):
 @needs_data
 def test_the_data_here_are_found():
     assert set(datasets.available()["where"]) <= {"CALIB_DATA", "package"}
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------
+
+
+def test_llmbar_has_both_orders_and_a_winner_for_each_pair():
+    items, ratings = datasets.load_llmbar()
+    assert (len(items), len(ratings)) == (419, 419 * 9)
+    assert items["subset"].value_counts().to_dict() == {
+        "Neighbor": 134, "Natural": 100, "GPTInst": 92, "GPTOut": 47, "Manual": 46,
+    }  # fmt: skip
+    judged = ratings[ratings["rater"] != "gold"]
+    assert (judged.groupby(["rater", "prompt", "shown_first"], observed=True).size() == 419).all()
+    assert (judged["status"] == "unread").sum() == 5
+
+
+def test_alpaca_eval_is_in_terms_of_the_model():
+    items, ratings = datasets.load_alpaca_eval()
+    assert (len(items), len(ratings)) == (805, 805)
+    assert set(items["system_a"]) == {"vicuna-7b"}
+    assert 100 * ratings["score"].mean() == pytest.approx(4.1626, abs=5e-5)  # the reference's win rate
+    longer = items["output_a"].str.len() > items["output_b"].str.len()
+    assert longer.sum() == 65

@@ -13,7 +13,7 @@ from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results
 
 _SECOND = typer.Argument(help="The other order, where it has a file of its own; FILE then is that with A shown first.")
-_TEXTS = typer.Argument(help="A table of items with output_a and output_b, or length_a and length_b, if FILE has none.")
+_ITEMS = typer.Argument(help="A table of items with output_a and output_b, or length_a and length_b, if FILE has none.")
 
 
 @options_from("position_bias", called={"first": "FILE", "second": "SECOND"})
@@ -33,7 +33,7 @@ def pairwise_agreement(file: Scores, files: Files, labels: Human = None, out: Ou
 
 @options_from("length_controlled", called={"scores": "FILE", "items": "TEXTS"})
 def length_controlled(
-    file: Scores, files: Files, texts: Annotated[Path | None, _TEXTS] = None, out: Out = None, **options: Any
+    file: Scores, files: Files, texts: Annotated[Path | None, _ITEMS] = None, out: Out = None, **options: Any
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
     judged = files.taken(file, names=("scores",))[0]

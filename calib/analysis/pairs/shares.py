@@ -17,6 +17,7 @@ from calib.core.result import Interval
 
 TIE = 0.5
 _LEAST_GROUPS = 10
+_FLOOR = 0.25  # of the variance of independent pairs
 _NONE = Interval(np.nan, np.nan)
 
 
@@ -71,13 +72,13 @@ def sums_by(unit: Codes | None, values: Floats) -> Floats:
 
 
 def mean_variance(values: Floats, unit: Codes | None) -> float:
-    """Variance of a mean of pairs; in groups at least that of independent pairs."""
+    """Variance of a mean of pairs; over few groups it may be very small by luck, and has a floor."""
     off, n = values - values.mean(), len(values)
     alone = float(np.sum(off**2)) / n**2
     if unit is None:
         return alone
     k = int(unit.max()) + 1
-    return max(alone, k / (k - 1) * float(np.sum(sums_by(unit, off) ** 2)) / n**2) if k > 1 else np.nan
+    return max(_FLOOR * alone, k / (k - 1) * float(np.sum(sums_by(unit, off) ** 2)) / n**2) if k > 1 else np.nan
 
 
 def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> tuple[float, Interval]:

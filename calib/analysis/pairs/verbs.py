@@ -105,7 +105,7 @@ def _both_orders(first: Data, second: Data, columns: Columns) -> Checked:
 
 def _verdicts(data: Data, argument: str, columns: Columns) -> Checked:
     """Of a judge, or of people where there is no judge."""
-    found = preferences_in(data, None, columns, names=("scores", "gold"), needs=())
+    found = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
     table = found.judges if found.judges is not None else found.people
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
@@ -127,7 +127,7 @@ def _position_answers(
 ) -> Iterator[tuple[dict[str, Any], stats.PositionBias]]:
     asked = table.frame[[*ORDERS.values()]].notna().all(axis=1)
     if not asked.any():
-        rule = "must hold pairs in both orders: each pair twice, or with the columns score_a_first and score_b_first"
+        rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
         raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
     for label, rows in table.slices():
         if not rows[[*ORDERS.values()]].notna().all(axis=1).any():

@@ -190,7 +190,8 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
     if role in ("source", "output", "text"):
         return kind == "texts"
     if role in ("first", "second"):
-        return kind in ("texts", "winners")
+        named = re.match(r"model|system|assistant", key(cells.name)) is not None  # a system may be called y
+        return kind in ("texts", "winners", *["words"] * named)
     return kind == "numbers" if role == "weight" else kind != "blank" and bool(cells.duplicated().any())
 
 

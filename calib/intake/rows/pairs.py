@@ -17,6 +17,9 @@ from calib.intake.taken import Columns
 from calib.table import TableError
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
+_ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
+_A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
+_B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
 _SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
 _WON = ("winner", "prefer", "wins")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
@@ -99,23 +102,26 @@ def _named_by(one: Seen, at: pd.Series) -> pd.DataFrame:
 
 
 def _shown(one: Seen, own: pd.DataFrame, at: pd.Series) -> pd.Series | None:
-    """Which was shown first, a or b of the row, where a column says so."""
-    column = next((name for name in one.source.frame if key(name) in _SHOWN_FIRST), None)
-    if column is None:
-        return None
-    cells = id_texts(one.source.frame[column]).fillna("").to_numpy()[at]
-    told = []
-    for place, cell, a, b in zip(at, cells, own["first"], own["second"], strict=True):
-        sides = [side for side, name, words in (("a", a, FIRST), ("b", b, SECOND)) if cell == name or cell in words]
-        word = loosely(cell)
-        sides = sides or [side for side, words in (("a", FIRST), ("b", SECOND)) if word in words]
-        if cell and not sides:
-            raise TableError(
-                f"{one.source.name}: column `{column}`, {one.source.line(int(place))}: must say which of two was shown "
-                f"first (a or b, or its name), but got {cell!r}."
-            )
-        told.append(sides[0] if sides else "")
-    return pd.Series(told, dtype=object)
+    """Which was shown first, a or b of the row, where a column says so: by its name, or by all of its cells."""
+    for column in (name for name in one.source.frame if key(name) in (*_SHOWN_FIRST, *_ORDERS)):
+        cells = id_texts(one.source.frame[column]).fillna("").to_numpy()[at]
+        told = [_side(*row) for row in zip(cells, own["first"], own["second"], strict=True)]
+        unread = [row for row, side in enumerate(told) if side is None]
+        if not unread:
+            return pd.Series(told, dtype=object)
+        if key(column) in _SHOWN_FIRST:
+            where = f"column `{column}`, {one.source.line(int(at.iloc[unread[0]]))}"
+            rule = "must say which of two was shown first (a or b, or its name)"
+            raise TableError(f"{one.source.name}: {where}: {rule}, but got {cells[unread[0]]!r}.")
+    return None
+
+
+def _side(cell: str, first: str | None, second: str | None) -> str | None:
+    """Which of the two a cell says was first: a, b, nothing where it is blank, None where it is neither."""
+    word = loosely(cell)
+    if not cell or cell == first or word in FIRST or word in _A_FIRST:
+        return "a" if cell else ""
+    return "b" if cell == second or word in SECOND or word in _B_FIRST else None
 
 
 def averaged_orders(side: Rows) -> Rows:
