@@ -9,7 +9,7 @@ from .analysis.agreement.verbs import (
     rank_judges as rank_judges,
     reliability as reliability,
 )
-from .analysis.bias.verbs import bias as bias
+from .analysis.bias.verbs import bias as bias, rater_effects as rater_effects
 from .analysis.calibration.verbs import (
     calibrate as calibrate,
     escalate as escalate,

@@ -10,7 +10,7 @@ from calib.analysis.agreement.plots import (
     scatter as scatter,
     ties as ties,
 )
-from calib.analysis.bias.plots import bias as bias
+from calib.analysis.bias.plots import bias as bias, rater_effects as rater_effects
 from calib.analysis.calibration.plots import (
     accept_risk as accept_risk,
     calibration as calibration,

@@ -25,6 +25,17 @@ from calib.analysis.bias.instrumented import (
     Instrumented as Instrumented,
     instrumented as instrumented,
 )
+from calib.analysis.bias.mantel_haenszel import (
+    Mantel as Mantel,
+    MantelHaenszel as MantelHaenszel,
+    mantel as mantel,
+    mantel_haenszel as mantel_haenszel,
+)
+from calib.analysis.bias.rater_effects import (
+    RaterEffect as RaterEffect,
+    RaterEffects as RaterEffects,
+    rater_effects as rater_effects,
+)
 from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,

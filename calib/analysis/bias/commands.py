@@ -34,3 +34,11 @@ def _of_family(text: str) -> tuple[str, str]:
     if not sign or not name or not family:
         raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
     return name, family
+
+
+@options_from("rater_effects", called={"scores": "FILE", "people": "LABELS"})
+def rater_effects(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+    """How a judge uses its scale beside people's own spread: leniency, centrality, ends used, halo."""
+    show_results(
+        calib.rater_effects(*files.taken(file, labels, names=("scores", "people")), **options), out, conclude=True
+    )

@@ -73,8 +73,8 @@ class MantelHaenszel(Result):
     def __str__(self) -> str:
         return (
             f"odds ratio {short(self.odds_ratio)}, {bracket(self.interval, self.confidence_level)}, "
-            f"p = {self.p_value:.2g} (Mantel-Haenszel, {self.n_strata} strata, n = {self.n}); delta {short(self.delta)}, "
-            f"class {self.ets_class}; {short(self.smallest)} would be found 4 times in 5"
+            f"p = {self.p_value:.2g} (Mantel-Haenszel, {self.n_strata} strata, n = {self.n}); delta "
+            f"{short(self.delta)}, class {self.ets_class}; {short(self.smallest)} would be found 4 times in 5"
         )
 
 
@@ -105,8 +105,8 @@ def mantel_haenszel(tables: ArrayLike, *, confidence_level: float = 0.95) -> Man
 
     References
     ----------
-    Mantel and Haenszel (1959), JNCI 22:719-748; Robins, Breslow and Greenland (1986), Biometrics 42:311-323; Breslow and
-    Day (1980), Statistical Methods in Cancer Research 1; Holland and Thayer (1988), in Test Validity (delta, classes).
+    Mantel and Haenszel (1959), JNCI 22:719-748; Robins, Breslow and Greenland (1986), Biometrics 42:311-323; Breslow
+    and Day (1980), Statistical Methods in Cancer Research 1; Holland and Thayer (1988), in Test Validity (delta).
 
     Examples
     --------
@@ -133,11 +133,12 @@ def mantel_haenszel(tables: ArrayLike, *, confidence_level: float = 0.95) -> Man
     off = abs(float((a - expected).sum()))
     plain, corrected = off**2 / variance, max(off - 0.5, 0.0) ** 2 / variance
     day = _breslow_day(a, b, c, d, ratio)
+    p_day = _p(day, len(t) - 1) if len(t) > 1 else math.nan
     log, z = math.log(ratio) if 0 < ratio < math.inf else math.nan, float(special.ndtri((1 + confidence) / 2))
     interval = _NONE if math.isnan(error) else Interval(math.exp(log - z * error), math.exp(log + z * error))
     return MantelHaenszel(
         odds_ratio=ratio, interval=interval, log_std_error=error, chi2=corrected, p_value=_p(corrected, 1),
-        chi2_plain=plain, p_plain=_p(plain, 1), breslow_day=day, p_breslow_day=_p(day, len(t) - 1) if len(t) > 1 else math.nan,
+        chi2_plain=plain, p_plain=_p(plain, 1), breslow_day=day, p_breslow_day=p_day,
         delta=_ETS * log, ets_class=_ets_class(log, error, _p(corrected, 1)),
         smallest=math.exp((z + float(special.ndtri(_POWER))) * error) if not math.isnan(error) else math.nan,
         confidence_level=confidence, n=int(n.sum()), n_strata=len(t),
@@ -256,7 +257,7 @@ def mantel(scores: ArrayLike, focal: ArrayLike, strata: Labels) -> Mantel:
     --------
     >>> found = mantel([1, 2, 2, 3, 4, 4, 5, 5], [1, 0, 1, 0, 0, 1, 0, 1], [1, 1, 1, 1, 2, 2, 2, 2])
     >>> round(found.estimate, 3), round(found.z, 3)
-    (-0.5, -0.973)
+    (-0.5, -1.0)
     """
     j, mine = check.array(scores, "scores", ndim=1), check.array(focal, "focal", ndim=1)
     check.same_length(scores=j, focal=mine, strata=strata)

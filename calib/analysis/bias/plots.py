@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.bias.instrumented import Effect, Instrumented
-from calib.analysis.bias.words import FAVOUR, SHOWN, bias_fact
+from calib.analysis.bias.rater_effects import RaterEffects
+from calib.analysis.bias.words import FAVOUR, SHOWN, bias_fact, rater_fact
 from calib.core.result import Interval
 from calib.tables import figure
 from calib.tables.results import Results
-from calib.tables.text import telling, title_of
+from calib.tables.text import telling, title_of, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,3 +55,39 @@ def _favour(one: Instrumented) -> Effect:
     """What is drawn of the instrument: with one annotator the middle of the bracket."""
     estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
     return Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
+
+
+def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = None) -> Axes:
+    """Habits of judges with their intervals, beside each person's.
+
+    Examples
+    --------
+    >>> from calib.stats import rater_effects as effects_of
+    >>> people = [[1, 2], [2, 2], [3, 4], [4, 4], [5, 4], [4, 3], [3, 3], [1, 2]]
+    >>> ax = rater_effects(effects_of([1, 2, 3, 4, 5, 4, 3, 2], people))
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['leniency', 'centrality', 'ends', 'top']
+    """
+    pairs = figure.checked_pairs([results], RaterEffects)
+    names = told_apart([label for label, _ in pairs])
+    facts, ends, series, dots = [], [], [], {}
+    for name, (_, one) in zip(names, pairs, strict=True):
+        several = any(effect.criterion for effect in one.effects)
+        for effect in one.effects:
+            fact = {"criterion": effect.criterion or "all criteria"} if several else {}
+            facts.append(fact | {"effect": effect.effect.replace("_", " ")})
+            ends.append(figure.End(effect.estimate, effect.interval, one.confidence_level))
+            series.append(name)
+            dots[tuple(facts[-1].values())] = effect.people
+    rows = figure.rows_of(ax, facts, ends, series, names=[*facts[0]])
+    styles = {name: figure.Style(name or "judge", *figure.look_of(k)) for k, name in enumerate(names)}
+    figure.draw_series(rows, styles)
+    for place, people in dots.items():
+        rows.ax.plot(people, [rows.heights[place]] * len(people), "|", color="black", markersize=11, zorder=4)
+    rows.ax.set_xlabel(f"judge ({100 * pairs[0][1].confidence_level:g} % CI)")
+    handles = [
+        *figure.style_handles([*styles.values()]),
+        figure.handle("each person", color="black", marker="|", linestyle=""),
+    ]
+    figure.legend_above(rows.ax, handles, title_of([label for label, _ in pairs], []), rater_fact(Results.of(pairs)))
+    return figure.finished(rows.ax, ax)

@@ -166,7 +166,7 @@ def rater_effects(
     >>> found = rater_effects(np.clip(quality + 1, 1, 5), people)
     >>> one = found.one("leniency")
     >>> round(one.estimate, 2), one.inside
-    (0.79, False)
+    (0.77, False)
     """
     confidence = check.probability(confidence_level, "confidence_level")
     s, h, group = _arrays(judge, people, groups)
@@ -201,9 +201,9 @@ def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple
     """Scores (n, C), labels (n, R, C) and groups of the items that have both on some criterion."""
     s, h = check.array(judge, "judge"), check.array(people, "people")
     s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
-    if s.ndim != 2 or h.ndim != 3 or s.shape[::1] != (h.shape[0], h.shape[2]):
-        raise ArgumentError("people", "must have shape (n, R, C) for {0} of shape (n, C)", f"got {h.shape} for {s.shape}",
-                            mentions=("judge",))  # fmt: skip
+    if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
+        rule = "must have shape (n, R, C) for {0} of shape (n, C)"
+        raise ArgumentError("people", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
     check.same_length(judge=s, groups=groups)
     group = np.arange(len(s)) if groups is None else check.codes(groups, "groups")
     kept = (~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1)
@@ -251,7 +251,7 @@ def _mean_correlation(x: Floats) -> float:
     whole = x[~np.isnan(x).any(axis=1)]
     if len(whole) < 3:
         return math.nan
-    table = np.corrcoef(whole.T)
+    table = np.atleast_2d(np.corrcoef(whole.T))
     return float(np.nanmean(table[np.triu_indices(len(table), 1)]))
 
 

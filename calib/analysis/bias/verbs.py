@@ -16,9 +16,11 @@ from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.intake.entry import given, opened
 from calib.intake.taken import Columns, Data
+from calib.table import parse_scale
 from calib.tables.claims import Claim, Judged, LackingError, claims_of, judged_items
-from calib.tables.door import checked, in_the_names_of, scores_in
+from calib.tables.door import Who, checked, in_the_names_of, scores_in
 from calib.tables.gold import with_warnings
+from calib.tables.pairs import one_scale
 from calib.tables.results import Results
 
 _USUAL = ("length", "system", "family")
@@ -197,3 +199,85 @@ def _corrected(
     for (label, found), (p, q) in zip(answers, both, strict=True):
         told = replace(found, n_claims=len(answers), correction=correction)
         yield label, replace(told, p_adjusted=float(p), difference_p_adjusted=float(q))
+
+
+# --- raters ---------------------------------------------------------------------------------------------------------
+
+
+def rater_effects(
+    scores: Data,
+    people: Data = None,
+    *,
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.RaterEffects]:
+    """How each judge uses its scale beside people's own spread: leniency, centrality, ends used, halo.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        Judges; or a file of your own, which may hold people's labels, too.
+    people : table, path or frame
+        People's labels one by one, not pooled, on the same scale.
+    groups : str or None, default "group"
+        The column of what items share (the source document); None: items are independent.
+    confidence_level : float
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.rater_effects`, labelled by rater, prompt, method and temperature: all criteria of a judge that
+        people rated are in one result.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or people and a judge are on two scales.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> found = calib.rater_effects(calib.summarize(people, items), calib.summarize(people, items))
+    >>> one = found["simulated-1"].one().one("leniency", "fluency")
+    >>> round(one.estimate, 2), [round(value, 2) for value in one.people], one.inside
+    (-0.29, [-0.1, 0.1], False)
+    """
+    as_typed(rater_effects, locals())
+    files = given(scores, people, columns, names=("scores", "people"))
+    judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
+    by_judge: dict[Who, list[Judged]] = {}
+    for judged in judged_items(judges, labels, None):
+        one_scale(judged.label, "rater effects", scores=judged.frame, people=labels.under(judged.label, "criterion"))
+        by_judge.setdefault(Who.of(judged.label)._replace(criterion=""), []).append(judged)
+    answers = []
+    for who, of in by_judge.items():
+        label = {name: value for name, value in who.label.items() if name != "criterion"}
+        with in_the_names_of(label, judge="scores"):
+            found = stats.rater_effects(**_side_by_side(of, files.named(groups)), confidence_level=confidence_level)
+        answers.append((label | {"n_unmatched": max(one.n_unmatched for one in of)}, found))
+    return Results.of(answers)
+
+
+def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
+    """Scores, labels and groups of all criteria, by item."""
+    items = pd.Index(list(dict.fromkeys(item for one in of for item in one.frame.index)))
+    people = list(dict.fromkeys(name for one in of for name in one.names))
+    judge = np.stack([one.frame["score"].reindex(items).to_numpy(dtype=float) for one in of], axis=1)
+    labels = [
+        pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
+        for one in of
+    ]
+    shared = pd.concat([one.frame[groups] for one in of if groups in one.frame]) if groups else pd.Series(dtype=object)
+    shared = shared[~shared.index.duplicated()].reindex(items)
+    known = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
+    return {
+        "judge": judge,
+        "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
+        "criteria": [str(one.label["criterion"]) for one in of],
+        "levels": (known[0].low, known[0].high) if known else None,
+        "groups": shared.to_numpy() if len(shared) and shared.notna().all() else None,
+    }

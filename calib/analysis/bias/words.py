@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.bias.instrumented import Instrumented
+from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
 from calib.tables.results import Results
-from calib.tables.text import told_apart, visible
+from calib.tables.text import each_once, told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,6 +131,39 @@ def bias_fact(results: Results[Instrumented]) -> str:
 
 def _adjusted_by(first: Instrumented) -> str:
     return "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
+
+
+# --- raters ---------------------------------------------------------------------------------------------------------
+
+
+def rater_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[RaterEffects]) -> list[str]:
+    """For each judge which of its habits lie outside people's own, and which do not."""
+    return each_once(labels, results, lambda one: [_rater_sentence(one)])
+
+
+def _rater_sentence(one: RaterEffects) -> str:
+    sides: dict[bool, list[RaterEffect]] = {True: [], False: []}
+    for effect in one.effects:
+        sides[effect.inside].append(effect)
+    out = "; ".join(f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})" for e in sides[False])
+    inside = ", ".join(_habit(e) for e in sides[True])
+    halo = "" if math.isnan(one.n_independent) else f" Its criteria count as {one.n_independent:.2g} independent ones."
+    return (
+        f"Outside the range of {one.n_raters} people: {out or 'nothing'}. Inside it, so no finding: "
+        f"{inside or 'nothing'}.{halo} The range of a few people is not that of all people."
+    )
+
+
+def _habit(effect: RaterEffect) -> str:
+    name = {"ends": "share of the ends", "top": "share of the top"}.get(effect.effect, effect.effect.replace("_", " "))
+    return f"{name} on {visible(effect.criterion, 30)}" if effect.criterion else name
+
+
+def rater_fact(results: Results[RaterEffects]) -> str:
+    """How many habits lie outside people's own."""
+    out = [sum(not effect.inside for effect in one.effects) for one in results]
+    of = len(results[0].effects)
+    return f"{min(out)}{f' to {max(out)}' if max(out) > min(out) else ''} of {of} habits outside people's own"
 
 
 def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
