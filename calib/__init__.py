@@ -24,6 +24,9 @@ the human mean, from few labels and the judge    `interval`; one system against 
 what people would say of one item                `calibrate`; how good that is: `forecast_quality`, `score_sets`
 the same for other items of that judge           `Calibration.read` of what `save` wrote, and its `apply`
 which items the judge may decide alone           `escalate`; before any label: `escalation_power`
+a judge that says pass or fail: is it right      `pass_fail`, with the pass rate that may be reported
+what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
+which of two is better, and which system         `leaderboard`; `pairwise_agreement`, `position_bias`
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`
 how the judge uses its scale, where it fails     `profile`
@@ -55,24 +58,12 @@ __all__ = [name for name in _names if name not in _elsewhere]
 
 # what is rare is public, but not what someone who looks for a start should find
 _RARE = {
-    *(
-        "Calibration",
-        "Labels",
-        "LogprobsError",
-        "Scale",
-        "alternative_annotator_test",
-        "averaging",
-        "distribution_fit",
-        "escalation_power",
-        "fit_temperature",
-        "forecast_quality",
-        "from_jsonl",
-        "length_controlled",
-        "pairwise_agreement",
-        "position_bias",
-    ),
-    *("load_planted", "pair_items", "point_scores", "prompt_difference", "prompt_mean", "rank_stability", "score_sets"),
-    *("temperature_curve", "to_batch", "transport_test", "variance_components", "write_steps", "write_variants"),
+    *("ArgumentError", "Calibration", "JudgeError", "Labels", "LogprobsError", "Scale"),
+    *("alternative_annotator_test", "averaging", "board_agreement", "compare", "distribution_fit", "escalation_power"),
+    *("fit_temperature", "forecast_quality", "from_jsonl", "length_controlled", "load_planted", "pair_items"),
+    *("pairwise_agreement", "point_scores", "position_bias", "profile", "prompt_difference", "prompt_mean"),
+    *("rank_stability", "rater_effects", "score_sets", "temperature_curve", "to_batch", "transport_test"),
+    *("variance_components", "write_steps", "write_variants"),
 }
 
 

@@ -91,10 +91,10 @@ def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str]
     if feature in frame and not frame[feature].isna().all():
         return _of_column(frame[feature], feature)
     if feature == "length":
-        x = log_length(_texts(frame, feature), unit)
+        x = log_length(_outputs(frame, feature), unit)
         return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
     if feature in FLAGS:
-        return [Claim(feature, "", f"1 = has {feature}", flag(_texts(frame, feature), feature))]
+        return [Claim(feature, "", f"1 = has {feature}", flag(_outputs(frame, feature), feature))]
     there = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
     raise LackingError(f"{feature!r} is no column of scores or items (there are {there}), nor one of {_ALL}")
 
@@ -106,7 +106,7 @@ _OF_SCORES = frozenset(
 )  # fmt: skip
 
 
-def _texts(frame: pd.DataFrame, feature: str) -> pd.Series:
+def _outputs(frame: pd.DataFrame, feature: str) -> pd.Series:
     if "output" not in frame or frame["output"].isna().all():
         raise LackingError(f"{feature!r} is of the texts: give the items, with a column `output` (items=, --items)")
     return frame["output"].astype(object)

@@ -12,6 +12,13 @@ WITHOUT_VERB = {
     ),
     "`calib.interval` and `calib.difference` choose among them": ("mean_interval", "ppi_difference", "ppi_mean"),
     "`calib.reliability` reports them together": ("disattenuated", "human_ceiling", "icc", "krippendorff_alpha"),
+    "`calib.bias` computes it of each claim, `calib.pass_fail` these of each judge": (
+        *("class_report", "instrumented", "roc"),
+    ),
+    "`calib.leaderboard` reports them together": ("bradley_terry", "ppi_bradley_terry", "rank_sets"),
+    "for arrays: agreement of several raters on names, and items of one kind within each label": (
+        *("fleiss_kappa", "gwet_ac", "mantel", "mantel_haenszel"),
+    ),
     "`calib.read_labels` asks it of each annotator": ("sitting",),
     "the verb has the name of the question: `calib.sensitivity`, `calib.plan`": (*("budget_plan", "g_study"),),
     "numbers in, a number out: there is no table to take": (

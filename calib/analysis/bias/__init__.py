@@ -19,8 +19,8 @@ TOPIC = Topic(
     heads={
         "effect": "habit", "inside": "within people's range", "people_low": "lowest person",
         "people_high": "highest person", "feature": "what",
-        "level": "which", "unit": "per", "difference": "judge less people",
-        "difference_low": "its lower end", "difference_high": "its upper end",
+        "level": "which", "unit": "per", "judge_less_people": "judge less people",
+        "judge_less_people_low": "its lower end", "judge_less_people_high": "its upper end",
         "control": "controlled for people's mean",
         "difference_p_adjusted": "its p, adjusted", "people": "people alone", "slope": "judge's slope on quality",
         "first_stage_f": "first-stage F", "bracket_low": "bracket, lower", "bracket_high": "bracket, upper",

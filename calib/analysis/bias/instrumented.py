@@ -15,7 +15,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
-_LEAST = 4  # items; the regression has three coefficients
+_LEAST_ITEMS = 4  # items; the regression has three coefficients
 _FEW_GROUPS = 10
 _FEW_APART = 5  # groups in which an x that is the same within each must differ from the others
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
@@ -106,11 +106,10 @@ class Instrumented(Result):
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("estimate", "std_error", "z", "p_value", "interval")
         row |= self._row("p_adjusted") if self.n_claims > 1 else {}
-        for name in ("difference", "control"):
-            effect: Effect = getattr(self, name)
+        for name, effect in (("judge_less_people", self.difference), ("control", self.control)):
             row |= {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
             row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
-            row |= self._row("difference_p_adjusted") if self.n_claims > 1 and name == "difference" else {}
+            row |= self._row("difference_p_adjusted") if self.n_claims > 1 and name != "control" else {}
         row |= {"people": self.people.estimate, "people_z": self.people.z, "judge_alone": self.judge.estimate}
         row |= self._row("slope", "first_stage_f", "unit")
         row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
@@ -260,9 +259,11 @@ def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | No
 
 
 def _refuse(j: Floats, e: Floats, x: Floats, group: Codes, several: bool) -> None:
-    if len(j) < _LEAST:
+    if len(j) < _LEAST_ITEMS:
         labels = "two labels" if several else "a label"
-        raise ArgumentError("raters", f"must leave {_LEAST} items with a score, {labels} and an x", f"left {len(j)}")
+        raise ArgumentError(
+            "raters", f"must leave {_LEAST_ITEMS} items with a score, {labels} and an x", f"left {len(j)}"
+        )
     if group.max() < 1:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
     for name, values in {"judge": j, "x": x, "raters": e[~np.isnan(e)]}.items():

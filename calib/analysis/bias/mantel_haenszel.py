@@ -16,7 +16,7 @@ from calib.core.result import Interval, Result, bracket, short
 
 _ETS = -2.35  # of the log odds ratio: the delta scale of test items
 _POWER = 0.8
-_NONE = Interval(math.nan, math.nan)
+_NO_ENDS = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def mantel_haenszel(tables: ArrayLike, *, confidence_level: float = 0.95) -> Man
     day = _breslow_day(a, b, c, d, ratio)
     p_day = _p(day, len(t) - 1) if len(t) > 1 else math.nan
     log, z = math.log(ratio) if 0 < ratio < math.inf else math.nan, float(special.ndtri((1 + confidence) / 2))
-    interval = _NONE if math.isnan(error) else Interval(math.exp(log - z * error), math.exp(log + z * error))
+    interval = _NO_ENDS if math.isnan(error) else Interval(math.exp(log - z * error), math.exp(log + z * error))
     return MantelHaenszel(
         odds_ratio=ratio, interval=interval, log_std_error=error, chi2=corrected, p_value=_p(corrected, 1),
         chi2_plain=plain, p_plain=_p(plain, 1), breslow_day=day, p_breslow_day=p_day,

@@ -46,7 +46,7 @@ def _of_instrument(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
     claims = list(zip(map(claim_in_words, labels), results, strict=True))
-    favoured = [(name, one.estimate) for name, one in claims if _p(one) <= level]
+    favoured = [(name, one.estimate) for name, one in claims if _p_alone(one) <= level]
     shown = [(name, one.difference.estimate) for name, one in claims if _p_apart(one) <= level]
     return [
         f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
@@ -79,7 +79,7 @@ def claim_in_words(label: Mapping[str, Any]) -> str:
     return visible(" ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", ""))))), 60)
 
 
-def _p(one: Instrumented) -> float:
+def _p_alone(one: Instrumented) -> float:
     return one.p_value if math.isnan(one.p_adjusted) else one.p_adjusted
 
 
@@ -104,7 +104,9 @@ def _open(claims: Sequence[tuple[str, Instrumented]], n_named: int) -> list[str]
     known = [one for _, one in claims if not math.isnan(one.estimate)]
     refused = len(claims) - len(known)
     said = [f"Of {refused} claims nothing is said: annotators foretell each other too little."] if refused else []
-    rest = [max(abs(one.interval.low), abs(one.interval.high)) for one in known if _p(one) > 1 - one.confidence_level]
+    rest = [
+        max(abs(one.interval.low), abs(one.interval.high)) for one in known if _p_alone(one) > 1 - one.confidence_level
+    ]
     if rest and n_named < len(known):
         said.append(f"What is not named is not ruled out: these effects may be as large as {short(max(rest))} points.")
     return said
@@ -125,7 +127,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
     level = 1 - results[0].confidence_level
     if all(one.n_raters == 1 for one in results):
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
-    n = sum(_p(one) <= level for one in results)
+    n = sum(_p_alone(one) <= level for one in results)
     return f"at equal quality {n} of {len(results)} are not 0" + _adjusted_by(results[0])
 
 
@@ -168,6 +170,15 @@ def rater_fact(results: Results[RaterEffects]) -> str:
 
 def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a report: each estimator with its interval, what tells them apart left to the frame itself."""
-    spare = ["std_error", "z", "p_value", "difference_p", "control_p", "control_low", "control_high", "judge_alone"]
-    spare += ["control_z", "difference_z", "people_z", "n_claims", "n_raters"]
+    spare = [
+        "std_error",
+        "z",
+        "p_value",
+        "judge_less_people_p",
+        "control_p",
+        "control_low",
+        "control_high",
+        "judge_alone",
+    ]
+    spare += ["control_z", "judge_less_people_z", "people_z", "n_claims", "n_raters"]
     return frame.drop(columns=[name for name in spare if name in frame])

@@ -188,7 +188,7 @@ def bradley_terry(
     theta, eta = _fitted(battles, prior, with_ties)
     scores = _scores(battles, theta, eta)
     inverse = np.asarray(np.linalg.pinv(_information(battles, theta, eta, prior)), dtype=float)
-    covariance = _centred(_sandwich(inverse, scores)[: len(theta), : len(theta)])
+    covariance = _centred(_clustered(inverse, scores)[: len(theta), : len(theta)])
     for text in told:
         check.warn(text)
     return board(
@@ -400,7 +400,7 @@ def signed_sums(battles: Battles, values: Floats) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.r_[values, -values], where), shape=shape)
 
 
-def _sandwich(inverse: Floats, scores: sparse.csr_matrix) -> Floats:
+def _clustered(inverse: Floats, scores: sparse.csr_matrix) -> Floats:
     g = scores.shape[0]
     return np.asarray(g / (g - 1) * inverse @ (scores.T @ scores).toarray() @ inverse)
 

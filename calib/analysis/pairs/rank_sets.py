@@ -12,7 +12,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import Columns
 
-_DRAWS = 5_000
+_SIMULATED = 5_000
 _AT_ONCE = 200
 
 
@@ -108,7 +108,7 @@ def _critical(spread: Floats, error: Floats, confidence: float, rng: np.random.G
     above = np.triu_indices(len(spread), 1)
     scale = 1 / np.maximum(error[above], 1e-300)
     largest = []
-    for start in range(0, _DRAWS, _AT_ONCE):
-        drawn = rng.standard_normal((min(_AT_ONCE, _DRAWS - start), len(spread))) @ root.T
+    for start in range(0, _SIMULATED, _AT_ONCE):
+        drawn = rng.standard_normal((min(_AT_ONCE, _SIMULATED - start), len(spread))) @ root.T
         largest.append((np.abs(drawn[:, above[0]] - drawn[:, above[1]]) * scale).max(axis=1))
     return float(np.quantile(np.concatenate(largest), confidence))
