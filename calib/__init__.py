@@ -63,6 +63,7 @@ _RARE = {
         "alternative_annotator_test",
         "averaging",
         "distribution_fit",
+        "drift",
         "escalation_power",
         "fit_temperature",
         "forecast_quality",

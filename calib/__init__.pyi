@@ -28,6 +28,7 @@ from .analysis.draws.verbs import (
     convergence as convergence,
     variance_components as variance_components,
 )
+from .analysis.drift.verbs import drift as drift
 from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.planning.verbs import (
     choose_items as choose_items,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calib.core.check import Codes, Floats
 
 _BLOCK = 1 << 17  # numbers that are held at once: what a processor keeps near
-_ALIKE = 1e-9  # relative: sums that differ by rounding alone are equal
+_ALIKE, _DUST = 1e-9, 1e-12  # sums that differ by rounding alone are equal
 
 
 class Dealt(NamedTuple):
@@ -19,31 +19,33 @@ class Dealt(NamedTuple):
     energy: Floats
     as_far: Codes  # of each item
     as_far_in_all: int  # of the sum over items
+    shifted_as_far: int  # of the sum over items of now less then, up or down
 
 
 def energies(then: Floats, now: Floats) -> Floats:
     """Energy distance of each row's readings: 2 E|a - b| - E|a - a'| - E|b - b'|, NaN left out."""
     gaps, sides, _ = _sorted(then, now)
-    return _energies(gaps, sides)
+    return _apart(gaps, sides)[1]
 
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
     """Within each item every reading is as likely to be one of then as one of now, whatever the others are."""
     gaps, sides, counts = _sorted(then, now)
-    energy = _energies(gaps, sides)
-    as_far, total = np.full(len(gaps), n_permutations, dtype=np.intp), np.zeros(n_permutations)
-    moving = np.flatnonzero(energy.astype(bool) | (gaps > 0).any(axis=1))  # of others nothing can change
+    shift, energy = _apart(gaps, sides)
+    as_far, total = np.full(len(gaps), n_permutations, dtype=np.intp), np.zeros((2, n_permutations))
+    moving = np.flatnonzero((gaps > 0).any(axis=1))  # of others nothing can change
     rows = max(1, _BLOCK // (8 * n_permutations))
     for start in range(0, len(moving), rows):
         block = moving[start : start + rows]
         drawn = _drawn(gaps[block], counts[block], n_permutations, rng)
-        as_far[block] = _not_below(drawn, energy[block, None]).sum(axis=1)
-        total += drawn.sum(axis=0)
-    return Dealt(energy, as_far, int(_not_below(total, energy.sum()).sum()))
+        as_far[block] = _not_below(drawn[1], energy[block, None]).sum(axis=1)
+        total += drawn.sum(axis=1)
+    reached = _not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
+    return Dealt(energy, as_far, int(reached[1]), int(reached[0]))
 
 
 def _not_below(drawn: Floats, seen: Floats) -> NDArray[np.bool_]:
-    return np.asarray(drawn >= seen * (1 - _ALIKE))
+    return np.asarray(drawn >= seen * (1 - _ALIKE) - _DUST)
 
 
 def _sorted(then: Floats, now: Floats) -> tuple[Floats, Floats, Codes]:
@@ -57,20 +59,23 @@ def _sorted(then: Floats, now: Floats) -> tuple[Floats, Floats, Codes]:
     return np.nan_to_num(np.diff(values, axis=1)), side, counts
 
 
-def _energies(gaps: Floats, sides: Floats) -> Floats:
-    r"""In one dimension the energy distance is :math:`2 \int (F - G)^2`: a sum over the gaps."""
+def _apart(gaps: Floats, sides: Floats) -> tuple[Floats, Floats]:
+    r"""Of each item the mean of now less that of then, :math:`\int F - G`, and the distance, :math:`2 \int (F - G)^2`."""
     shares = [np.cumsum(sides == one, axis=1) / (sides == one).sum(axis=1, keepdims=True) for one in (1, 0)]
-    return np.asarray(2 * (gaps * (shares[0] - shares[1])[:, :-1] ** 2).sum(axis=1))
+    apart = (shares[0] - shares[1])[:, :-1]
+    return (gaps * apart).sum(axis=1), 2 * (gaps * apart**2).sum(axis=1)
 
 
 def _drawn(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Generator) -> Floats:
-    """Distances, shape (items, permutations), of readings dealt out one after the other from the lowest on."""
+    """Shifts and distances, shape (2, items, permutations), of readings dealt out in turn from the lowest on."""
     then, now = (counts[:, side, None].astype(float) for side in (0, 1))
-    taken, energy = np.zeros((len(gaps), n_permutations)), np.zeros((len(gaps), n_permutations))
+    taken, out = np.zeros((len(gaps), n_permutations)), np.zeros((2, len(gaps), n_permutations))
     for place in range(gaps.shape[1]):
         left = then + now - place
-        # with this chance the next one is of then; beyond the last reading of an item nothing is left
+        # with this chance the next one is of then; beyond the last reading of an item there is no gap
         taken += rng.random(taken.shape) * left < then - taken
         apart = taken * (1 / then + 1 / now) - (place + 1) / now
-        energy += gaps[:, place, None] * apart * apart
-    return 2 * energy
+        step = gaps[:, place, None] * apart
+        out[0] += step
+        out[1] += 2 * step * apart
+    return out

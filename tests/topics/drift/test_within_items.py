@@ -24,8 +24,9 @@ def by_pairs(a, b):
 def ragged(seed, then=4, now=3):
     rng = np.random.default_rng(seed)
     a, b = rng.integers(1, 6, (40, then)).astype(float), rng.integers(1, 6, (40, now)).astype(float)
-    a[3, 2] = a[7, 0] = b[5, 1] = np.nan
-    b[7, :-1] = np.nan
+    a[3, -1] = b[7, :-1] = np.nan
+    if then > 2:
+        a[7, 0] = a[3, 1] = np.nan
     return a, b
 
 

@@ -1,0 +1,329 @@
+"""Drift on tables: the readings of a judge then beside those of now, item by item."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from calib import stats
+from calib.core.check import Floats, as_typed
+from calib.core.progress import progress
+from calib.intake.columns.roles import seen, sided
+from calib.intake.entry import Given, given, is_calibs, opened
+from calib.intake.files.source import source_of
+from calib.intake.taken import Columns, Data, Source
+from calib.table import SCORE_KEY, TableArgumentError, has_replies
+from calib.tables.door import Checked, Who, checked, in_the_names_of, slices
+from calib.tables.gold import with_warnings
+from calib.tables.labels import Labels
+from calib.tables.pairs import one_scale
+from calib.tables.results import Results, words
+
+_BY_CHANCE = 1e-6  # readings that agree in their order with no more than this chance were not read anew
+_MARK = "\x1f"  # between an id and the number of its reading
+
+
+def drift(
+    then: Data,
+    now: Data,
+    *,
+    items: pd.DataFrame | None = None,
+    groups: str | None = "group",
+    unlike: bool = False,
+    n_permutations: int = 9_999,
+    rng: np.random.Generator | int | None = 0,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.ReadingChange]:
+    """Whether a judge still reads the same items as it did, beyond its own noise.
+
+    On the day of calibration read some fifty items or more (anchors) four times and keep the ratings; later read them
+    again, and hold both against each other. No labels are needed. Each reading is a draw (or a chain of reasoning, by
+    its expectation); replies that could not be read are compared too.
+
+    Parameters
+    ----------
+    then, now : table, path or frame
+        Ratings with several draws per item then (4 are recommended, 2 are needed), and one or more now. Of files of
+        your own each row of an item is a reading, and so is each column of scores.
+    items : DataFrame, optional
+        Table of items: what the items share (`groups`).
+    groups : str or None, default "group"
+        The column, of `items`, `then` or `now`, of what items share: the intervals are over these. None: over items.
+    unlike : bool, default False
+        Compare although the prompt, the name of the judge, its method or its temperature is another one: what changed
+        is then known, and the question is how far it moved the readings.
+    n_permutations, rng, confidence_level
+        As for `calib.stats.reading_change`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
+        side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
+
+    Raises
+    ------
+    TableError
+        If scores are given, in which readings are averaged; no item was read twice then and again now; judge, prompt
+        or scale are not the same; or the readings of now are those of then, so that nothing was read anew.
+
+    Warns
+    -----
+    CalibWarning
+        As `calib.stats.reading_change`, and "unread_changed": more, or fewer, replies cannot be read than then.
+        "shared_readings": part of the readings were not made anew. "same_readings": all are as they were, as a judge
+        without noise gives them, and a store that answers for it. "not_read_again": judges of one side alone.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> prompt = calib.geval_prompt("coherence")
+    >>> then, now = (calib.rate(items, prompt, calib.Judge("offline", method="sample", draws=4, seed=seed),
+    ...                         progress=False) for seed in (1, 2))
+    >>> result = calib.drift(then, now, items=items).one()
+    >>> result.drifted, result.n, result.n_groups
+    (False, 312, 24)
+    """
+    as_typed(drift, locals())
+    before, after = _readings_in(then, "then", columns), _readings_in(now, "now", columns)
+    known = [side.frame for side in (before, after)]
+    if items is not None:
+        known.insert(0, checked(items, "items", "items").frame)
+    options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
+    options |= {"confidence_level": confidence_level}
+    pairs = list(_read_again(before, after, unlike=unlike))
+    return Results.of(_compared(label, sides, known, groups, options) for label, sides in progress(pairs, "raters"))
+
+
+# --- tables and files -------------------------------------------------------------------------------------------
+
+
+def _readings_in(thing: Data, argument: str, columns: Columns) -> Checked:
+    """Ratings, from a table or a file of one's own."""
+    if isinstance(thing, Labels):
+        thing = thing.ratings
+    thing = opened(thing, argument)
+    if not is_calibs(thing):
+        return _own_readings(thing, argument, columns)
+    frame = thing.frame if isinstance(thing, Source | Checked) else thing
+    if not has_replies(frame):
+        if {"mass", "n_unread"} <= set(frame):
+            rule = "must be ratings, a row for each reading: the scores of `summarize` are means of these"
+            raise TableArgumentError(argument, rule)
+        frame = _numbered(frame, [name for name in SCORE_KEY if name in frame])
+    table = checked(frame, "ratings", argument)
+    if not len(table.frame):
+        raise TableArgumentError(argument, "must hold readings", "is empty")
+    return table
+
+
+def _numbered(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Rows of one item as its readings."""
+    return frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
+
+
+def _own_readings(thing: Data, argument: str, columns: Columns) -> Checked:
+    """A file of one's own: each row of an item is a reading, and so is each column of scores."""
+    source = thing if isinstance(thing, Source) else source_of(thing, argument)
+    found = sided([seen(source, "", columns)], columns)[0]
+    item = found.roles.get("item") or next(iter(found.ids), None)
+    if item is None:
+        rule = "must name the column of ids, by which readings of one item are found"
+        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
+    scores = [value.column for value in found.of("judge")]
+    long, said = source.frame, columns
+    if len(scores) > 1 and "wide" not in columns:
+        rest = [name for name in long if name not in scores]
+        long = long.melt(id_vars=rest, value_vars=scores, var_name="reading", value_name="score")
+        said = {**columns, "judge": "score"}
+    apart = [found.roles[role] for role in ("system", "criterion", "rater") if role in found.roles]
+    number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
+    long = long.assign(**{item: long[item].astype(str) + _MARK + number})
+    return _by_reading(given(replace(source, frame=long), None, {**said, "item": item}, needs=("judge",)), argument)
+
+
+def _by_reading(files: Given, argument: str) -> Checked:
+    """What was taken in, with the ids as they were and the number of the reading as its draw."""
+    table = files.scores.astype({"item": object})
+    marks = table["item"].str.extract(f"{_MARK}([0-9]+)")[0].astype(int)
+    names = [name for name in (*SCORE_KEY, "score", "group", "system") if name in table]
+    plain = table[names].assign(item=table["item"].str.replace(f"{_MARK}[0-9]+", "", regex=True), draw=marks)
+    return checked(plain.assign(scale="" if files.guessed else table["scale"]), "ratings", argument)
+
+
+# --- who was read again -----------------------------------------------------------------------------------------
+
+
+class _Sides(NamedTuple):
+    """The ratings of one judge then and now."""
+
+    then: pd.DataFrame
+    now: pd.DataFrame
+    warnings: tuple[str, ...]
+
+
+def _read_again(then: Checked, now: Checked, *, unlike: bool) -> Iterator[tuple[dict[str, Any], _Sides]]:
+    """Each judge of then beside the same one of now."""
+    left = list(slices(now.frame))
+    found, alone = [], []
+    for label, rows in slices(then.frame):
+        again = [one for one in left if Who.of(one[0]) == Who.of(label)]
+        again = again or [one for one in left if one[0]["criterion"] == label["criterion"]][: 1 if unlike else 0]
+        if again:
+            found.append((label, rows, *again[0]))
+            left = [one for one in left if one is not again[0]]
+        else:
+            alone.append(label)
+    if not found:
+        raise TableArgumentError("now", "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)",
+                                 _why_unlike(alone, [label for label, _ in left]), mentions=("then", "unlike"))
+    once = [words(label) for label in (*alone, *(label for label, _ in left))]
+    told = (f"not_read_again: {'; '.join(once)} stand on one side alone and are left out.",) if once else ()
+    for label, rows, other, others in found:
+        one_scale(label, "'drift'", then=rows, now=others)
+        apart = ", ".join(f"{name} {other[name]}" for name in _unlike(label, other))
+        yield label | ({"against": f"now {apart}"} if apart else {}), _Sides(rows, others, told)
+
+
+def _why_unlike(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
+    """What tells the first judge of then from the nearest of now."""
+    near = min(now, key=lambda other: len(_unlike(then[0], other)))
+    return "; ".join(f"{name} was {then[0][name]!r} and is {near[name]!r}" for name in _unlike(then[0], near))
+
+
+def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What differs; no temperature is like no temperature."""
+    return [name for name, one, two in zip(Who._fields, Who.of(label), Who.of(other), strict=True) if one != two]
+
+
+# --- one judge --------------------------------------------------------------------------------------------------
+
+
+class _Replies(NamedTuple):
+    """Of the same items on both sides: readings in the order of their draws, NaN where none; and lost replies."""
+
+    items: pd.Index
+    then: Floats
+    now: Floats
+    lost_then: Floats  # 1 where a reply could not be read, 0 where it could, NaN where none was asked for
+    lost_now: Floats
+
+
+def _compared(
+    label: dict[str, Any], sides: _Sides, known: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
+) -> tuple[dict[str, Any], stats.ReadingChange]:
+    then, now = (_replies_of(rows) for rows in (sides.then, sides.now))
+    ids = [side.index.unique("item") for side in (then, now)]
+    items = ids[0][ids[0].isin(ids[1])]
+    if not len(items):
+        rule = "must hold items of {0}"
+        raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
+    replies = _side_by_side(items, then, now)
+    told = sides.warnings + _not_anew(replies, label)
+    counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
+    counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
+    with in_the_names_of(label, groups="groups"):
+        owners = _owners(known, groups, items)
+        told += _lost_replies(replies, options)
+        result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
+    return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), told)
+
+
+def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """The expectation of each reply (of a sampled one its score), and whether it was lost; failed calls are none."""
+    rows = rows.astype({"item": object, "run": object})
+    read = (rows["status"] == "ok").to_numpy()
+    weight = rows["weight"].where(read, 0.0)
+    parts = rows[["item", "run", "draw"]].assign(
+        weight=weight, sum=(weight * rows["score"]).where(read, 0.0), failed=(rows["status"] == "failed").to_numpy()
+    )
+    each = parts.groupby(["item", "run", "draw"], sort=True).agg({"weight": "sum", "sum": "sum", "failed": "all"})
+    each = each[~each["failed"]]
+    with np.errstate(invalid="ignore"):
+        each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
+    number = each.groupby("item", sort=False).cumcount().rename("number")
+    return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
+
+
+def _side_by_side(items: pd.Index, then: pd.DataFrame, now: pd.DataFrame) -> _Replies:
+    tables = []
+    for name in ("score", "lost"):
+        for side in (then, now):
+            plain = side[name].reset_index(["run", "draw"], drop=True)
+            tables.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
+    return _Replies(items, *tables)
+
+
+def _owners(known: list[pd.DataFrame], groups: str | None, items: pd.Index) -> Any:
+    """What the items share, from the first table that says it of all of them; None if they share nothing."""
+    if groups is None:
+        return None
+    for table in (table for table in known if groups in table):
+        first = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
+        owners = first.reindex(items)
+        if owners.notna().all() and (owners.astype(str) != "").all():
+            return owners.astype(object).to_numpy() if owners.duplicated().any() else None
+    if groups != "group":
+        rule = "must be a column of {0}, {1} or {2} without gaps"
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("items", "then", "now"))
+    return None
+
+
+# --- what was not read ------------------------------------------------------------------------------------------
+
+
+def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
+    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused.
+
+    If an item's readings were made anew and are the same numbers, each of their orders is equally likely.
+    """
+    size = min(replies.then.shape[1], replies.now.shape[1])
+    then, now = replies.then[:, :size], replies.now[:, :size]
+    same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
+    orders = np.array([_orders(row) for row in then])
+    telling, n_same = orders > 1, int((same & (orders > 1)).sum())
+    if not telling.any():
+        text = "same_readings: all readings are as they were; that is what a judge without noise gives, and a store too."
+        return (text,) if same.all() else ()
+    if same.all() and -np.log(orders).sum() < math.log(_BY_CHANCE):
+        rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
+        given = f"all {then.size} readings are those of then, one by one"
+        raise TableArgumentError("now", rule, given, mentions=("then",), about=words(label))
+    if binom.sf(n_same - 1, int(telling.sum()), 1 / orders[telling].min()) < _BY_CHANCE:
+        return (f"shared_readings: {n_same} of {int(telling.sum())} items whose readings vary have the very same ones, "
+                "in the same order: they come from a store, and hide a change.",)  # fmt: skip
+    return ()
+
+
+def _orders(readings: Floats) -> float:
+    """In how many orders these may stand."""
+    counts = Counter(readings[np.isfinite(readings)].tolist())
+    return math.exp(math.lgamma(1 + sum(counts.values())) - sum(math.lgamma(1 + count) for count in counts.values()))
+
+
+def _lost_replies(replies: _Replies, options: dict[str, Any]) -> tuple[str, ...]:
+    """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
+    lost = replies.lost_then, replies.lost_now
+    counts = [int(np.nansum(side)) for side in lost]
+    if not any(counts) or np.isfinite(replies.lost_then).sum(axis=1).max() < 2 or len(replies.items) < 2:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.CalibWarning)
+        change = stats.reading_change(*lost, **options)
+    if change.p_shift > 1 - change.confidence_level:
+        return ()
+    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
+    return (f"unread_changed: {of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g}): the judge "
+            "answers otherwise, and readings speak only of the replies that could be read.",)  # fmt: skip
