@@ -19,6 +19,7 @@ from calib.analysis.calibration.plots import (
 )
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
+from calib.analysis.drift.plots import drift as drift
 from calib.analysis.means.plots import difference as difference, interval as interval
 from calib.analysis.planning.plots import labels_needed as labels_needed, plan as plan
 from calib.analysis.prompts.plots import components as components, d_study as d_study, prompt_means as prompt_means

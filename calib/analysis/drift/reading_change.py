@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided
 from calib.core.numeric import adjusted, row_means
 from calib.core.result import Interval, Result, bracket, short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
@@ -111,6 +114,15 @@ class ReadingChange(Result):
         """Items that may each be said to have changed (Holm)."""
         return int((self.p_holm <= 1 - self.confidence_level).sum())
 
+    @property
+    def changes(self) -> pd.DataFrame:
+        """A row for each item, those that lie farthest apart first (needs pandas)."""
+        import pandas as pd
+
+        columns = {"item": self.items, "then": self.then, "now": self.now, "shift": self.now - self.then}
+        columns |= {"energy": self.energy, "p_item": self.p_items, "p_holm": self.p_holm, "p_by": self.p_by}
+        return pd.DataFrame(columns).sort_values("energy", ascending=False, kind="stable", ignore_index=True)
+
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row(*self._cells.replace("changed_interval", "").split())
         low, high = self.changed_interval
@@ -202,7 +214,8 @@ def reading_change(
     References
     ----------
     Szekely and Rizzo (2013), Energy statistics, Journal of Statistical Planning and Inference 143:1249-1272; Phipson
-    and Smyth (2010), Permutation p-values should never be zero, SAGMB 9:39; Holm (1979); Benjamini and Yekutieli (2001).
+    and Smyth (2010), Permutation p-values should never be zero, SAGMB 9:39; Holm (1979), Scandinavian Journal of
+    Statistics 6:65-70; Benjamini and Yekutieli (2001), Annals of Statistics 29:1165-1188.
 
     Examples
     --------
@@ -277,8 +290,8 @@ def _used(then: Floats, now: Floats) -> NDArray[np.bool_]:
     counts = [np.isfinite(side).sum(axis=1) for side in (then, now)]
     if counts[0].max(initial=0) < _LEAST:
         rule = (
-            f"must have {_LEAST} readings of an item at least (4 are recommended): from one on each side a change cannot "
-            "be told from the judge's own noise, since the statistic is the same if the two are exchanged"
+            f"must have {_LEAST} readings of an item at least (4 are recommended): from one on each side a change "
+            "cannot be told from the judge's own noise, since the statistic is the same if the two are exchanged"
         )
         raise ArgumentError("then", rule, f"has {int(counts[0].max(initial=0))}")
     used = (counts[0] >= _LEAST) & (counts[1] > 0)

@@ -187,8 +187,9 @@ def _read_again(then: Checked, now: Checked, *, unlike: bool) -> Iterator[tuple[
         else:
             alone.append(label)
     if not found:
-        raise TableArgumentError("now", "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)",
-                                 _why_unlike(alone, [label for label, _ in left]), mentions=("then", "unlike"))
+        rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
+        apart = _why_unlike(alone, [label for label, _ in left])
+        raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
     once = [words(label) for label in (*alone, *(label for label, _ in left))]
     told = (f"not_read_again: {'; '.join(once)} stand on one side alone and are left out.",) if once else ()
     for label, rows, other, others in found:
@@ -295,7 +296,7 @@ def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
     orders = np.array([_orders(row) for row in then])
     telling, n_same = orders > 1, int((same & (orders > 1)).sum())
     if not telling.any():
-        text = "same_readings: all readings are as they were; that is what a judge without noise gives, and a store too."
+        text = "same_readings: all readings are as they were, as a judge without noise gives them, and a store too."
         return (text,) if same.all() else ()
     if same.all() and -np.log(orders).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"

@@ -60,7 +60,7 @@ def _sorted(then: Floats, now: Floats) -> tuple[Floats, Floats, Codes]:
 
 
 def _apart(gaps: Floats, sides: Floats) -> tuple[Floats, Floats]:
-    r"""Of each item the mean of now less that of then, :math:`\int F - G`, and the distance, :math:`2 \int (F - G)^2`."""
+    """Of each item the mean of now less that of then, the integral of F - G, and the distance, 2 of (F - G)**2."""
     shares = [np.cumsum(sides == one, axis=1) / (sides == one).sum(axis=1, keepdims=True) for one in (1, 0)]
     apart = (shares[0] - shares[1])[:, :-1]
     return (gaps * apart).sum(axis=1), 2 * (gaps * apart**2).sum(axis=1)

@@ -1,0 +1,97 @@
+"""Drift in words: whether a judge changed, how far, and what that does not say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.drift.reading_change import ReadingChange
+from calib.core.result import bracket, short
+from calib.tables.results import words
+
+if TYPE_CHECKING:
+    from calib.tables.results import Results
+
+_NO_VERDICT = (
+    "Drift is no verdict on quality: a judge may have changed and be as good, or read as ever and be wrong. "
+    "Whether a correction or a calibration by old labels still holds, fresh labels of a few items decide "
+    "(`transport_test`)."
+)
+
+
+def drift_fact(results: Results[ReadingChange]) -> str:
+    """Of one judge what was seen, of several how many changed."""
+    if len(results) > 1:
+        return f"{sum(result.drifted for result in results)} of {len(results)} changed"
+    one = results[0]
+    seen = "readings changed" if one.drifted else "no drift seen, which is no proof of none"
+    return f"{seen}; mean shift {short(one.estimate)}, {bracket(one.interval, one.confidence_level)}"
+
+
+def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ReadingChange]) -> list[str]:
+    """What may be claimed of each judge, and what may not."""
+    return list(map(_drift_sentence, labels, results))
+
+
+def _drift_sentence(label: Mapping[str, Any], found: ReadingChange) -> str:
+    about = words({name: value for name, value in label.items() if value != ""})
+    parts = [_verdict(found), _lost(found), _moved(found), _beyond_noise(found), _single_items(found)]
+    return f"{about}{': ' * bool(about)}{' '.join(filter(None, parts))}"
+
+
+def _verdict(found: ReadingChange) -> str:
+    mark = (1 - found.confidence_level) / 2
+    tests = f"p = {short(found.p_value)} of any change, {short(found.p_shift)} of a shift; {short(mark)} is the mark"
+    if found.drifted:
+        return f"The judge reads these {found.n} items otherwise than it did ({tests})."
+    return f"No drift seen in the scores of {found.n} items ({tests}), which is no proof that there is none."
+
+
+def _moved(found: ReadingChange) -> str:
+    """The mean shift, and which one would have been seen."""
+    moved = f"Its mean moved by {short(found.estimate)}, {bracket(found.interval, found.confidence_level)}"
+    if math.isnan(found.smallest_shift):
+        return f"{moved}, alike on every item, so that no spread is known."
+    seen = f"a shift of {short(found.smallest_shift)} is seen four times in five, a smaller one less often"
+    return f"{moved}; with so many items {seen}."
+
+
+def _beyond_noise(found: ReadingChange) -> str:
+    shares = f"{_in_percent(found.differ)} of its readings differ from those of then"
+    change = f"{100 * found.changed:.3g} points, {_ends(found)}"
+    less = " (it became less noisy)" if found.changed_interval.high < 0 else ""
+    return f"{shares}, {_in_percent(found.floor)} by its own noise alone: beyond that {change}{less}."
+
+
+def _ends(found: ReadingChange) -> str:
+    low, high = found.changed_interval
+    if math.isnan(low):
+        return "no interval"
+    return f"{100 * found.confidence_level:g} % CI [{100 * low:.3g}, {100 * high:.3g}]"
+
+
+def _in_percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _single_items(found: ReadingChange) -> str:
+    """Which items may be named."""
+    if found.n_changed:
+        return f"{found.n_changed} of them may each be said to have changed (Holm)."
+    if found.least_p * found.n > 1 - found.confidence_level:
+        least = f"with so few readings an item's p-value is {short(found.least_p)} at least"
+        return f"Of no single item a change can be claimed, whatever it did: {least}."
+    return "Of no single item a change may be claimed (Holm)." if found.drifted else ""
+
+
+def _lost(found: ReadingChange) -> str:
+    """What else changed, or may hide a change."""
+    telling = ("unread_changed", "shared_readings", "same_readings")
+    told = [text.partition(": ")[2] for text in found.warnings if text.startswith(telling)]
+    return " ".join(text[:1].upper() + text[1:] for text in told)
+
+
+def drift_notes(results: Results[ReadingChange]) -> list[str]:
+    """What a change does not say."""
+    return [_NO_VERDICT] * bool(len(results))
