@@ -63,8 +63,8 @@ class ReadingChange(Result):
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
     then, now : ndarray of float
         Mean readings of each item.
-    energy : ndarray of float
-        Energy distance of each item.
+    energy, beyond : ndarray of float
+        Energy distance of each item, and what it adds to `changed`.
     p_items, p_holm, p_by : ndarray of float
         Of no change in this item: alone; for the claim that these items changed (Holm); for a list of which a share
         of false ones is tolerated (Benjamini and Yekutieli).
@@ -98,6 +98,7 @@ class ReadingChange(Result):
     then: Floats = field(repr=False)
     now: Floats = field(repr=False)
     energy: Floats = field(repr=False)
+    beyond: Floats = field(repr=False)
     p_items: Floats = field(repr=False)
     p_holm: Floats = field(repr=False)
     p_by: Floats = field(repr=False)
@@ -266,6 +267,7 @@ def reading_change(
         then=means[0],
         now=means[1],
         energy=dealt.energy,
+        beyond=differ - floor,
         p_items=p_items,
         p_holm=adjusted(p_items, "holm"),
         p_by=_yekutieli(p_items),
@@ -364,7 +366,7 @@ def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:
 
 def _yekutieli(p_values: Floats) -> Floats:
     """Benjamini and Hochberg's times 1 + 1/2 + ... + 1/n: valid however the tests depend on each other."""
-    return np.minimum(adjusted(p_values, "bh") * (1 / np.arange(1, len(p_values) + 1)).sum(), 1.0)
+    return np.asarray(np.minimum(adjusted(p_values, "bh") * (1 / np.arange(1, len(p_values) + 1)).sum(), 1.0))
 
 
 def _reading_doubts(n_given: int, n: int, n_groups: int, floor: Floats) -> tuple[str, ...]:

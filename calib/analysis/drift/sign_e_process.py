@@ -152,4 +152,4 @@ def _path(signs: Floats, *, restart: bool) -> Floats:
         fortunes = fortunes + np.logaddexp.accumulate(-before, axis=1)
     mixed = special.logsumexp(fortunes, axis=0) - math.log(len(_BETS))
     start = -math.inf if restart else 0.0
-    return np.concatenate([[start], mixed])[np.cumsum(signs != 0)]
+    return np.asarray(np.concatenate([[start], mixed])[np.cumsum(signs != 0)])

@@ -25,8 +25,9 @@ def drift_fact(results: Results[ReadingChange]) -> str:
     if len(results) > 1:
         return f"{sum(result.drifted for result in results)} of {len(results)} changed"
     one = results[0]
-    seen = "readings changed" if one.drifted else "no drift seen, which is no proof of none"
-    return f"{seen}; mean shift {short(one.estimate)}, {bracket(one.interval, one.confidence_level)}"
+    low, high = one.interval
+    ends = "" if math.isnan(low) else f" [{low:.2g}, {high:.2g}]"
+    return f"{'changed' if one.drifted else 'no drift seen'}, mean shift {one.estimate:.2g}{ends}"
 
 
 def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ReadingChange]) -> list[str]:
