@@ -40,7 +40,7 @@ def complete() -> dict[str, Readings]:
 def then_and_now(
     name: str, items: NDArray[np.intp], r: int, s: int, rng: np.random.Generator
 ) -> tuple[Readings, Readings]:
-    """r of the judge's readings of each item and s of what it became; without a change the two have none in common."""
+    """Some of the judge's readings (r) and of what it became (s); without a change the two have none in common."""
     runs, order = complete(), rng.permutation(8)
     then = runs[BASE][items][:, order[:r]]
     if name == BASE:

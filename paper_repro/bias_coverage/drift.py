@@ -35,9 +35,9 @@ def cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
             for s in (1, 4):
                 for n in SIZES:
                     yield from _alarms(name, s, n, runs, rng)
+            yield from _intervals(name, 1, INTERVALS[0], runs, rng, by_query=False)
             for n in INTERVALS:
-                for s in (1, 4):
-                    yield from _intervals(name, s, n, runs, rng, by_query=False)
+                yield from _intervals(name, 4, n, runs, rng, by_query=False)
             for n in BY_QUERY:
                 yield from _intervals(name, 4, n, runs, rng, by_query=True)
             yield from _watching(name, runs, rng)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
+_BLOCK = 1 << 20  # numbers that are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,6 +60,8 @@ class ReadingChange(Result):
         Items in use, and independent groups of these.
     n_dropped : int
         Items left out: fewer than two readings then, or none now.
+    readings_then, readings_now : float
+        Readings of an item, on average.
     n_permutations : int
     items : ndarray
         Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
@@ -76,7 +80,7 @@ class ReadingChange(Result):
 
     _cells = (
         "estimate interval smallest_shift changed changed_interval differ floor floor_gap statistic p_value p_shift "
-        "n n_groups n_dropped n_changed least_p warnings"
+        "readings_then readings_now n n_groups n_dropped n_changed least_p warnings"
     )
     statistic: float
     p_value: float
@@ -93,6 +97,8 @@ class ReadingChange(Result):
     n: int
     n_groups: int
     n_dropped: int
+    readings_then: float
+    readings_now: float
     n_permutations: int
     items: NDArray[Any] = field(repr=False)
     then: Floats = field(repr=False)
@@ -139,7 +145,8 @@ class ReadingChange(Result):
         verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
         shift = f"mean shift {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
         shares = f"{_percent(self.differ)} of readings differ, {_percent(self.floor)} by the judge's noise alone"
-        return f"{verdict}; {shift}; {shares}, on {self.n} items{self._bracketed_warnings}"
+        read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
+        return f"{verdict}; {shift}; {shares}; {read}{self._bracketed_warnings}"
 
 
 def _percent(share: float) -> str:
@@ -262,6 +269,8 @@ def reading_change(
         n=len(first),
         n_groups=shift.n_groups,
         n_dropped=len(before) - len(first),
+        readings_then=float(np.isfinite(first).sum() / len(first)),
+        readings_now=float(np.isfinite(second).sum() / len(second)),
         n_permutations=draws,
         items=np.flatnonzero(used),
         then=means[0],
@@ -325,27 +334,27 @@ def _share(values: Floats, unit: Codes | None, confidence: float) -> MeanEstimat
 
 def _share_apart(then: Floats, now: Floats) -> Floats:
     """Of each item: the share of pairs of one reading of then and one of now that differ."""
-    apart = (then[:, :, None] != now[:, None, :]).astype(float)
-    return _mean_over(apart, np.isfinite(then)[:, :, None] & np.isfinite(now)[:, None, :])
+    return _over_pairs(then, now, np.not_equal, itself=True)
 
 
 def _share_of_pairs_apart(readings: Floats) -> Floats:
     """Of each item: the share of pairs of its readings that differ."""
-    return _mean_over((readings[:, :, None] != readings[:, None, :]).astype(float), _pairs(readings))
+    return _over_pairs(readings, readings, np.not_equal, itself=False)
 
 
 def _gap_of_pairs(readings: Floats) -> Floats:
     """Of each item: the mean distance of two readings."""
-    return _mean_over(np.abs(readings[:, :, None] - readings[:, None, :]), _pairs(readings))
+    return _over_pairs(readings, readings, lambda one, other: np.abs(one - other), itself=False)
 
 
-def _pairs(readings: Floats) -> NDArray[np.bool_]:
-    there = np.isfinite(readings)
-    return there[:, :, None] & there[:, None, :] & ~np.eye(readings.shape[1], dtype=bool)
-
-
-def _mean_over(values: Floats, there: NDArray[np.bool_]) -> Floats:
-    return np.asarray(np.where(there, values, 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2)))
+def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
+    """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
+    out, rows = np.empty(len(first)), max(1, _BLOCK // (first.shape[1] * second.shape[1]))
+    for start in range(0, len(first), rows):
+        one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
+        there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
+        out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
+    return out
 
 
 def _smallest(shift: MeanEstimate, confidence: float) -> float:

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from calib import stats
-from calib.core.check import Floats, as_typed
+from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.progress import progress
 from calib.intake.columns.roles import seen, sided
 from calib.intake.entry import Given, given, is_calibs, opened
@@ -28,7 +28,7 @@ from calib.tables.pairs import one_scale
 from calib.tables.results import Results, words
 
 _BY_CHANCE = 1e-6  # readings that agree in their order with no more than this chance were not read anew
-_MARK = "\x1f"  # between an id and the number of its reading
+_MARK = "\x1freading "  # between an id and the number of its reading
 
 
 def drift(
@@ -115,8 +115,12 @@ def _readings_in(thing: Data, argument: str, columns: Columns) -> Checked:
     if isinstance(thing, Labels):
         thing = thing.ratings
     thing = opened(thing, argument)
+    if not isinstance(thing, pd.DataFrame | Source | Checked):
+        thing = source_of(thing, argument)
     if not is_calibs(thing):
-        return _own_readings(thing, argument, columns)
+        return _own_readings(thing if isinstance(thing, Source) else source_of(thing, argument), argument, columns)
+    for word in columns:
+        raise ArgumentError(word, "describes a file of your own", f"`{argument}` is a table of calib's")
     frame = thing.frame if isinstance(thing, Source | Checked) else thing
     if not has_replies(frame):
         if {"mass", "n_unread"} <= set(frame):
@@ -134,24 +138,34 @@ def _numbered(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     return frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
 
 
-def _own_readings(thing: Data, argument: str, columns: Columns) -> Checked:
+def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
     """A file of one's own: each row of an item is a reading, and so is each column of scores."""
-    source = thing if isinstance(thing, Source) else source_of(thing, argument)
     found = sided([seen(source, "", columns)], columns)[0]
     item = found.roles.get("item") or next(iter(found.ids), None)
     if item is None:
         rule = "must name the column of ids, by which readings of one item are found"
         raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
+    if (missing := source.frame[item].isna()).any():
+        rule = (
+            f"must name each row, and {source.line(int(missing.to_numpy().argmax()))} of {source.name} has no {item!r}"
+        )
+        raise TableArgumentError("item", rule)
     scores = [value.column for value in found.of("judge")]
-    long, said = source.frame, columns
+    long, said = source.frame.assign(**{item: _as_text(source.frame[item])}), columns
     if len(scores) > 1 and "wide" not in columns:
         rest = [name for name in long if name not in scores]
         long = long.melt(id_vars=rest, value_vars=scores, var_name="reading", value_name="score")
         said = {**columns, "judge": "score"}
     apart = [found.roles[role] for role in ("system", "criterion", "rater") if role in found.roles]
     number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
-    long = long.assign(**{item: long[item].astype(str) + _MARK + number})
+    long = long.assign(**{item: long[item] + _MARK + number})
     return _by_reading(given(replace(source, frame=long), None, {**said, "item": item}, needs=("judge",)), argument)
+
+
+def _as_text(ids: pd.Series) -> pd.Series:
+    """Ids as texts; whole numbers without a point, however a file was read."""
+    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+    return (ids.astype(int) if whole else ids).astype(str)
 
 
 def _by_reading(files: Given, argument: str) -> Checked:

@@ -43,10 +43,11 @@ def _drift_sentence(label: Mapping[str, Any], found: ReadingChange) -> str:
 
 def _verdict(found: ReadingChange) -> str:
     mark = (1 - found.confidence_level) / 2
+    read = f"{found.n} items, read {short(found.readings_then)} times then and {short(found.readings_now)} times now"
     tests = f"p = {short(found.p_value)} of any change, {short(found.p_shift)} of a shift; {short(mark)} is the mark"
     if found.drifted:
-        return f"The judge reads these {found.n} items otherwise than it did ({tests})."
-    return f"No drift seen in the scores of {found.n} items ({tests}), which is no proof that there is none."
+        return f"The judge reads otherwise than it did: {read} ({tests})."
+    return f"No drift seen in the scores of {read} ({tests}), which is no proof that there is none."
 
 
 def _moved(found: ReadingChange) -> str:
