@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from calib import stats
 from calib.core.check import ArgumentError, Floats, as_typed
@@ -27,7 +26,7 @@ from calib.tables.labels import Labels
 from calib.tables.pairs import one_scale
 from calib.tables.results import Results, words
 
-_BY_CHANCE = 1e-6  # readings that agree in their order with no more than this chance were not read anew
+_BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
 _MARK = "\x1freading "  # between an id and the number of its reading
 
 
@@ -251,8 +250,8 @@ def _compared(
     counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
     with in_the_names_of(label, groups="groups"):
         owners = _owners(known, groups, items)
-        told += _lost_replies(replies, options)
         result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
+        told += _lost_replies(replies, options)
     return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), told)
 
 
@@ -300,32 +299,44 @@ def _owners(known: list[pd.DataFrame], groups: str | None, items: pd.Index) -> A
 
 
 def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
-    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused.
-
-    If an item's readings were made anew and are the same numbers, each of their orders is equally likely.
-    """
+    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
     size = min(replies.then.shape[1], replies.now.shape[1])
     then, now = replies.then[:, :size], replies.now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
-    orders = np.array([_orders(row) for row in then])
-    telling, n_same = orders > 1, int((same & (orders > 1)).sum())
-    if not telling.any():
-        text = "same_readings: all readings are as they were, as a judge without noise gives them, and a store too."
-        return (text,) if same.all() else ()
-    if same.all() and -np.log(orders).sum() < math.log(_BY_CHANCE):
+    chances = np.array([_chance(*sides, size) for sides in zip(replies.then, replies.now, strict=True)])
+    telling, n_same = chances < 1, int((same & (chances < 1)).sum())
+    if same.all() and not telling.any():
+        return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
+    if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
         given = f"all {then.size} readings are those of then, one by one"
         raise TableArgumentError("now", rule, given, mentions=("then",), about=words(label))
-    if binom.sf(n_same - 1, int(telling.sum()), 1 / orders[telling].min()) < _BY_CHANCE:
-        return (f"shared_readings: {n_same} of {int(telling.sum())} items whose readings vary have the very same ones, "
-                "in the same order: they come from a store, and hide a change.",)  # fmt: skip
+    if _at_least(n_same, chances[telling]) < _BY_CHANCE:
+        told = f"{n_same} of {int(telling.sum())} items whose readings vary have the very same ones, in the same order"
+        return (f"shared_readings: {told}: they come from a store, and hide a change.",)
     return ()
 
 
-def _orders(readings: Floats) -> float:
-    """In how many orders these may stand."""
-    counts = Counter(readings[np.isfinite(readings)].tolist())
-    return math.exp(math.lgamma(1 + sum(counts.values())) - sum(math.lgamma(1 + count) for count in counts.values()))
+def _chance(then: Floats, now: Floats, size: int) -> float:
+    """How likely readings that were made anew are the same one by one, at most.
+
+    If they are the same numbers, each of their orders is as likely; of one reading now, if the readings of both sides
+    are these numbers, it is a pair of them that has to be equal.
+    """
+    if size > 1:
+        counts = Counter(then[:size][np.isfinite(then[:size])].tolist())
+        return math.prod(map(math.factorial, counts.values())) / math.factorial(sum(counts.values()))
+    counts = Counter(side for side in [*then, *now] if math.isfinite(side))
+    pairs = sum(count * (count - 1) for count in counts.values())
+    return pairs / max(1, counts.total() * (counts.total() - 1))
+
+
+def _at_least(count: int, chances: Floats) -> float:
+    """How likely so many of these are: the distribution of their number, one after the other."""
+    number = np.ones(1)
+    for chance in chances:
+        number = np.convolve(number, [1 - chance, chance])
+    return float(number[count:].sum())
 
 
 def _lost_replies(replies: _Replies, options: dict[str, Any]) -> tuple[str, ...]:
