@@ -323,6 +323,8 @@ def _chance(then: Floats, now: Floats, size: int) -> float:
     If they are the same numbers, each of their orders is as likely; of one reading now, if the readings of both sides
     are these numbers, it is a pair of them that has to be equal.
     """
+    if np.isnan(then[:size]).all() or np.isnan(now[:size]).all():
+        return 1.0
     if size > 1:
         counts = Counter(then[:size][np.isfinite(then[:size])].tolist())
         return math.prod(map(math.factorial, counts.values())) / math.factorial(sum(counts.values()))
