@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LEAST = 2  # readings of an item then: of fewer its noise is not known
 _POWER = 0.8
 _FEW_GROUPS = 10
-_BLOCK = 1 << 20  # numbers that are held at once
+_PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -349,7 +349,7 @@ def _gap_of_pairs(readings: Floats) -> Floats:
 
 def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
     """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
-    out, rows = np.empty(len(first)), max(1, _BLOCK // (first.shape[1] * second.shape[1]))
+    out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
     for start in range(0, len(first), rows):
         one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
         there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))

@@ -84,6 +84,11 @@ def drift(
         "shared_readings": part of the readings were not made anew. "same_readings": all are as they were, as a judge
         without noise gives them, and a store that answers for it. "not_read_again": judges of one side alone.
 
+    Notes
+    -----
+    A change is no verdict on quality: whether labels of then still correct the judge is for `calib.transport_test`, on
+    fresh labels of a few items. `calib.stats.sign_e_process` watches one reading after the other.
+
     Examples
     --------
     >>> import calib

@@ -193,6 +193,23 @@ def test_items_in_a_frame_begin_with_those_farthest_apart():
     assert frame["energy"].is_monotonic_decreasing
 
 
+def test_to_exchange_then_and_now_turns_the_shift_round_and_leaves_the_distance():
+    then, now = read(shift=-0.4)
+    there, back = reading_change(then, now), reading_change(now, then)
+    assert back.statistic == pytest.approx(there.statistic)
+    assert back.estimate == pytest.approx(-there.estimate)
+    assert_allclose(back.p_items, there.p_items, atol=0.03)
+    assert back.differ == there.differ
+
+
+def test_the_order_of_readings_and_the_zero_of_the_scale_do_not_matter():
+    then, now = read(shift=-0.4)
+    expected = reading_change(then, now)
+    found = reading_change(then[:, ::-1] + 100, now[:, [2, 0, 3, 1]] + 100)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert (found.p_value, found.p_shift, found.floor) == (expected.p_value, expected.p_shift, expected.floor)
+
+
 def test_a_seed_gives_the_same_and_another_one_another():
     then, now = read()
     first, second, third = (reading_change(then, now, rng=seed).p_value for seed in (0, 0, 1))
