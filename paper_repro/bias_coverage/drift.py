@@ -93,7 +93,7 @@ def _restarted(moves: NDArray[np.float64]) -> bool:
 
 
 def _peer(n: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
-    """The rule of truescore's judge_drift: a flip rate whose Clopper-Pearson interval leaves out 0, so any flip."""
+    """What truescore 0.7.4 calls `behavior_changed`: the Clopper-Pearson interval of flips excludes 0: any flip."""
     seen = np.zeros((runs, 2), dtype=bool)
     for run in range(runs):
         then, now = then_and_now(BASE, rng.choice(len(complete()[BASE]), n, replace=False), 4, 4, rng)

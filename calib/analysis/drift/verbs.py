@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
@@ -107,8 +106,9 @@ def drift(
         known.insert(0, checked(items, "items", "items").frame)
     options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
-    pairs = list(_read_again(before, after, unlike=unlike))
-    return Results.of(_compared(label, sides, known, groups, options) for label, sides in progress(pairs, "raters"))
+    found, told = _read_again(before, after, unlike=unlike)
+    answers = [_compared(sides, known, groups, options) for sides in progress(found, "raters")]
+    return Results.of((label, with_warnings(result, told)) for label, result in answers)
 
 
 # --- tables and files -------------------------------------------------------------------------------------------
@@ -134,7 +134,8 @@ def _readings_in(thing: Data, argument: str, columns: Columns) -> Checked:
     table = checked(frame, "ratings", argument)
     if not len(table.frame):
         raise TableArgumentError(argument, "must hold readings", "is empty")
-    return table
+    people = table.frame["method"] == "human"
+    return table if people.all() else table.only(~people)
 
 
 def _numbered(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
@@ -156,7 +157,7 @@ def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
         raise TableArgumentError("item", rule)
     scores = [value.column for value in found.of("judge")]
     long, said = source.frame.assign(**{item: _as_text(source.frame[item])}), columns
-    if len(scores) > 1 and "wide" not in columns:
+    if scores and "wide" not in columns:
         rest = [name for name in long if name not in scores]
         long = long.melt(id_vars=rest, value_vars=scores, var_name="reading", value_name="score")
         said = {**columns, "judge": "score"}
@@ -187,33 +188,45 @@ def _by_reading(files: Given, argument: str) -> Checked:
 class _Sides(NamedTuple):
     """The ratings of one judge then and now."""
 
+    label: dict[str, Any]
     then: pd.DataFrame
+    label_now: dict[str, Any]
     now: pd.DataFrame
-    warnings: tuple[str, ...]
 
 
-def _read_again(then: Checked, now: Checked, *, unlike: bool) -> Iterator[tuple[dict[str, Any], _Sides]]:
-    """Each judge of then beside the same one of now."""
-    left = list(slices(now.frame))
-    found, alone = [], []
-    for label, rows in slices(then.frame):
-        again = [one for one in left if Who.of(one[0]) == Who.of(label)]
-        again = again or [one for one in left if one[0]["criterion"] == label["criterion"]][: 1 if unlike else 0]
-        if again:
-            found.append((label, rows, *again[0]))
-            left = [one for one in left if one is not again[0]]
-        else:
-            alone.append(label)
+def _read_again(then: Checked, now: Checked, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
+    """Each judge of then beside the same one of now, and which were left out."""
+    found, alone, new = _partners([*slices(then.frame)], [*slices(now.frame)], unlike=unlike)
     if not found:
         rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
-        apart = _why_unlike(alone, [label for label, _ in left])
-        raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
-    once = [words(label) for label in (*alone, *(label for label, _ in left))]
-    told = (f"not_read_again: {'; '.join(once)} stand on one side alone and are left out.",) if once else ()
-    for label, rows, other, others in found:
-        one_scale(label, "'drift'", then=rows, now=others)
-        apart = ", ".join(f"{name} {other[name]}" for name in _unlike(label, other))
-        yield label | ({"against": f"now {apart}"} if apart else {}), _Sides(rows, others, told)
+        raise TableArgumentError("now", rule, _why_unlike(alone, new), mentions=("then", "unlike"))
+    several = [sides for sides in found if _most_readings(sides.then) > 1]
+    once = [sides.label for sides in found if _most_readings(sides.then) < 2] if several else []
+    left = "; ".join(map(words, [*alone, *once, *new]))
+    told = (f"not_read_again: left out is what stands on one side alone, or was read once then: {left}.",)
+    return several or found, told if left else ()  # if none was read twice the arrays say why that is refused
+
+
+_Labelled = tuple[dict[str, Any], pd.DataFrame]
+
+
+def _partners(
+    then: list[_Labelled], now: list[_Labelled], *, unlike: bool
+) -> tuple[list[_Sides], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Judges that are the same on both sides; then, if they may be unlike, those of one criterion; and the rest."""
+    found: list[_Sides] = []
+    for names in (Who._fields, ("criterion",))[: 1 + unlike]:
+        for label, rows in tuple(then):
+            same = [one for one in now if not set(_unlike(label, one[0])) & set(names)]
+            if same:
+                found.append(_Sides(label, rows, *same[0]))
+                then = [one for one in then if one[0] is not label]
+                now = [one for one in now if one[0] is not same[0][0]]
+    return found, [label for label, _ in then], [label for label, _ in now]
+
+
+def _most_readings(rows: pd.DataFrame) -> int:
+    return int(rows[["item", "run", "draw"]].drop_duplicates().groupby("item", observed=True).size().max())
 
 
 def _why_unlike(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
@@ -241,8 +254,9 @@ class _Replies(NamedTuple):
 
 
 def _compared(
-    label: dict[str, Any], sides: _Sides, known: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
+    sides: _Sides, known: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
 ) -> tuple[dict[str, Any], stats.ReadingChange]:
+    label = _label_of(sides)
     then, now = (_replies_of(rows) for rows in (sides.then, sides.now))
     ids = [side.index.unique("item") for side in (then, now)]
     items = ids[0][ids[0].isin(ids[1])]
@@ -250,7 +264,7 @@ def _compared(
         rule = "must hold items of {0}"
         raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
     replies = _side_by_side(items, then, now)
-    told = sides.warnings + _not_anew(replies, label)
+    told = _not_anew(replies, label)
     counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
     counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
     with in_the_names_of(label, groups="groups"):
@@ -258,6 +272,13 @@ def _compared(
         result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
         told += _lost_replies(replies, options)
     return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), told)
+
+
+def _label_of(sides: _Sides) -> dict[str, Any]:
+    """The judge of then, and what is another one now; the scale has to be the same."""
+    one_scale(sides.label, "'drift'", then=sides.then, now=sides.now)
+    apart = ", ".join(f"{name} {sides.label_now[name]}" for name in _unlike(sides.label, sides.label_now))
+    return sides.label | ({"against": f"now {apart}"} if apart else {})
 
 
 def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:

@@ -82,6 +82,23 @@ def test_a_judge_that_was_not_read_again_is_said():
     )
 
 
+def test_people_and_judges_that_were_read_once_do_not_stop_the_others():
+    people = ratings(THEN[:, :1], rater="ann", method="human", prompt="", temperature=np.nan)
+    single = ratings(THEN[:, :1], rater="once")
+    found = calib.drift(pd.concat([ratings(THEN), people, single]), pd.concat([ratings(NOW), people, single]))
+    assert [label["rater"] for label in found.labels] == ["judge"]
+    assert "once" in found.warnings[0]
+    assert "ann" not in found.warnings[0]
+
+
+def test_unlike_judges_are_paired_after_those_that_are_alike():
+    then = pd.concat([ratings(THEN, prompt="old"), ratings(THEN)])
+    now = pd.concat([ratings(NOW), ratings(scores(seed=7), prompt="new")])
+    found = calib.drift(then, now, unlike=True)
+    told = {label["prompt"]: label.get("against", "") for label in found.labels}
+    assert told == {"p1": "", "old": "now prompt new"}
+
+
 def test_groups_come_from_items_or_ratings():
     items = pd.DataFrame({"item": [f"q{i:02}" for i in range(40)], "group": np.repeat(range(10), 4).astype(str)})
     wide = calib.drift(ratings(THEN), ratings(NOW), items=items)
@@ -128,6 +145,21 @@ def test_rows_and_columns_of_own_files_are_readings(tmp_path):
         assert found.floor == pytest.approx(expected.floor)
         assert found.readings_then == 4
         assert found.one().items.tolist() == [f"q{i:02}" for i in range(40)]
+
+
+def test_one_column_now_is_one_reading_of_the_same_judge():
+    found = calib.drift(wide(THEN), wide(NOW[:, :1]))
+    assert found.readings_now == 1
+    assert found.estimate == pytest.approx(reading_change(THEN, NOW[:, :1]).estimate)
+    long = wide(NOW[:, :1]).rename(columns={"r0": "June"})
+    assert calib.drift(wide(THEN), long).estimate == found.estimate
+
+
+def test_columns_of_labels_and_texts_are_no_readings():
+    more = {"human": 3 + np.arange(40) % 2, "output": [f"some words {i}" for i in range(40)]}
+    found = calib.drift(wide(THEN).assign(**more), wide(NOW).assign(**more))
+    assert found.readings_then == found.readings_now == 4
+    assert calib.drift(wide(THEN), wide(NOW), judge=["r0", "r1"]).readings_then == 2
 
 
 def test_ids_that_are_numbers_meet_however_they_were_read():
