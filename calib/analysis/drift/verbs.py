@@ -159,8 +159,9 @@ def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
     long, said = source.frame.assign(**{item: _as_text(source.frame[item])}), columns
     if scores and "wide" not in columns:
         rest = [name for name in long if name not in scores]
-        long = long.melt(id_vars=rest, value_vars=scores, var_name="reading", value_name="score")
-        said = {**columns, "judge": "score"}
+        named = "score" if "score" not in rest else f"score{_MARK}"
+        long = pd.concat([long[rest].assign(**{named: long[name]}) for name in scores], ignore_index=True)
+        said = {**columns, "judge": named}
     apart = [found.roles[role] for role in ("system", "criterion", "rater") if role in found.roles]
     number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
     long = long.assign(**{item: long[item] + _MARK + number})
