@@ -7,7 +7,7 @@ TOPIC = Topic(
     results={
         "ReadingChange": Shown(
             name="whether the judge changed", plots=("drift",), apart=True, fact="drift_fact",
-            conclusions="drift_sentences", speaks=True, notes="drift_notes",
+            conclusions="drift_sentences", speaks=True, notes="drift_notes", blocks="drift_blocks",
         ),
     },
     heads={

@@ -16,6 +16,7 @@ from calib.tables.text import plain_text, telling, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_ABOVE_LEGEND = 22.5  # points: of one line
 _UP, _DOWN = figure.COLOURS[1], figure.COLOURS[0]
 
 
@@ -59,7 +60,19 @@ def drift(results: Results[Any] | ReadingChange, *, most: int = 20, ax: Axes | N
     ]
     title = title_of([label], telling([label])) if label else ""
     figure.legend_above(drawn, handles, title, drift_fact(Results.of([(label, found)])), columns=3)
+    if not figure.is_narrow(drawn):
+        _wrap_title(drawn)
     return figure.finished(drawn, ax)
+
+
+def _wrap_title(ax: Axes) -> None:
+    """Beside the names of the items there is less room for it."""
+    whole = ax.get_figure(root=True)
+    assert whole is not None
+    names = 6.5 * max(len(name.get_text()) for name in ax.get_yticklabels())
+    title = " ".join(ax.get_title(loc="left").split())
+    room = figure.wrapped(title, 72 * whole.get_figwidth() - 40 - names)
+    ax.set_title(room, loc="left", fontsize="medium", pad=_ABOVE_LEGEND)
 
 
 def _name_items(ax: Axes, found: ReadingChange, shown: Any) -> None:

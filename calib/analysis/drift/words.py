@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from calib.analysis.drift.reading_change import ReadingChange
 from calib.core.result import bracket, short
+from calib.tables.block import Block
 from calib.tables.results import words
+from calib.tables.text import told_apart, visible
 
 if TYPE_CHECKING:
     from calib.tables.results import Results
 
+_ROWS = 300  # items of a page that can be sent
 _NO_VERDICT = (
     "Drift is no verdict on quality: a judge may have changed and be as good, or read as ever and be wrong. "
     "Whether a correction or a calibration by old labels still holds, fresh labels of a few items decide "
@@ -81,10 +84,15 @@ def _single_items(found: ReadingChange) -> str:
     """Which items may be named."""
     if found.n_changed:
         return f"{found.n_changed} of them may each be said to have changed (Holm)."
-    if found.least_p * found.n > 1 - found.confidence_level:
+    if _never_one(found):
         least = f"with so few readings an item's p-value is {short(found.least_p)} at least"
         return f"Of no single item a change can be claimed, whatever it did: {least}."
     return "Of no single item a change may be claimed (Holm)." if found.drifted else ""
+
+
+def _never_one(found: ReadingChange) -> bool:
+    """Whether no item can be significant among so many, whatever it does."""
+    return found.least_p * found.n > 1 - found.confidence_level
 
 
 def _lost(found: ReadingChange) -> str:
@@ -92,6 +100,29 @@ def _lost(found: ReadingChange) -> str:
     telling = ("unread_changed", "shared_readings", "same_readings")
     told = [text.partition(": ")[2] for text in found.warnings if text.startswith(telling)]
     return " ".join(text[:1].upper() + text[1:] for text in told)
+
+
+def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
+    """Each item then and now, those that lie farthest apart first."""
+    names = told_apart(results.labels)
+    return [
+        _moved_items(f" ({visible(name)})" if name else "", found) for name, found in zip(names, results, strict=True)
+    ]
+
+
+def _moved_items(name: str, found: ReadingChange) -> Block:
+    frame = found.changes.head(_ROWS).drop(columns="p_by")
+    frame["item"] = [visible(item) for item in frame["item"]]
+    heads = {
+        "then": "mean then",
+        "now": "mean now",
+        "energy": "energy distance",
+        "p_item": "p alone",
+        "p_holm": "p, Holm",
+    }
+    says = [_single_items(found)] if found.n_changed or _never_one(found) else []
+    more = [f"The first {_ROWS} of {found.n:,} items; `.changes` has all."] * (found.n > _ROWS)
+    return Block(f"How far each item moved{name}", frame.rename(columns=heads), [*says, *more])
 
 
 def drift_notes(results: Results[ReadingChange]) -> list[str]:

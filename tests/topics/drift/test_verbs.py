@@ -305,6 +305,8 @@ def test_the_page_says_that_drift_is_no_verdict(tmp_path):
     page = calib.drift(ratings(THEN), ratings(NOW)).report(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Drift is no verdict on quality" in text
+    assert "How far each item moved" in text
+    assert "q39" in text
     assert page is not None
 
 
