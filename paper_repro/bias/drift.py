@@ -30,11 +30,11 @@ def _floor() -> Iterator[tuple[str, str, str, float]]:
     for name, temperature in COOLER.items():
         scores = draws("gpt-5.4", "base", temperature).dropna().to_numpy()
         first, second = scores[:, 0], scores[:, 1]
-        yield "5.1", name, "two readings differ", float((first != second).mean())
-        yield "5.1", name, "mean distance", float(np.abs(first - second).mean())
-        yield "5.1", name, "pass mark 5 flips", float(((first >= 5) != (second >= 5)).mean())
+        yield "drift, noise floor", name, "two readings differ", float((first != second).mean())
+        yield "drift, noise floor", name, "mean distance", float(np.abs(first - second).mean())
+        yield "drift, noise floor", name, "pass mark 5 flips", float(((first >= 5) != (second >= 5)).mean())
         apart = scores[:, :, None] != scores[:, None, :]
-        yield "5.1", name, "any two readings differ", float(apart[:, ~np.eye(8, dtype=bool)].mean())
+        yield "drift, noise floor", name, "any two readings differ", float(apart[:, ~np.eye(8, dtype=bool)].mean())
 
 
 def _alarms(rng: np.random.Generator) -> Iterator[tuple[str, str, str, float]]:
@@ -48,7 +48,7 @@ def _alarms(rng: np.random.Generator) -> Iterator[tuple[str, str, str, float]]:
                     items = rng.choice(number, n, replace=False)
                     dealt = dealt_anew(*then_and_now(name, items, 4, s, rng), PERMUTATIONS, rng)
                     raised += (1 + dealt.as_far_in_all) / (1 + PERMUTATIONS) <= 0.05
-                yield "5.2", f"{name}, 4x{s}", f"alarms with {n} anchors", raised / RUNS
+                yield "drift, alarms at .05", f"{name}, 4x{s}", f"alarms with {n} anchors", raised / RUNS
 
 
 def _watching(rng: np.random.Generator) -> Iterator[tuple[str, str, str, float]]:
@@ -59,4 +59,4 @@ def _watching(rng: np.random.Generator) -> Iterator[tuple[str, str, str, float]]
         for _ in range(WATCHED):
             then, now = then_and_now(name, rng.choice(number, ANCHORS, replace=False), 1, 1, rng)
             raised += sign_e_process((now - then)[:, 0]).alarm
-        yield "5.3", name, f"alarms within {ANCHORS} anchors", raised / WATCHED
+        yield "drift, watching", name, f"alarms within {ANCHORS} anchors", raised / WATCHED
