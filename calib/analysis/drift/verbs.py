@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import Counter
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,8 @@ def drift(
     (False, 312, 24)
     """
     as_typed(drift, locals())
-    before, after = _readings_in(then, "then", columns), _readings_in(now, "now", columns)
+    sides = {name: _opened(thing, name) for name, thing in (("then", then), ("now", now))}
+    before, after = (_readings_in(thing, name, _words_of(columns, name, sides)) for name, thing in sides.items())
     known = [side.frame for side in (before, after)]
     if items is not None:
         known.insert(0, checked(items, "items", "items").frame)
@@ -114,18 +115,33 @@ def drift(
 # --- tables and files -------------------------------------------------------------------------------------------
 
 
-def _readings_in(thing: Data, argument: str, columns: Columns) -> Checked:
+def _opened(thing: Data, argument: str) -> Checked | Source:
+    """What a table or a file holds."""
+    if isinstance(thing, Checked):
+        return thing
+    found = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
+    if isinstance(found, pd.DataFrame) and is_calibs(found):
+        return Source(found, argument)
+    return found if isinstance(found, Source) else source_of(found, argument)
+
+
+def _words_of(columns: Columns, name: str, sides: dict[str, Checked | Source]) -> Columns:
+    """What was said of the columns; what the items share may stand in one of the files alone."""
+    group = columns.get("group")
+    held = [other for other, thing in sides.items() if group in thing.frame]
+    if group is None or not held or name in held:
+        return columns
+    return cast(Columns, {word: value for word, value in columns.items() if word != "group"})
+
+
+def _readings_in(thing: Checked | Source, argument: str, columns: Columns) -> Checked:
     """Ratings, from a table or a file of one's own."""
-    if isinstance(thing, Labels):
-        thing = thing.ratings
-    thing = opened(thing, argument)
-    if not isinstance(thing, pd.DataFrame | Source | Checked):
-        thing = source_of(thing, argument)
     if not is_calibs(thing):
-        return _own_readings(thing if isinstance(thing, Source) else source_of(thing, argument), argument, columns)
+        assert isinstance(thing, Source)
+        return _own_readings(thing, argument, columns)
     for word in columns:
         raise ArgumentError(word, "describes a file of your own", f"`{argument}` is a table of calib's")
-    frame = thing.frame if isinstance(thing, Source | Checked) else thing
+    frame = thing.frame
     if not has_replies(frame):
         if {"mass", "n_unread"} <= set(frame):
             rule = "must be ratings, a row for each reading: the scores of `summarize` are means of these"

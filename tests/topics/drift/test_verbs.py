@@ -162,6 +162,13 @@ def test_columns_of_labels_and_texts_are_no_readings():
     assert calib.drift(wide(THEN), wide(NOW), judge=["r0", "r1"]).readings_then == 2
 
 
+def test_what_items_share_may_stand_in_one_file_alone():
+    documents = np.repeat(range(10), 4)
+    found = calib.drift(wide(THEN).assign(doc=[f"d{i}" for i in documents]), wide(NOW), group="doc")
+    assert found.n_groups == 10
+    assert "`group` must be a column" in message(wide(THEN), wide(NOW), group="doc")
+
+
 def test_ids_that_are_numbers_meet_however_they_were_read():
     then, now = (wide(values).assign(id=np.arange(40)) for values in (THEN, NOW))
     assert calib.drift(then, now.astype({"id": float})).n == 40
