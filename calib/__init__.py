@@ -27,6 +27,7 @@ which items the judge may decide alone           `escalate`; before any label: `
 a judge that says pass or fail: is it right      `pass_fail`, with the pass rate that may be reported
 what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
 which of two is better, and which system         `leaderboard`; `pairwise_agreement`, `position_bias`
+has the judge changed                            `drift`, from repeated readings of the same items
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`
 how the judge uses its scale, where it fails     `profile`

@@ -29,6 +29,7 @@ from .analysis.draws.verbs import (
     convergence as convergence,
     variance_components as variance_components,
 )
+from .analysis.drift.verbs import drift as drift
 from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.pairs.verbs import (
     board_agreement as board_agreement,

@@ -20,6 +20,7 @@ from calib.analysis.calibration.plots import (
 )
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
+from calib.analysis.drift.plots import drift as drift
 from calib.analysis.means.plots import difference as difference, interval as interval
 from calib.analysis.pairs.plots import (
     leaderboard as leaderboard,

@@ -108,6 +108,8 @@ from calib.analysis.draws.spearman_brown import (
     precision_gain as precision_gain,
     spearman_brown as spearman_brown,
 )
+from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
+from calib.analysis.drift.sign_e_process import SignEProcess as SignEProcess, sign_e_process as sign_e_process
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.contrast import (
     DifferenceEstimate as DifferenceEstimate,

@@ -31,8 +31,10 @@ WITHOUT_VERB = {
     "about single distributions or replies, which a table of scores no longer holds": (
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),
+    "`calib.drift` asks it of each judge": ("reading_change",),
     "takes what tables have no column for: covariates, outcomes, a statistic of one's own, an order of arrival": (
         *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
+        "sign_e_process",
     ),
     "another estimand than the mean, or many systems from moments: for arrays so far": (
         *("ppi_means", "ppi_proportion", "ppi_quantile", "ppi_ratio", "ppi_win_rate", "tie_calibration"),

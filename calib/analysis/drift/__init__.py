@@ -1,5 +1,24 @@
 """Whether a judge still reads as it did: anchors read again."""
 
-from calib.core.topic import Topic
+from calib.core.topic import Shown, Topic
 
-TOPIC = Topic(home=__name__)
+TOPIC = Topic(
+    home=__name__,
+    results={
+        "ReadingChange": Shown(
+            name="whether the judge changed", plots=("drift",), apart=True, fact="drift_fact",
+            conclusions="drift_sentences", speaks=True, notes="drift_notes", blocks="drift_blocks",
+        ),
+    },
+    heads={
+        "smallest_shift": "shift seen 4 times in 5", "changed": "differ beyond noise", "differ": "now and then differ",
+        "floor": "noise floor: two of then differ", "floor_gap": "their mean distance",
+        "statistic": "energy distance", "p_shift": "p of a shift", "n_dropped": "items left out",
+        "readings_then": "readings then", "readings_now": "readings now",
+        "n_changed": "items changed (Holm)", "least_p": "least p of an item", "changed_low": "beyond noise, lower end",
+        "changed_high": "beyond noise, upper end", "n_only_then": "items of then alone",
+        "n_only_now": "items of now alone", "n_unread_then": "unread then", "n_unread_now": "unread now",
+        "energy": "energy distance", "p_item": "p of this item", "p_holm": "p, Holm", "p_by": "p, Benjamini-Yekutieli",
+    },
+    commands=("drift",),
+)  # fmt: skip

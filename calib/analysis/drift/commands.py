@@ -1,0 +1,45 @@
+"""The command line's drift."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import TABLES, Files, to_write
+from calib.console.show import show_results, write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_THEN = typer.Argument(help="Ratings with several readings of each item, or a file of your own: each row a reading.")
+_NOW = typer.Argument(help="The same items read again, once or more.")
+_ITEMS = to_write(*TABLES, told="Write how far each item moved there")
+
+
+@options_from("drift", without=("items", "rng"), called={"then": "THEN", "now": "NOW"})
+def drift(
+    then: Annotated[Path, _THEN],
+    now: Annotated[Path, _NOW],
+    files: Files,
+    out: Annotated[Path | None, _ITEMS] = None,
+    **options: Any,
+) -> None:
+    """Whether a judge still reads the same items as it did, beyond its own noise; no labels are needed."""
+    items = None if files.items is None else calib.table.read(files.items, "items")
+    results = calib.drift(then, now, items=items, **options, **files.said)
+    show_results(results, conclude=True)
+    if out is not None:
+        write(_of_each_item(results), out)
+
+
+def _of_each_item(results: calib.Results[calib.stats.ReadingChange]) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ("criterion", "rater", "prompt")
+    pairs = zip(results.labels, results, strict=True)
+    frames = [found.changes.assign(**{name: label[name] for name in names}) for label, found in pairs]
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,384 @@
+"""Whether a judge reads the same items as it did: a test that knows the judge's own noise, and how far it moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calib.analysis.drift.within_items import dealt_anew
+from calib.analysis.means.mean import MeanEstimate, mean_interval
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.laws import quantile, two_sided
+from calib.core.numeric import adjusted, row_means
+from calib.core.result import Interval, Result, bracket, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEAST = 2  # readings of an item then: of fewer its noise is not known
+_POWER = 0.8
+_FEW_GROUPS = 10
+_PAIRS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReadingChange(Result):
+    """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean over the items of the energy distance between the readings then and now.
+    p_value : float
+        Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise.
+    p_shift : float
+        Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact.
+    estimate : float
+        Mean shift: readings now less readings then, each item with the same weight.
+    interval : Interval
+        Of the shift, for items like these.
+    smallest_shift : float
+        The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
+    floor : float
+        Share of differing readings among two of then: what the judge's noise alone does.
+    floor_gap : float
+        Mean distance of two readings of then.
+    differ : float
+        Share of differing readings among one of then and one of now.
+    changed : float
+        `differ` less `floor`. Below 0 where the judge is less noisy than it was.
+    changed_interval : Interval
+        Of `changed`, for items like these.
+    confidence_level : float
+    n, n_groups : int
+        Items in use, and independent groups of these.
+    n_dropped : int
+        Items left out: fewer than two readings then, or none now.
+    readings_then, readings_now : float
+        Readings of an item, on average.
+    n_permutations : int
+    items : ndarray
+        Which items are in use: places, of `calib.drift` ids. The arrays below have a value for each of these.
+    then, now : ndarray of float
+        Mean readings of each item.
+    energy, beyond : ndarray of float
+        Energy distance of each item, and what it adds to `changed`.
+    p_items, p_holm, p_by : ndarray of float
+        Of no change in this item: alone; for the claim that these items changed (Holm); for a list of which a share
+        of false ones is tolerated (Benjamini and Yekutieli).
+    least_p : float
+        The smallest p-value that an item can have with so many readings.
+    warnings : tuple of str
+        ``items_dropped``, ``few_groups``, ``no_noise``.
+    """
+
+    _cells = (
+        "estimate interval smallest_shift changed changed_interval differ floor floor_gap statistic p_value p_shift "
+        "readings_then readings_now n n_groups n_dropped n_changed least_p warnings"
+    )
+    statistic: float
+    p_value: float
+    p_shift: float
+    estimate: float
+    interval: Interval
+    smallest_shift: float
+    floor: float
+    floor_gap: float
+    differ: float
+    changed: float
+    changed_interval: Interval
+    confidence_level: float
+    n: int
+    n_groups: int
+    n_dropped: int
+    readings_then: float
+    readings_now: float
+    n_permutations: int
+    items: NDArray[Any] = field(repr=False)
+    then: Floats = field(repr=False)
+    now: Floats = field(repr=False)
+    energy: Floats = field(repr=False)
+    beyond: Floats = field(repr=False)
+    p_items: Floats = field(repr=False)
+    p_holm: Floats = field(repr=False)
+    p_by: Floats = field(repr=False)
+    least_p: float
+    warnings: tuple[str, ...]
+
+    @property
+    def drifted(self) -> bool:
+        """Whether one of the two tests speaks of a change, at half the level each. False is no proof of none."""
+        return 2 * min(self.p_value, self.p_shift) <= 1 - self.confidence_level
+
+    @property
+    def n_changed(self) -> int:
+        """Items that may each be said to have changed (Holm)."""
+        return int((self.p_holm <= 1 - self.confidence_level).sum())
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """A row for each item, those that lie farthest apart first (needs pandas)."""
+        import pandas as pd
+
+        columns = {"item": self.items, "then": self.then, "now": self.now, "shift": self.now - self.then}
+        columns |= {"energy": self.energy, "p_item": self.p_items, "p_holm": self.p_holm, "p_by": self.p_by}
+        return pd.DataFrame(columns).sort_values("energy", ascending=False, kind="stable", ignore_index=True)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        row = self._row(*self._cells.replace("changed_interval", "").split())
+        low, high = self.changed_interval
+        return [row | {"changed_low": low, "changed_high": high}]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"reading-change": True, "energy": True, "perm": self.n_permutations}
+        terms |= {"cl": self.confidence_level, "n": self.n}
+        return terms | {"groups": self.n_groups if self.n_groups != self.n else None}
+
+    def __str__(self) -> str:
+        p = f"p = {short(self.p_value)} of any change, {short(self.p_shift)} of a shift"
+        verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
+        shift = f"mean shift {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
+        shares = f"{_percent(self.differ)} of readings differ, {_percent(self.floor)} by the judge's noise alone"
+        read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
+        return f"{verdict}; {shift}; {shares}; {read}{self._bracketed_warnings}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def reading_change(
+    then: ArrayLike,
+    now: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    n_permutations: int = 9_999,
+    rng: np.random.Generator | int | None = 0,
+    confidence_level: float = 0.95,
+) -> ReadingChange:
+    r"""Whether a judge reads the same items as it did, from repeated readings of each then and now.
+
+    A judge at its usual temperature changes many of its scores between two readings, so that some changed is no drift.
+    If nothing changed, each reading of an item is as likely to be one of then as one of now. The statistic is
+
+    .. math:: T = \sum_i 2 E|a_i - b_i| - E|a_i - a_i'| - E|b_i - b_i'|
+
+    with a of then and b of now; the readings of each item are dealt out anew to then and now B times, and
+
+    .. math:: p = \frac{1 + \#\{T_b \ge T\}}{1 + B}
+
+    is exact whatever the judge's noise is and however it differs between items. It sees every kind of change: in the
+    mean, in the spread, up on some items and down on others. Where a single reading of an item differs from all
+    others T is the same whichever side it is on; a judge that hardly ever wavers and errs a little more often is seen
+    by the mean shift, with a p-value by the same dealing out.
+
+    Beside it stand the mean shift and the share of readings that differ beyond the noise floor,
+
+    .. math:: P(\text{now} \ne \text{then}) - P(\text{then} \ne \text{then}')
+
+    each the mean over the items. The interval of the shift is t over items or, if given, groups of them; that of the
+    share Gaffke's on [-1, 1] over items, t over groups.
+
+    Parameters
+    ----------
+    then, now : array_like, shape (n, r) and (n, s)
+        Readings (draws, chains, repeated calls) of the same items in the same order; NaN where there is none.
+        Two then at least, four or more are recommended: with one on each side T is the same however they are
+        dealt out, and the noise is not known. One now is enough, and four find much more.
+    groups : sequence, shape (n,), optional
+        Items of one group (source document) are not independent; this widens the two intervals. The test is about
+        these items and needs none.
+    n_permutations : int, default 9,999
+    rng : Generator or int, default 0
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    ReadingChange
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, no item has two readings then and one now, or fewer than two items (or groups) do.
+
+    Warns
+    -----
+    CalibWarning
+        "items_dropped": items with too few readings. "few_groups": fewer than ten independent items or groups.
+        "no_noise": all readings of then agree on every item.
+
+    Notes
+    -----
+    Of 4 readings then and 4 now an item's p-value is .029 at least, which is more than 5 % after any correction for
+    several items, whatever it does; with 6 and 6 it is .0022, with 8 and 8 .00016. Which items changed most is then
+    an order and no claim about any of them.
+
+    References
+    ----------
+    Szekely and Rizzo (2013), Energy statistics, Journal of Statistical Planning and Inference 143:1249-1272; Phipson
+    and Smyth (2010), Permutation p-values should never be zero, SAGMB 9:39; Holm (1979), Scandinavian Journal of
+    Statistics 6:65-70; Benjamini and Yekutieli (2001), Annals of Statistics 29:1165-1188.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> quality = rng.uniform(1, 9, size=(100, 1))
+    >>> then, again, lower = (np.rint(quality - d + rng.normal(0, 0.6, (100, 4))) for d in (0, 0, 0.5))
+    >>> result = reading_change(then, lower)
+    >>> result.drifted, round(result.estimate, 3), [round(end, 2) for end in result.interval]
+    (True, -0.49, [-0.59, -0.39])
+    >>> reading_change(then, again).drifted
+    False
+    """
+    before, after = _readings(then, "then"), _readings(now, "now")
+    check.same_length(then=before, now=after, groups=groups)
+    confidence = check.probability(confidence_level, "confidence_level")
+    draws = check.whole(n_permutations, "n_permutations", least=99)
+    used = _used(before, after)
+    unit = None if groups is None else check.codes(groups, "groups")[used]
+    first, second = before[used], after[used]
+    _refuse_few(len(first) if unit is None else len(np.unique(unit)), unit is not None)
+    dealt = dealt_anew(first, second, draws, np.random.default_rng(rng))
+    means = row_means(first), row_means(second)
+    differ, floor = _share_apart(first, second), _share_of_pairs_apart(first)
+    shift, changed = _mean(means[1] - means[0], unit, confidence), _share(differ - floor, unit, confidence)
+    p_items = (1 + dealt.as_far) / (1 + draws)
+    least = _least_p(first, second, draws)
+    told = _reading_doubts(len(before), len(first), shift.n_groups, floor)
+    for text in told:
+        check.warn(text)
+    return ReadingChange(
+        statistic=float(dealt.energy.mean()),
+        p_value=(1 + dealt.as_far_in_all) / (1 + draws),
+        p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
+        estimate=shift.estimate,
+        interval=shift.interval,
+        smallest_shift=_smallest(shift, confidence),
+        floor=float(floor.mean()),
+        floor_gap=float(_gap_of_pairs(first).mean()),
+        differ=float(differ.mean()),
+        changed=changed.estimate,
+        changed_interval=changed.interval,
+        confidence_level=confidence,
+        n=len(first),
+        n_groups=shift.n_groups,
+        n_dropped=len(before) - len(first),
+        readings_then=float(np.isfinite(first).sum() / len(first)),
+        readings_now=float(np.isfinite(second).sum() / len(second)),
+        n_permutations=draws,
+        items=np.flatnonzero(used),
+        then=means[0],
+        now=means[1],
+        energy=dealt.energy,
+        beyond=differ - floor,
+        p_items=p_items,
+        p_holm=adjusted(p_items, "holm"),
+        p_by=adjusted(p_items, "by"),
+        least_p=least,
+        warnings=told,
+    )
+
+
+# --- what is taken in -------------------------------------------------------------------------------------------
+
+
+def _readings(values: ArrayLike, name: str) -> Floats:
+    table = check.array(values, name)
+    if table.ndim != 2:
+        rule = "must have two dimensions, an item a row and a reading a column"
+        raise ArgumentError(name, rule, f"got shape {table.shape}")
+    return table
+
+
+def _used(then: Floats, now: Floats) -> NDArray[np.bool_]:
+    """Items with two readings then and one now."""
+    counts = [np.isfinite(side).sum(axis=1) for side in (then, now)]
+    if counts[0].max(initial=0) < _LEAST:
+        rule = (
+            f"must have {_LEAST} readings of an item at least (4 are recommended): from one on each side a change "
+            "cannot be told from the judge's own noise, since the statistic is the same if the two are exchanged"
+        )
+        raise ArgumentError("then", rule, f"has {int(counts[0].max(initial=0))}")
+    used = (counts[0] >= _LEAST) & (counts[1] > 0)
+    if not used.any():
+        raise ArgumentError("now", "must have a reading of an item that {0} read twice", "has none", mentions=("then",))
+    return np.asarray(used)
+
+
+def _refuse_few(units: int, grouped: bool) -> None:
+    if units < 2:
+        what = "groups" if grouped else "items"
+        rule = f"must have two {what} at least that were read twice then and again now"
+        raise ArgumentError("groups" if grouped else "then", rule, f"got {units}")
+
+
+# --- how far ----------------------------------------------------------------------------------------------------
+
+
+def _mean(values: Floats, unit: Codes | None, confidence: float) -> MeanEstimate:
+    return mean_interval(values, groups=unit, estimator="classical", confidence_level=confidence)
+
+
+def _share(values: Floats, unit: Codes | None, confidence: float) -> MeanEstimate:
+    """Of differences of shares: t falls short where most are 0, Gaffke's is far too wide over few groups."""
+    if unit is not None and np.ptp(values) > 0:
+        return _mean(values, unit, confidence)
+    return mean_interval(values, groups=unit, bounds=(-1, 1), confidence_level=confidence)
+
+
+def _share_apart(then: Floats, now: Floats) -> Floats:
+    """Of each item: the share of pairs of one reading of then and one of now that differ."""
+    return _over_pairs(then, now, np.not_equal, itself=True)
+
+
+def _share_of_pairs_apart(readings: Floats) -> Floats:
+    """Of each item: the share of pairs of its readings that differ."""
+    return _over_pairs(readings, readings, np.not_equal, itself=False)
+
+
+def _gap_of_pairs(readings: Floats) -> Floats:
+    """Of each item: the mean distance of two readings."""
+    return _over_pairs(readings, readings, lambda one, other: np.abs(one - other), itself=False)
+
+
+def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
+    """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
+    out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
+    for start in range(0, len(first), rows):
+        one, other = first[start : start + rows, :, None], second[start : start + rows, None, :]
+        there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
+        out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
+    return out
+
+
+def _smallest(shift: MeanEstimate, confidence: float) -> float:
+    """What lies so far from 0 that the interval leaves 0 out four times in five."""
+    reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
+    return float(reach * shift.std_error) if shift.std_error else math.nan
+
+
+# --- which items ------------------------------------------------------------------------------------------------
+
+
+def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:
+    """Of the item with the most readings: two readings of then and now have this many ways to be dealt out."""
+    counts = zip(np.isfinite(then).sum(axis=1).tolist(), np.isfinite(now).sum(axis=1).tolist(), strict=True)
+    least = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
+    return float(max(least, 1 / (1 + n_permutations)))
+
+
+def _reading_doubts(n_given: int, n: int, n_groups: int, floor: Floats) -> tuple[str, ...]:
+    told = []
+    if n < n_given:
+        told.append(f"items_dropped: {n_given - n} of {n_given} items have fewer than 2 readings then, or none now.")
+    if n_groups < _FEW_GROUPS:
+        told.append(f"few_groups: only {n_groups} independent items or groups; the intervals are rough ones.")
+    if not floor.any():
+        told.append("no_noise: then all readings of each item were alike, so that any change is one beyond noise.")
+    return tuple(told)

@@ -1,0 +1,261 @@
+"""Readings then and now: numbers by hand and by other programs, options, what is refused, how often it alarms."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from calib.stats import CalibWarning, mean_interval, reading_change
+
+NAN = np.nan
+
+
+def read(n=40, r=4, s=4, shift=0.0, spread=0.7, seed=0):
+    """Whole scores of items of unlike quality, read r times then and s times now."""
+    rng = np.random.default_rng(seed)
+    quality = rng.uniform(1, 9, (n, 1))
+    return np.rint(quality + spread * rng.normal(size=(n, r))), np.rint(
+        quality + shift + spread * rng.normal(size=(n, s))
+    )
+
+
+def quiet(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        return reading_change(*args, **options)
+
+
+def message(*args, **options):
+    with pytest.raises(ValueError) as caught:
+        reading_change(*args, **options)
+    return str(caught.value)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_shares_are_those_of_all_pairs():
+    then, now = read()
+    then[3, 1] = now[4, :2] = NAN
+    floor, differ, gap = [], [], []
+    for row, later in zip(then, now, strict=True):
+        a, b = row[~np.isnan(row)], later[~np.isnan(later)]
+        pairs = [(x, y) for i, x in enumerate(a) for y in a[i + 1 :]]
+        floor.append(np.mean([x != y for x, y in pairs]))
+        gap.append(np.mean([abs(x - y) for x, y in pairs]))
+        differ.append(np.mean([x != y for x in a for y in b]))
+    found = reading_change(then, now)
+    assert_allclose([found.floor, found.differ, found.floor_gap], [np.mean(floor), np.mean(differ), np.mean(gap)])
+    assert_allclose(found.changed, np.mean(differ) - np.mean(floor))
+    assert_allclose(found.beyond, np.subtract(differ, floor))
+
+
+def test_shares_of_many_items_are_those_of_each():
+    then, now = read(n=30, r=300, s=200)  # several blocks
+    one = quiet(then[:2], now[:2], n_permutations=99)
+    assert_allclose(quiet(then, now, n_permutations=99).beyond[:2], one.beyond)
+
+
+def test_the_statistic_is_scipys_energy_distance():
+    then, now = read()
+    expected = [stats.energy_distance(a, b) ** 2 for a, b in zip(then, now, strict=True)]  # scipy has its root
+    found = reading_change(then, now)
+    assert_allclose(found.energy, expected, atol=1e-9)
+    assert_allclose(found.statistic, np.mean(expected))
+
+
+def test_the_shift_has_scipys_t_interval():
+    then, now = read(shift=-0.3)
+    apart = now.mean(axis=1) - then.mean(axis=1)
+    low, high = stats.ttest_1samp(apart, 0).confidence_interval(0.9)
+    found = reading_change(then, now, confidence_level=0.9)
+    assert_allclose([found.estimate, *found.interval], [apart.mean(), low, high])
+    reach = stats.t.ppf(0.95, 39) + stats.norm.ppf(0.8)
+    assert_allclose(found.smallest_shift, reach * stats.sem(apart))
+
+
+def test_groups_widen_the_intervals_and_leave_the_tests():
+    then, now = read()
+    groups = np.repeat(np.arange(10), 4)
+    moved = np.repeat(np.arange(10) % 2, 4)[:, None]  # whole groups change together
+    alone, shared = reading_change(then, now + moved), reading_change(then, now + moved, groups=groups)
+    assert shared.p_value == alone.p_value
+    assert shared.p_shift == alone.p_shift
+    assert (shared.n_groups, alone.n_groups) == (10, 40)
+    expected = mean_interval(shared.now - shared.then, groups=groups, estimator="classical").interval
+    assert_allclose(shared.interval, expected)
+    assert np.diff(shared.interval) > np.diff(alone.interval)
+    clustered = mean_interval(shared.beyond, groups=groups, estimator="classical").interval
+    assert_allclose(shared.changed_interval, clustered)
+
+
+def test_the_changed_share_has_gaffkes_interval():
+    then, now = read()
+    found = reading_change(then, now)
+    assert_allclose(found.changed_interval, mean_interval(found.beyond, bounds=(-1, 1)).interval)
+
+
+def test_the_p_value_of_a_shift_is_that_of_all_ways_to_deal():
+    then, now = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 3.0], [4.0, 6.0]])
+    each = []
+    for a, b in zip(then, now, strict=True):
+        four = np.concatenate([a, b])
+        pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+        each.append([np.delete(four, pair).mean() - four[list(pair)].mean() for pair in pairs])
+    sums = np.add.outer(*each)
+    exact = np.mean(np.abs(sums) >= abs((now.mean(axis=1) - then.mean(axis=1)).sum()) - 1e-9)
+    found = quiet(then, now, n_permutations=40_000)
+    assert abs(found.p_shift - exact) < 5 * np.sqrt(exact * (1 - exact) / 40_000)
+
+
+def test_single_items_are_corrected_as_statsmodels_does():
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    then, now = read(r=8, s=8)
+    now[:3] += 4
+    found = reading_change(then, now)
+    assert_allclose(found.p_holm, multitest.multipletests(found.p_items, method="holm")[1])
+    assert_allclose(found.p_by, multitest.multipletests(found.p_items, method="fdr_by")[1])
+    assert found.n_changed == 3
+    assert set(np.argsort(-found.energy)[:3]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("r", "s", "least"), [(4, 4, 2 / 70), (4, 1, 1 / 5), (6, 6, 2 / 924), (2, 2, 2 / 6)])
+def test_no_item_has_a_smaller_p_value_than_the_ways_to_deal_allow(r, s, least):
+    then, now = np.tile(np.arange(r, dtype=float), (5, 1)), np.tile(100 + np.arange(s, dtype=float), (5, 1))
+    found = quiet(then, now)
+    assert found.least_p == pytest.approx(least)
+    assert_allclose(found.p_items, least, atol=5 * np.sqrt(least / 9999))
+    assert found.n_changed == (5 if 5 * least <= 0.05 else 0)
+
+
+def test_many_readings_have_a_p_value_of_one_more_than_the_permutations():
+    then, now = np.zeros((5, 20)), np.ones((5, 20))
+    assert quiet(then, now, n_permutations=199).least_p == 1 / 200
+
+
+# --- what is seen -----------------------------------------------------------------------------------------------
+
+
+def test_it_sees_items_that_move_apart_though_the_mean_stays():
+    then, now = read(n=60)
+    found = reading_change(then, now + np.where(np.arange(60) % 2, 1.0, -1.0)[:, None])
+    assert found.p_value < 0.001
+    assert found.p_shift > 0.05
+    assert found.drifted
+
+
+def test_a_rare_error_more_is_seen_by_the_shift_alone():
+    then, now = np.ones((100, 4)), np.ones((100, 4))
+    now[:15, 0] = 0  # one reading of an item: as far from the others, whichever side it is on
+    found = quiet(then, now)
+    assert found.p_value == 1
+    assert found.p_shift < 0.001
+    assert found.drifted
+
+
+def test_a_judge_without_noise_or_change():
+    found = quiet(np.full((20, 4), 3.0), np.full((20, 4), 3.0))
+    assert (found.p_value, found.p_shift, found.floor, found.changed) == (1, 1, 0, 0)
+    assert "no_noise" in found.warnings[0]
+    assert np.isnan(found.interval.low)
+    assert np.isnan(found.smallest_shift)
+    low, high = found.changed_interval
+    assert low < 0 < high  # twenty items do not show that none changed
+
+
+def test_items_without_enough_readings_are_left_out_and_said():
+    then, now = read()
+    then[0, 1:] = now[1] = NAN
+    with pytest.warns(CalibWarning, match="items_dropped: 2 of 40 items"):
+        found = reading_change(then, now)
+    assert found.n == 38
+    assert found.n_dropped == 2
+    assert found.items.tolist() == list(range(2, 40))
+    same = reading_change(then[2:], now[2:])
+    assert found.p_value == same.p_value
+
+
+def test_few_groups_are_said():
+    then, now = read()
+    with pytest.warns(CalibWarning, match="few_groups: only 5"):
+        reading_change(then, now, groups=np.repeat(range(5), 8))
+
+
+def test_items_in_a_frame_begin_with_those_farthest_apart():
+    pytest.importorskip("pandas")
+    then, now = read()
+    now[7] += 5
+    frame = reading_change(then, now).changes
+    assert frame["item"][0] == 7
+    assert list(frame) == ["item", "then", "now", "shift", "energy", "p_item", "p_holm", "p_by"]
+    assert frame["energy"].is_monotonic_decreasing
+
+
+def test_to_exchange_then_and_now_turns_the_shift_round_and_leaves_the_distance():
+    then, now = read(shift=-0.4)
+    there, back = reading_change(then, now), reading_change(now, then)
+    assert back.statistic == pytest.approx(there.statistic)
+    assert back.estimate == pytest.approx(-there.estimate)
+    assert_allclose(back.p_items, there.p_items, atol=0.03)
+    assert back.differ == there.differ
+
+
+def test_the_order_of_readings_and_the_zero_of_the_scale_do_not_matter():
+    then, now = read(shift=-0.4)
+    expected = reading_change(then, now)
+    found = reading_change(then[:, ::-1] + 100, now[:, [2, 0, 3, 1]] + 100)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert (found.p_value, found.p_shift, found.floor) == (expected.p_value, expected.p_shift, expected.floor)
+
+
+def test_a_seed_gives_the_same_and_another_one_another():
+    then, now = read()
+    first, second, third = (reading_change(then, now, rng=seed).p_value for seed in (0, 0, 1))
+    assert first == second
+    assert first != third
+    assert reading_change(then, now, n_permutations=99).p_value * 100 % 1 == pytest.approx(0)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------
+
+
+def test_one_reading_is_refused_with_the_reason():
+    said = message(np.ones((9, 1)), np.ones((9, 4)))
+    assert "`then` must have 2 readings of an item at least (4 are recommended)" in said
+    assert "the statistic is the same if the two are exchanged" in said
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "options", "said"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], {}, "`then` must have two dimensions"),
+        (np.ones((3, 2)), np.ones((2, 2)), {}, "`now` must have the length of `then` (3), but got 2"),
+        (np.ones((3, 2)), np.full((3, 2), NAN), {}, "`now` must have a reading of an item that `then` read twice"),
+        (np.ones((1, 2)), np.ones((1, 2)), {}, "must have two items at least"),
+        (np.ones((3, 2)), np.ones((3, 2)), {"groups": ["a"] * 3}, "`groups` must have two groups at least"),
+        (np.ones((3, 2)), np.ones((3, 2)), {"groups": ["a"]}, "`groups` must have the length of `then`"),
+        (np.ones((3, 2)), np.ones((3, 2)), {"n_permutations": 10}, "`n_permutations` must be a whole number of 99"),
+        (np.ones((3, 2)), np.ones((3, 2)), {"confidence_level": 1.5}, "`confidence_level` must be between 0 and 1"),
+        (np.full((3, 2), np.inf), np.ones((3, 2)), {}, "`then` must be finite or NaN"),
+        (np.empty((0, 4)), np.empty((0, 4)), {}, "`then` must have 2 readings"),
+    ],
+)
+def test_wrong_arguments_say_which_and_why(then, now, options, said):
+    assert said in message(then, now, **options)
+
+
+# --- how often it alarms ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("s", [1, 4])
+def test_without_a_change_alarms_come_as_often_as_they_may(s):
+    runs, alarms = 1000, np.zeros(3, dtype=int)
+    for seed in range(runs):
+        found = quiet(*read(n=40, s=s, seed=seed), n_permutations=199, rng=seed)
+        alarms += found.p_value <= 0.05, found.p_shift <= 0.05, found.drifted
+    for count in alarms[:2]:
+        assert stats.binomtest(int(count), runs, 0.05).pvalue > 0.001
+    assert stats.binomtest(int(alarms[2]), runs, 0.05, alternative="greater").pvalue > 0.001
