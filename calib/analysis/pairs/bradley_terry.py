@@ -173,9 +173,9 @@ def bradley_terry(
 
     Examples
     --------
-    >>> found = bradley_terry(list("xxxyyyzz") * 5, list("yyzzzxxy") * 5, [1, 1, 1, 1, 0, 0, 0, 1] * 5)
+    >>> found = bradley_terry(list("xxyyzz") * 10, list("yzxzxy") * 10, [1, 1, 0.5, 1, 0, 0.5, 1, 0, 1, 1, 0, 0] * 5)
     >>> found.system, found.strength.round(3).tolist()
-    (('x', 'z', 'y'), [0.0, 0.0, 0.0])
+    (('x', 'y', 'z'), [0.749, 0.504, -1.253])
     """
     confidence = check.probability(confidence_level, "confidence_level")
     check.choice(ties, "ties", TIES)
