@@ -63,7 +63,7 @@ def _systems() -> Iterator[tuple[str, str, str, float]]:
 
 
 def _simulated() -> Iterator[tuple[str, str, str, float]]:
-    """600 items in 60 groups, three annotators of reliability .61, slope .6, x goes with quality (.3) and does nothing."""
+    """600 items in 60 groups, annotators of reliability .61, slope .6; x goes with quality (.3) and does nothing."""
     rng, ends = np.random.default_rng(0), {name: [] for name in ("difference", "control", "instrument")}
     group = np.arange(600) % 60
     for _ in range(RUNS):

@@ -23,7 +23,7 @@ from calib.stats import CalibWarning
 FOLDER = Path(__file__).parent
 PARTS = {name: import_module(name) for name in ("effects", "raters", "verdicts", "pairs", "board", "drift")}
 KEY = ["quantity", "estimator", "design", "n"]
-RUNS, FEW = 1000, 60
+RUNS, FEW = 1000, 40
 
 
 def simulated(name: str, runs: int) -> pd.DataFrame:
