@@ -14,7 +14,8 @@ from calib.intake.taken import Intake
 
 # commands that have another name than their verb
 _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose",
-             "score_sets": "sets"}  # fmt: skip
+             "score_sets": "sets", "pass_fail": "passfail",
+             "pairwise_agreement": "pairwise-agreement"}  # fmt: skip
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 

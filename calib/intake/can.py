@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from calib.intake.fairness import of_fairness
 from calib.intake.question import (
     LEAST_GOLD,
     LEAST_ITEMS,
@@ -48,6 +49,7 @@ def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
         _ranking(pairs),
         _reliability(taken),
         *_one_by_one(taken, pairs),
+        *of_fairness(taken, pairs),
         _labels_needed(_of_systems(pairs) if taken.pairwise else pairs),
         _choice(taken),
     ]

@@ -12,7 +12,7 @@ from calib.intake.files.source import source_of
 from calib.intake.rows.study import tables_of
 from calib.intake.taken import Columns, Intake, Source, Stands
 
-_PEOPLE = ("gold", "human")  # arguments that are people's
+_PEOPLE = ("gold", "human", "people")  # arguments that are people's
 
 
 def taken_in(

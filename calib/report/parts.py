@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.agreement import verbs as agreements
+from calib.analysis.bias import verbs as biases
 from calib.analysis.calibration import verbs as calibrations
 from calib.analysis.distributions import verbs as distributions
 from calib.analysis.means import verbs as means
+from calib.analysis.pairs import verbs as pairs
+from calib.analysis.verdicts import verbs as verdicts
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.intake.can import MOST_IN_PAIRS
 from calib.intake.entry import is_file
+from calib.intake.intake import taken_in
 from calib.intake.look import Look, look
 from calib.intake.question import Can
 from calib.intake.taken import Intake
@@ -36,6 +40,8 @@ _HEADS = {
     "interval": "Mean human score", "difference": "Differences between systems", "rank_judges": "Judges compared",
     "reliability": "Reliability of people, and the ceiling that it sets",
     "profile": "How the judge uses its scale, and the items that deserve a look",
+    "pass_fail": "Pass and fail", "bias": "What moves the judge beyond quality", "leaderboard": "Leaderboard",
+    "pairwise_agreement": "The judge's verdicts on pairs beside people's",
     "calibrate": "What a score means", "score_sets": "Sets of labels", "escalate": "What the judge may decide alone",
 }  # fmt: skip
 
@@ -143,6 +149,30 @@ def _one_by_one(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part
     yield _HEADS[can.verb], found
 
 
+def _verdicts(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", check.CalibWarning)
+        found = verdicts.pass_fail(_of(look, can), **_only(asked, "confidence_level"))
+    yield _HEADS[can.verb], found
+
+
+def _favour(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", check.CalibWarning)
+        found = biases.bias(_of(look, can), **_only(asked, "confidence_level"))
+    yield _HEADS[can.verb], found
+
+
+def _of_preferences(look: Look, can: Can, asked: Mapping[str, Any]) -> Iterator[Part]:
+    """From the pairs as they are: the tables of a look have win rates."""
+    sources, said = look.intake.sources, look.intake.said
+    taken = taken_in(sources[0], sources[1] if len(sources) > 1 else None, in_pairs=True, **said)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", check.CalibWarning)
+        found = getattr(pairs, can.verb)(taken, **_only(asked, "confidence_level"))
+    yield _HEADS[can.verb], found
+
+
 def _profiles(look: Look, can: Can, _: Mapping[str, Any]) -> Iterator[Part]:
     yield _HEADS[can.verb], distributions.profile(replace(look.intake, notes=(), apart=()))
 
@@ -217,5 +247,9 @@ _ANSWERS = {
     "calibrate": _one_by_one,
     "score_sets": _one_by_one,
     "escalate": _one_by_one,
+    "pass_fail": _verdicts,
+    "bias": _favour,
+    "pairwise_agreement": _of_preferences,
+    "leaderboard": _of_preferences,
     "profile": _profiles,
 }

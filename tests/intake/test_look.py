@@ -371,9 +371,9 @@ def test_tables_of_calibs_are_known_for_what_they_are(tmp_path, monkeypatch):
     alone, both = calib.look("scores.csv"), calib.look("scores.csv", "people.csv")
     assert alone.people is None  # the mode of a distribution is nobody's label
     assert calib.look("people.csv").scores is None
-    known = {"interval", "difference", "agreement", "reliability", "calibrate"}  # every item has a label
+    known = {"interval", "difference", "agreement", "reliability", "calibrate", "bias"}  # every item has a label
     assert {one.verb for one in both.can if one.possible} == known
-    assert both.lines[-2] == 'calib.reliability("people.csv", "scores.csv")'
+    assert both.lines[-3] == 'calib.reliability("people.csv", "scores.csv")'
 
 
 def test_a_question_that_each_system_answers_groups_the_answers():

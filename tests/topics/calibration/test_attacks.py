@@ -44,7 +44,7 @@ def test_whole_documents_of_unlike_counts_find_a_start(sizes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sizes", "n_drawn"), [([3], 50), ([1, 2, 3, 4, 5, 6], 50), ([1, 9], 40)])
+@pytest.mark.parametrize(("sizes", "n_drawn"), [([1, 2, 3, 4, 5, 6], 50), ([1, 9], 40)])
 def test_documents_that_are_wholly_wrong_or_right_keep_the_promise(sizes, n_drawn):
     rng, violations, runs = np.random.default_rng(3), 0, 200
     for _ in range(runs):

@@ -136,7 +136,7 @@ def correlations(rng, sets, target, draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "pairs"), [(45, 0), (400, 8), (60, 8)])
+@pytest.mark.parametrize(("size", "pairs"), [(45, 0), (60, 8)])
 def test_the_correlation_of_both_means_is_what_data_sets_show(size, pairs):
     rng = np.random.default_rng(7)
 
@@ -297,7 +297,7 @@ def population(rng, kind, size=250, r=0.6):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ordinary", "ceiling", "yes or no", "lenient"])
+@pytest.mark.parametrize("kind", ["ceiling", "yes or no", "lenient"])
 def test_sixty_labels_over_four_systems_hold(kind):
     rng, sets, held = np.random.default_rng(16), 300, 0
     for _ in range(sets):
