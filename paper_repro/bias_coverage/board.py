@@ -10,7 +10,7 @@ import numpy as np
 from covered import Row, rows
 from numpy.typing import NDArray
 
-from calib.stats import BradleyTerry, bradley_terry, ppi_bradley_terry
+from calib.stats import BradleyTerry, board_agreement, bradley_terry, ppi_bradley_terry
 
 Floats = NDArray[np.float64]
 SYSTEMS = 5
@@ -26,6 +26,7 @@ def cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
             yield from _strengths(tie, prompts, each, runs, rng)
     for prompts, each, share in GOLD:
         yield from _with_people(prompts, each, share, runs, rng)
+    yield from _two_boards(100, 5, runs, rng)
 
 
 def battles(rng: np.random.Generator, prompts: int, each: int, tie: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -90,3 +91,25 @@ def _with_people(prompts: int, each: int, share: float, runs: int, rng: np.rando
     design = f"{each} battles on each prompt, people on {100 * share:.0f} %"
     for row in rows({"design": design, "n": prompts}, ends, {"people's strength": 0.0}):
         yield row | {"runs": runs, "mc_error": math.sqrt(0.95 * 0.05 / runs)}
+
+
+def _two_boards(prompts: int, each: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Two boards of one truth from prompts of their own; what is meant is the mean figure of such boards."""
+    names = ("kendall", "separability", "agreement_with_confidence", "brier")
+    figures: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    for _ in range(runs):
+        sides = []
+        for _ in range(2):
+            *given, group = battles(rng, prompts, each, 0.0)
+            board = bradley_terry(*given, groups=group)
+            order = np.argsort([int(name) for name in board.system])
+            sides += [board.strength[order], board.covariance[np.ix_(order, order)]]
+        found = board_agreement(*sides)
+        for name in names:
+            figure = getattr(found, name)
+            figures[name].append((figure.estimate, *figure.interval))
+    head = {"design": f"{each} battles on each prompt, two boards", "n": prompts}
+    for name, kept in figures.items():
+        estimates = [one for one, _, _ in kept]
+        ends = [(low, high) for _, low, high in kept]
+        yield from rows(head, {(name, "board_agreement"): ends}, {name: float(np.mean(estimates))})

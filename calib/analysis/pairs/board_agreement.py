@@ -80,8 +80,9 @@ def board_agreement(
 ) -> BoardAgreement:
     """Agreement of a board with a reference: rank correlations, and Arena-Hard's three figures of pairs.
 
-    Intervals are the parametric bootstrap's: both boards' strengths drawn anew from their covariances, which a sandwich
-    over prompts has made; the basic interval, as noise of the boards only lowers agreement.
+    Intervals speak about boards made from other prompts, as many: the figure more and less z standard deviations of it
+    when both boards' strengths are drawn anew from their covariances, which a sandwich over prompts has made. Boards
+    that were made from the same prompts or the same labels agree more than that.
 
     Parameters
     ----------
@@ -124,13 +125,11 @@ def board_agreement(
     seen = _figures(one[0][None], other[0][None], one[1], other[1], z)
     mine, theirs = (generator.multivariate_normal(at, spread, _DRAWS, method="eigh") for at, spread in (one, other))
     again = _figures(mine, theirs, one[1], other[1], z)
-    tails = (1 - confidence) / 2, (1 + confidence) / 2
     made = {}
     for name in FIGURES:
-        estimate, (low, high) = float(seen[name][0]), np.quantile(again[name], tails)
-        least, most = (0.0 if name in ("separability", "brier") else -1.0), 1.0
-        ends = (float(np.clip(2 * estimate - end, least, most)) for end in (high, low))
-        made[name] = Figure(estimate, Interval(*ends), len(one[0]))
+        estimate, half = float(seen[name][0]), z * float(again[name].std())
+        least = 0.0 if name in ("separability", "brier") else -1.0
+        made[name] = Figure(estimate, Interval(max(estimate - half, least), min(estimate + half, 1.0)), len(one[0]))
     return BoardAgreement(**made, confidence_level=confidence, n=len(one[0]))
 
 

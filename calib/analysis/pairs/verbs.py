@@ -473,8 +473,8 @@ def board_agreement(
     >>> scores = calib.summarize(people, items)
     >>> boards = calib.leaderboard(scores[scores["criterion"] == "fluency"])
     >>> print(calib.board_agreement(boards["simulated-1"], boards["simulated-2"]))
-    Kendall 0.6154, 95 % CI [0.4872, 0.9231]; Spearman 0.7637, 95 % CI [0.6537, 1]; agreement with confidence 0.4231, \
-95 % CI [0.4103, 0.5256]; separability 0.4231, Brier 0.1487 (13 systems)
+    Kendall 0.6154, 95 % CI [0.3979, 0.8328]; Spearman 0.7637, 95 % CI [0.5354, 0.992]; agreement with confidence \
+0.4231, 95 % CI [0.364, 0.4821]; separability 0.4231, Brier 0.1487 (13 systems)
     """
     boards = [found.one() if isinstance(found, Results) else found for found in (board, reference)]
     for found, name in zip(boards, ("board", "reference"), strict=True):

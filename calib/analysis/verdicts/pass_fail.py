@@ -25,6 +25,7 @@ FAIL = frozenset(
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
 RATES_OF_PASSING = ("judge_rate", "people_rate", "corrected", "ppi")
 _FEW = 10  # items of one outcome
+_LEAST_GOLD = 10  # labels, of PPI
 _NONE = Interval(math.nan, math.nan)
 
 
@@ -324,16 +325,14 @@ class _Rates:
 
     def _ppi(self, confidence: float) -> Figure:
         """Where there are items without a label; else people's own share says it all."""
-        rest = self.verdicts[~self.known & ~np.isnan(self.verdicts)]
-        if self.production is not None or not len(rest):
+        blank = ~self.known & ~np.isnan(self.verdicts)
+        if self.production is not None or not blank.any() or self.known.sum() < _LEAST_GOLD:
             return Figure(math.nan, _NONE, 0)
-        whole = len(np.unique(self.group)) == len(self.group)
-        options: dict[str, Any] = {} if whole else {"groups": self.group[self.known]}
-        y, f = (self.labels[self.known] == 1).astype(float), self.held_out.astype(float)
-        try:
-            found = ppi_proportion(y, f, rest, above=0.5, confidence_level=confidence, **options)
-        except ArgumentError:  # too few labels for it
-            return Figure(math.nan, _NONE, 0)
+        options: dict[str, Any] = {}
+        if len(np.unique(self.group)) < len(self.group):
+            options = {"groups": self.group[self.known], "groups_unlabeled": self.group[blank]}
+        y, f, rest = (self.labels[self.known] == 1).astype(float), self.held_out.astype(float), self.verdicts[blank]
+        found = ppi_proportion(y, f, rest, above=0.5, confidence_level=confidence, **options)
         return Figure(found.estimate, found.interval, len(rest) + len(y))
 
 
