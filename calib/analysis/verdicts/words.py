@@ -11,7 +11,7 @@ from calib.analysis.verdicts.confusion import Figure
 from calib.analysis.verdicts.pass_fail import PassFail
 from calib.core.result import bracket, short
 from calib.tables.results import Results
-from calib.tables.text import each_once
+from calib.tables.text import each_once, number_span
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +21,8 @@ NAMES = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
     "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "ac2": "Gwet's AC2", "fleiss_kappa": "Fleiss' kappa",
     "auc": "area below ROC",
-    "judge_rate": "judge's pass rate", "people_rate": "people's pass rate, labelled items",
-    "corrected": "pass rate by Rogan-Gladen", "ppi": "pass rate by labels and judge (PPI)",
+    "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
+    "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
     "macro_recall": "macro recall", "macro_precision": "macro precision", "macro_f1": "macro F1", "recall": "recall",
 }  # fmt: skip
 
@@ -87,7 +87,7 @@ def pass_fact(results: Results[PassFail]) -> str:
     if len(results) == 1:
         return f"TPR {short(results[0].tpr.estimate)}, TNR {short(results[0].tnr.estimate)}"
     spans = {name: [getattr(one, name).estimate for one in results] for name in ("tpr", "tnr")}
-    return ", ".join(f"{name.upper()} {short(min(v))} to {short(max(v))}" for name, v in spans.items())
+    return ", ".join(f"{name.upper()} {number_span(v)}" for name, v in spans.items())
 
 
 def class_sentences(labels: Sequence[Mapping[str, object]], results: Sequence[ClassReport]) -> list[str]:
