@@ -74,7 +74,9 @@ def _pairwise(pairs: Sequence[Beside]) -> Can:
         return few_labelled(pair, _LEAST_VERDICTS)
 
     def say(good: Sequence[Beside]) -> str:
-        return f"{span([len(pair.labelled) for pair in good])} verdicts of people"
+        # of several systems a pair has two rows, one for each
+        each = [len(pair.labelled) // (1 + (pair.frame["system"].nunique() > 1)) for pair in good]
+        return f"{span(each)} verdicts of people"
 
     return asked("agreement on pairs", "pairwise_agreement", pairs, rule, say, some=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from calib.core.result import Result
+from calib.core.result import Interval, Result
 from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
 from calib.report.pictures import Picture, picture
@@ -129,9 +129,10 @@ def _blocks(results: Results[Any]) -> list[Block]:
 
 
 def _says_something(results: Results[Any]) -> bool:
-    """Whether there is an estimate at all, where the results are estimates."""
+    """Whether there is an estimate at all, or a range in place of one, where the results are estimates."""
     estimates = [getattr(result, "estimate", 0.0) for result in results]
-    return any(not (isinstance(value, float) and np.isnan(value)) for value in estimates)
+    ranges = [ends.low for result in results if isinstance(ends := getattr(result, "bracket", ""), Interval)]
+    return any(not (isinstance(value, float) and np.isnan(value)) for value in (*estimates, *ranges))
 
 
 def _kind_in_words(results: Results[Any]) -> str:

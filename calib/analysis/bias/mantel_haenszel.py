@@ -39,7 +39,7 @@ class MantelHaenszel(Result):
     delta : float
         -2.35 ln OR, as testing services print it: negative where the judge favours the first row.
     ets_class : {"A", "B", "C", ""}
-        A: |delta| below 1, or not told apart from 0; C: 1.5 or more and told apart from 1; B: between.
+        A: delta nearer to 0 than 1, or not told apart from 0; C: 1.5 or more and told apart from 1; B: between.
     smallest : float
         The smallest odds ratio above 1 that these tables would find 4 times in 5.
     confidence_level : float

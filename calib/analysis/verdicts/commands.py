@@ -10,7 +10,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
-from calib.console.show import paragraphs, show_results
+from calib.console.show import show_results
 
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
 
@@ -25,10 +25,7 @@ def passfail(
     **options: Any,
 ) -> None:
     """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
-    from calib.report.sections import said_of
-
     taken = files.taken(file, labels, names=("scores", "people"))
     elsewhere = None if production is None else files.taken(production, names=("scores",))[0]
     results = calib.pass_fail(*taken, production=elsewhere, **options)
     show_results(results, out, conclude=True)
-    paragraphs(*said_of(results, "notes"))
