@@ -75,7 +75,7 @@ def _pairwise(pairs: Sequence[Beside]) -> Can:
 
     def say(good: Sequence[Beside]) -> str:
         # of several systems a pair has two rows, one for each
-        each = [len(pair.labelled) // (1 + (pair.frame["system"].nunique() > 1)) for pair in good]
+        each = [len(pair.labelled) // min(len(pair.values("system")), 2) for pair in good]
         return f"{span(each)} verdicts of people"
 
     return asked("agreement on pairs", "pairwise_agreement", pairs, rule, say, some=True)

@@ -11,6 +11,10 @@ from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results
 
+_FEATURES = typer.Option(
+    help="What may move the judge (repeatable): length, lists, headings, code, hedges, family, or a column such as "
+    "system. Default: length, system and family, as far as they are known."
+)
 _FAMILY = typer.Option(help="NAME=FAMILY of a system or a judge (repeatable), for the feature family.")
 
 
@@ -19,6 +23,7 @@ def bias(
     file: Scores,
     files: Files,
     labels: Human = None,
+    features: Annotated[list[str] | None, _FEATURES] = None,
     family: Annotated[list[str] | None, _FAMILY] = None,
     out: Out = None,
     **options: Any,
@@ -26,7 +31,8 @@ def bias(
     """What moves the judge beyond what people see: length, who wrote it, its own family, layout, any column."""
     made = dict(map(_of_family, family or ())) or None
     judged = files.taken(file, labels, names=("scores", "people"))
-    show_results(calib.bias(*judged, items=files.items, family=made, **options), out, conclude=True)
+    asked = {"features": features} if features else {}
+    show_results(calib.bias(*judged, **asked, items=files.items, family=made, **options), out, conclude=True)
 
 
 def _of_family(text: str) -> tuple[str, str]:

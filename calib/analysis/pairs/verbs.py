@@ -402,7 +402,7 @@ def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[
     """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
     thing = opened(preferences)
     frame = getattr(thing, "frame", thing)
-    in_pairs = not (is_calibs(thing) and "system" in frame and "system_a" not in frame)
+    in_pairs = not is_calibs(thing) or bool({"system_a", "shown_first"} & set(frame))
     if in_pairs:
         found = preferences_in(preferences, gold, columns, names=("scores", "gold"), needs=())
         judges, people = found.judges, found.people

@@ -1,0 +1,114 @@
+"""Bias, pass and fail, habits and boards in the shell: what a file becomes, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import cli
+from calib.core.result import short
+
+pytestmark = pytest.mark.filterwarnings("default")  # what the shell shows beside its output
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; exit code, stdout, stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return ended.value.code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file of verdicts, one of ratings by two people with texts, and one of battles."""
+    path, rng = tmp_path_factory.mktemp("fair"), np.random.default_rng(0)
+    yes = rng.random(200) < 0.7
+    judge = np.where(rng.random(200) < 0.9, yes, ~yes)
+    words = np.array(["fail", "pass"])
+    passes = {"id": [f"i{k}" for k in range(200)], "llm": words[judge.astype(int)]}
+    human = np.where(np.arange(200) < 80, words[yes.astype(int)], "")
+    pd.DataFrame(passes | {"human": human}).to_csv(path / "passes.csv", index=False)
+    quality, length = rng.normal(3, 1, 180), rng.integers(5, 60, 180)
+    scores = [np.clip(np.round(quality + rng.normal(0, 0.5, 180)), 1, 5).astype(int) for _ in range(2)]
+    liked = np.clip(np.round(quality + np.log(length) - 3), 1, 5).astype(int)
+    texts = {"output": [" ".join(["w"] * k) for k in length], "system": np.tile(list("ABC"), 60)}
+    rated = {"id": range(180), "question": np.repeat(range(60), 3), "gpt": liked, "ann": scores[0], "bob": scores[1]}
+    pd.DataFrame(rated | texts).to_csv(path / "rated.csv", index=False)
+    a, step = rng.integers(0, 3, 300), rng.integers(1, 3, 300)
+    names = np.array(["x", "w", "v"])
+    battles = {"id": range(300), "model_a": names[a], "model_b": names[(a + step) % 3]}
+    won = rng.random(300) < 1 / (1 + np.exp(a - (a + step) % 3))
+    battles["judge_winner"] = np.where(won, "model_a", "model_b")
+    pd.DataFrame(battles).to_csv(path / "battles.csv", index=False)
+    return path
+
+
+def test_passfail_prints_what_the_function_returns(run, folder):
+    code, said, _ = run("passfail", folder / "passes.csv")
+    found = calib.pass_fail(folder / "passes.csv").one()
+    assert code == 0
+    for figure in (found.tpr, found.ac1, found.ppi):
+        assert short(figure.estimate) in said
+    assert said.count("TPR and TNR do not depend") == 1
+
+
+def test_passfail_takes_production(run, folder, tmp_path):
+    frame = pd.read_csv(folder / "passes.csv")
+    frame[:80].to_csv(tmp_path / "test.csv", index=False)
+    frame[80:].drop(columns="human").to_csv(tmp_path / "used.csv", index=False)
+    code, said, err = run("passfail", tmp_path / "test.csv", "--production", tmp_path / "used.csv")
+    assert code == 0, err
+    assert "120 production items" in " ".join(said.split())
+
+
+def test_passfail_says_what_a_mark_must_be(run, folder):
+    code, _, err = run("passfail", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--pass-mark", "9")
+    assert code != 0
+    assert "--pass-mark must be above 1 and up to 5" in " ".join(err.split())
+
+
+def test_bias_prints_what_the_function_returns(run, folder, tmp_path):
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id", "--group", "question"]
+    code, said, err = run("bias", folder / "rated.csv", *options, "--features", "length", "--out", tmp_path / "out.csv")
+    assert code == 0, err
+    written = pd.read_csv(tmp_path / "out.csv")
+    columns = {"judge": "gpt", "label": ["ann", "bob"], "item": "id", "group": "question"}
+    found = calib.bias(folder / "rated.csv", features=["length"], **columns).one()
+    assert written["estimate"].iloc[0] == pytest.approx(found.estimate)
+    assert "more for length" in " ".join(said.split())
+
+
+def test_bias_takes_families(run, folder):
+    options = ["--judge", "gpt", "--label", "ann", "--item", "id", "--features", "family"]
+    code, said, err = run(
+        "bias", folder / "rated.csv", *options, *(f"--family={n}" for n in ("A=x", "B=y", "C=y", "gpt=x"))
+    )
+    assert code == 0, err
+    assert "family" in said
+    code, _, err = run("bias", folder / "rated.csv", *options, "--family", "A")
+    assert code != 0
+    assert "--family must be NAME=FAMILY" in err
+
+
+def test_rater_effects_and_leaderboard_run(run, folder):
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id"]
+    code, said, err = run("rater-effects", folder / "rated.csv", *options)
+    assert code == 0, err
+    assert "Outside the range of 2 people" in " ".join(said.split())
+    code, said, err = run("leaderboard", folder / "battles.csv")
+    assert code == 0, err
+    board = calib.leaderboard(folder / "battles.csv").one()
+    assert short(float(board.strength[0])) in said
+
+
+@pytest.mark.parametrize("command", ["bias", "passfail", "rater-effects", "leaderboard", "drift", "position-bias"])
+def test_each_says_what_it_does(run, command):
+    code, said, _ = run(command, "--help")
+    assert code == 0
+    assert "FILE" in said or "{then}" in said

@@ -1,0 +1,137 @@
+"""`calib.pass_fail` on tables and files."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.core.check import ArgumentError
+from calib.stats import CalibWarning, ClassReport
+from calib.table import TableError
+
+
+def table(rater, score, scale="0|1", **more):
+    method = "human" if rater.startswith("p") else "sample"
+    frame = pd.DataFrame({"item": [f"i{k}" for k in range(len(score))], "score": score, **more}).dropna(subset="score")
+    return calib.table.check_scores(frame.assign(criterion="ok", rater=rater, method=method, scale=scale))
+
+
+@pytest.fixture
+def verdicts():
+    """400 items of two systems, a judge, and a person who saw 100."""
+    rng = np.random.default_rng(0)
+    yes = rng.random(400) < 0.7
+    judge = np.where(rng.random(400) < 0.9, yes, ~yes).astype(float)
+    systems = np.where(np.arange(400) % 2, "A", "B")
+    people = np.where(np.arange(400) < 100, yes, math.nan)
+    return table("judge", judge, system=systems), table("p1", people), judge, people
+
+
+def test_it_is_the_statistic_on_arrays(verdicts):
+    scores, people, judge, labels = verdicts
+    found = calib.pass_fail(scores, people).one()
+    assert found == calib.stats.pass_fail(judge, labels)
+    assert found.n == 400
+
+
+def test_by_system_each_has_its_own(verdicts):
+    scores, people, judge, labels = verdicts
+    found = calib.pass_fail(scores, people, by="system")
+    assert [label["system"] for label in found.labels] == ["B", "A"]
+    odd = np.arange(400) % 2 == 1
+    assert found["A"].one() == calib.stats.pass_fail(judge[odd], labels[odd])
+
+
+def test_several_people_decide_by_majority(verdicts):
+    scores, people, _, labels = verdicts
+    against = table("p2", 1 - labels)
+    three = pd.concat([people, people.assign(rater="p3"), against])
+    assert calib.pass_fail(scores, three).tp == calib.pass_fail(scores, people).tp
+    even = calib.pass_fail(scores, pd.concat([people, against.iloc[:10]]))
+    assert "even_split: on 10 items" in " ".join(even.warnings)
+
+
+def test_scores_are_cut_and_labels_pass_from_a_mark_on():
+    rng = np.random.default_rng(1)
+    label = rng.integers(1, 6, 200).astype(float)
+    scores = table(
+        "judge", np.clip(label + rng.normal(size=200), 1, 5), "1..5", group=[f"g{k % 40}" for k in range(200)]
+    )
+    people = table("p1", label, "1|2|3|4|5")
+    found = calib.pass_fail(scores, people, pass_mark=4).one()
+    assert found.chosen
+    assert 3 < found.cut < 4.5
+    assert found.n_groups == 40
+    fixed = calib.pass_fail(scores, people, pass_mark=4, cut=4).one()
+    assert (fixed.cut, fixed.chosen) == (4, False)
+    with pytest.raises(TableError, match="`pass_mark` must be above 1 and up to 5, as labels are, but got 6"):
+        calib.pass_fail(scores, people, pass_mark=6)
+    with pytest.raises(TableError, match="say what passes: pass_mark="):
+        calib.pass_fail(scores, people)
+
+
+def test_labels_of_several_values_are_reported_one_by_one():
+    rng = np.random.default_rng(2)
+    label = rng.integers(1, 4, 200).astype(float)
+    judge = np.where(rng.random(200) < 0.7, label, rng.integers(1, 4, 200))
+    found = calib.pass_fail(table("judge", judge, "1|2|3"), table("p1", label, "1|2|3")).one()
+    assert isinstance(found, ClassReport)
+    assert found.levels == (1, 2, 3)
+    assert "people's on" in found.conclusion
+    assert set(found.to_frame()["figure"]) >= {"accuracy", "macro_f1", "ac1", "recall"}
+
+
+def test_production_is_another_table(verdicts):
+    scores, people, _, _ = verdicts
+    test = scores[scores["item"].isin(people["item"])]
+    there = scores[~scores["item"].isin(people["item"])]
+    found = calib.pass_fail(test, people, production=there).one()
+    assert (found.n_production, found.n_labelled) == (300, 100)
+    assert math.isnan(found.ppi.estimate)
+    assert "production items" in found.conclusion
+    with pytest.raises(TableError, match="`production` must have scores of 'ok' by 'judge'"):
+        calib.pass_fail(test, people, production=there.assign(rater="another"))
+    with pytest.raises(TableError, match="must hold other items"):
+        calib.pass_fail(test, people, production=test)
+
+
+def test_labels_drawn_with_unlike_chances_are_said(verdicts):
+    scores, people, _, _ = verdicts
+    drawn = scores.assign(inclusion=np.where(np.arange(400) % 2, 0.1, 0.5))
+    found = calib.pass_fail(drawn, people).one()
+    assert math.isnan(found.ppi.estimate)
+    assert any(text.startswith("unequal_chances") for text in found.warnings)
+
+
+def test_words_in_a_file_are_verdicts(tmp_path, verdicts):
+    _, _, judge, labels = verdicts
+    words = {1.0: "Pass", 0.0: "Fail"}
+    frame = pd.DataFrame(
+        {"id": range(400), "llm": [words[v] for v in judge], "human": [words.get(v, "") for v in labels]}
+    )
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    found = calib.pass_fail(tmp_path / "mine.csv").one()
+    assert found.tp == calib.stats.pass_fail(judge, labels).tp
+
+
+def test_all_pass_has_no_rates(verdicts):
+    scores, people, _, _ = verdicts
+    with pytest.raises(ArgumentError, match="`people` must pass some items and fail some, but 100 of 100 pass"):
+        calib.pass_fail(scores, people.assign(score=1.0))
+
+
+def test_unread_replies_are_counted(verdicts):
+    scores, people, _, _ = verdicts
+    odd = scores.assign(score=scores["score"].where(np.arange(400) % 10 > 0))
+    found = calib.pass_fail(odd, people)
+    assert found.labels[0]["n_unread"] == 40
+    assert found.n_labelled == 90
+
+
+def test_few_labels_of_one_kind_are_said(verdicts):
+    scores, people, _, _ = verdicts
+    few = people[(people["score"] == 1) | (people["item"].isin(people[people["score"] == 0]["item"].iloc[:4]))]
+    with pytest.warns(CalibWarning, match="few_gold: only 4"):
+        calib.pass_fail(scores, few)
