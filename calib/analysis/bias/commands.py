@@ -31,7 +31,7 @@ def bias(
     """What moves the judge beyond what people see: length, who wrote it, its own family, layout, any column."""
     made = dict(map(_of_family, family or ())) or None
     judged = files.taken(file, labels, names=("scores", "people"))
-    asked = {"features": features} if features else {}
+    asked: dict[str, Any] = {"features": features} if features else {}
     show_results(calib.bias(*judged, **asked, items=files.items, family=made, **options), out, conclude=True)
 
 
