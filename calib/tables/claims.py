@@ -88,6 +88,8 @@ def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str]
     frame = judged.frame
     if feature == "family":
         return [Claim(feature, "", "1 = the judge's own family", _own_family(judged, family))]
+    if feature == "score":
+        raise LackingError("'score' is the judge's own score, which everything moves with")
     if feature in frame and not frame[feature].isna().all():
         return _of_column(frame[feature], feature)
     if feature == "length":
@@ -137,6 +139,8 @@ def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
 
 
 def _of_column(column: pd.Series, feature: str) -> list[Claim]:
+    if pd.api.types.is_bool_dtype(column):
+        column = column.astype(float)
     numbers = pd.to_numeric(column, errors="coerce")
     is_number = feature != "system" and not (numbers.isna() & column.notna()).any()
     values = list(dict.fromkeys(column.dropna().astype(object)))

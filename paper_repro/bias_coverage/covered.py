@@ -22,5 +22,6 @@ def rows(head: Mapping[str, Any], ends: Mapping[tuple[str, str], Ends], truth: M
         inside = (low[known] <= truth[quantity]) & (truth[quantity] <= high[known])
         row = {"quantity": quantity, "estimator": estimator} | dict(head) | {"runs": int(known.sum())}
         row |= {"coverage": float(inside.mean()), "mc_error": math.sqrt(LEVEL * (1 - LEVEL) / max(known.sum(), 1))}
-        out.append(row | {"width": float((high - low)[known].mean()), "nominal": LEVEL})
+        ends_known = known & np.isfinite(low) & np.isfinite(high)  # without an end it has no width
+        out.append(row | {"width": float((high - low)[ends_known].mean()), "nominal": LEVEL})
     return out

@@ -2,7 +2,7 @@
 
 Each row of results.csv is one interval in one design: how many of the simulated data sets have an
 interval that holds the truth, and how wide it is; rows of a test have its rate of alarms. `--check`
-simulates each again with few data sets, and fails where one differs by more than chance.
+simulates each again with few data sets, and fails where one cannot be of the same rate.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import time
 import warnings
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from calib.stats import CalibWarning
 
@@ -24,6 +26,7 @@ FOLDER = Path(__file__).parent
 PARTS = {name: import_module(name) for name in ("effects", "raters", "verdicts", "pairs", "board", "drift")}
 KEY = ["quantity", "estimator", "design", "n"]
 RUNS, FEW = 1000, 40
+UNLIKELY = 1e-5  # of one row, of which there are several hundred
 
 
 def simulated(name: str, runs: int) -> pd.DataFrame:
@@ -35,12 +38,17 @@ def simulated(name: str, runs: int) -> pd.DataFrame:
 
 
 def differing(stored: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose rate is further from that of results.csv than four standard errors, and rows that are not there."""
+    """Rows whose rate cannot be that of results.csv (Fisher's exact test), and rows that are not there."""
     both = stored.merge(found, on=KEY, suffixes=("", "_again"), how="right", indicator=True)
-    rate = both["coverage"].clip(0.005, 0.995)  # a rate of 1 in 1,000 runs may be .995
-    error = np.sqrt(rate * (1 - rate) * (1 / both["runs"] + 1 / both["runs_again"]))
-    off = (both["coverage_again"] - both["coverage"]).abs() > 4 * error
-    return both[off | (both["_merge"] != "both")]
+    known = both.rename(columns={"_merge": "there"}).itertuples()
+    off = [row.there != "both" or _p_value(row) < UNLIKELY for row in known]
+    return both[off]
+
+
+def _p_value(row: Any) -> float:
+    counts = [(round(rate * runs), round((1 - rate) * runs))
+              for rate, runs in ((row.coverage, row.runs), (row.coverage_again, row.runs_again))]  # fmt: skip
+    return float(stats.fisher_exact(counts).pvalue)
 
 
 def main() -> int:

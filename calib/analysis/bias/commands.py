@@ -30,9 +30,9 @@ def bias(
 ) -> None:
     """What moves the judge beyond what people see: length, who wrote it, its own family, layout, any column."""
     made = dict(map(_of_family, family or ())) or None
-    judged = files.taken(file, labels, names=("scores", "people"))
+    scores, people = files.taken(file, labels, names=("scores", "people"))
     asked: dict[str, Any] = {"features": features} if features else {}
-    show_results(calib.bias(*judged, **asked, items=files.items, family=made, **options), out, conclude=True)
+    show_results(calib.bias(scores, people, **asked, items=files.items, family=made, **options), out, conclude=True)
 
 
 def _of_family(text: str) -> tuple[str, str]:

@@ -236,7 +236,8 @@ class _Data(NamedTuple):
 
 
 def _reliabilities(value: tuple[float, float]) -> tuple[float, float]:
-    low, high = (value, value) if isinstance(value, float | int) else tuple(value)
+    ends = (value, value) if isinstance(value, float | int) else tuple(value)
+    low, high = ends if len(ends) == 2 else (math.nan, math.nan)
     if not 0 < low <= high <= 1:
         raise ArgumentError("reliability", "must be two numbers above 0 and up to 1, lower first", f"got {value!r}")
     return float(low), float(high)

@@ -170,6 +170,8 @@ def _computed(
         with in_the_names_of(label, **_NAMES):
             found = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
     except ArgumentError as error:
+        if error.argument not in _NAMES.values():
+            raise
         check.warn(f"left_out: {error}")
         return None
     return with_warnings(replace(found, unit=claim.unit), told)

@@ -164,7 +164,8 @@ def bradley_terry(
     -----
     CalibWarning
         "one_sided_record": systems that won all or lost all against the others, whose strengths have no end; every
-        system is then given one battle more against an average opponent, half won.
+        system is then given one battle more against an average opponent, half won, and errors are those of the
+        likelihood and of the sandwich together.
 
     References
     ----------
@@ -188,7 +189,9 @@ def bradley_terry(
     theta, eta = _fitted(battles, prior, with_ties)
     scores = _scores(battles, theta, eta)
     inverse = np.asarray(np.linalg.pinv(_information(battles, theta, eta, prior)), dtype=float)
-    covariance = _centred(_clustered(inverse, scores)[: len(theta), : len(theta)])
+    # a strength without an end is pulled in by the prior, of which the sandwich knows nothing
+    spread = _clustered(inverse, scores) + (inverse if prior else 0.0)
+    covariance = _centred(spread[: len(theta), : len(theta)])
     for text in told:
         check.warn(text)
     return board(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.core.check import ArgumentError, as_typed, choice
-from calib.intake.entry import given, is_calibs, opened
+from calib.intake.entry import given, opened
 from calib.intake.preferences import preferences_in
 from calib.intake.taken import Columns, Data
 from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
@@ -21,7 +21,7 @@ from calib.tables.door import Checked, in_the_names_of, scores_in
 from calib.tables.gold import with_warnings
 from calib.tables.pairs import labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
-from calib.tables.preferences import ORDERS, SYSTEMS, in_the_order_of
+from calib.tables.preferences import ORDERS, SYSTEMS, in_the_order_of, preference_scores
 from calib.tables.results import Results
 
 _LENGTHS = ("length_a", "length_b")
@@ -395,21 +395,21 @@ def leaderboard(
     return Results.of(_with_people(judges, people, groups, options))
 
 
-_OF_BATTLES = {"a": "preferences", "b": "preferences", "score": "preferences", "people": "gold", "judge": "preferences"}
+_OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "people": "gold", "judge": "preferences"}
 
 
 def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[Checked, Checked | None]:
     """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    thing = opened(preferences)
-    frame = getattr(thing, "frame", thing)
-    in_pairs = not is_calibs(thing) or bool({"system_a", "shown_first"} & set(frame))
-    if in_pairs:
-        found = preferences_in(preferences, gold, columns, names=("scores", "gold"), needs=())
-        judges, people = found.judges, found.people
-    else:
+    files = given(preferences, gold, columns, needs=(), any_scale=True, in_pairs=True)
+    if files.taken is not None and not files.pairwise:  # scores of one's own
         files = given(preferences, gold, columns, needs=(), any_scale=True)
-        judges, people = (None if side is None else scores_in(side, name)
-                          for side, name in ((files.scores, "preferences"), (files.gold, "gold")))  # fmt: skip
+    sides = {"preferences": files.scores, "gold": files.people}
+    frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
+    if any({"system_a", "shown_first"} & set(frame) for frame in frames):
+        judges, people = (None if side is None else preference_scores(side, name) for name, side in sides.items())
+        people = in_the_order_of(judges, people) if judges is not None and people is not None else people
+    else:
+        judges, people = (None if side is None else scores_in(side, name) for name, side in sides.items())
     if judges is None and people is None:
         raise TableArgumentError(
             "preferences", "must hold verdicts on pairs, or scores of systems", "none was recognised"

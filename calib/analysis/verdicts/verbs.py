@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import Floats, as_typed
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.result import short
 from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
@@ -79,7 +80,8 @@ def pass_fail(
     -----
     CalibWarning
         "even_split": items on which as many people say pass as fail. "unequal_chances": the labelled items were drawn
-        with chances that differ, so shares of them are not those of all. And those of `calib.stats.pass_fail`.
+        with chances that differ, so shares of them are not those of all. "left_out": a judge, criterion or part of
+        which nothing can be said, and why. And those of `calib.stats.pass_fail`.
 
     Examples
     --------
@@ -96,24 +98,52 @@ def pass_fail(
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None if production is None else scores_in(_only_scores(production, columns), "production")
-    answers = []
+    options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
+    answers, refused = [], []
     for judged in labelled_pairs(judges, labels, (by, groups)):
-        shares, told = _passing(judged, pass_mark), list(judged.warnings)
+        asked = _Judged(judged, _passing(judged, pass_mark), labels.argument, groups)
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
-            shared: dict[str, Any] = {"confidence_level": confidence_level}
-            shared["groups"] = None if groups is None else groups_of(part, groups)
-            with in_the_names_of(whole, **_NAMES):
-                if shares is None:
-                    _same_labels(judged, labels.argument)
-                    found: Any = stats.class_report(part["x"], part["y"], levels=judged.levels, **shared)
-                else:
-                    yes = np.where(np.isnan(shares), np.nan, shares > 0.5)[part.index]
-                    shared |= {"cut": cut, "cost": tuple(cost), "production": _production(elsewhere, whole, judged)}
-                    found = stats.pass_fail(_unit(part["x"], judged, cut), yes, **shared)
-            answers.append((whole | counts, with_warnings(_drawn(found, part), [*told, *_even(shares, part)])))
+            try:
+                with in_the_names_of(whole, **_NAMES):
+                    found = asked.found(part, _production(elsewhere, whole, judged), options)
+            except ArgumentError as error:
+                if error.argument not in _NAMES.values():
+                    raise
+                refused.append(error)
+                continue
+            answers.append((whole | counts, with_warnings(_drawn(found, part), asked.told(part))))
+    if not answers and refused:
+        raise refused[0]
+    for one in refused:
+        check.warn(f"left_out: {one}")
     return Results.of(answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One judge on one criterion, and the share of people who pass each item; no share where labels are no verdicts."""
+
+    judged: Labelled
+    shares: Floats | None
+    people: str
+    groups: str | None
+
+    def found(self, part: pd.DataFrame, production: Floats | None, options: dict[str, Any]) -> Any:
+        shared = None if self.groups is None else groups_of(part, self.groups)
+        if self.shares is None:
+            _same_labels(self.judged, self.people)
+            confidence = options["confidence_level"]
+            levels = self.judged.levels
+            return stats.class_report(part["x"], part["y"], levels=levels, groups=shared, confidence_level=confidence)
+        shares = self.shares[part.index]
+        yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
+        said = _unit(part["x"], self.judged, options["cut"])
+        return stats.pass_fail(said, yes, groups=shared, production=production, **options)
+
+    def told(self, part: pd.DataFrame) -> list[str]:
+        return [*self.judged.warnings, *_even(self.shares, part)]
 
 
 def _only_scores(production: Data, columns: Columns) -> Any:

@@ -156,3 +156,18 @@ def test_a_file_of_ones_own(tmp_path, study):
 )  # fmt: skip
 def test_layout_is_seen(text, flags):
     assert {name for name in FLAGS if flag(pd.Series([text]), name)[0]} == flags
+
+
+def test_truth_values_are_a_feature_and_the_score_is_none(study):
+    items, judge, people = study
+    flagged = items.assign(long=items["output"].str.len() > 150)
+    assert calib.bias(judge, people, ["long"], items=flagged).one().unit == "1 against 0"
+    with pytest.raises(ArgumentError, match="the judge's own score"):
+        calib.bias(judge, people, ["score"])
+
+
+@pytest.mark.parametrize("reliability", [(0.2, 0.5, 0.9), (2.0, 3.0)])
+def test_a_reliability_that_is_none_is_refused_by_name(study, reliability):
+    items, judge, people = study
+    with pytest.raises(ArgumentError, match="`reliability` must be two numbers"):
+        calib.bias(judge, people[people["rater"] == "p0"], ["length"], items=items, reliability=reliability)

@@ -104,3 +104,23 @@ def test_hostile_names_of_systems_are_names(arena):
     assert "\x1b" not in found.conclusion
     assert "<img" not in found._repr_html_()
     assert "\x1b" not in "".join(tick.get_text() for tick in calib.plot.leaderboard(found).get_yticklabels())
+
+
+def test_a_file_of_scores_is_battles_too():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"id": range(90), "prompt": np.repeat(range(30), 3), "system": list("ABC") * 30})
+    frame["gpt"] = np.clip(np.round(3 + (frame["system"] == "A") + rng.normal(size=90)), 1, 5)
+    found = calib.leaderboard(frame, judge="gpt", item="id", group="prompt", scale="1|2|3|4|5").one()
+    assert found.system[0] == "A"
+    assert found.n == 90
+
+
+def test_systems_that_never_met_are_named(arena):
+    apart = pd.DataFrame({"id": range(4), "model_a": list("PPRR"), "model_b": list("QQSS"), "winner": ["A", "B"] * 2})
+    with pytest.raises(ArgumentError, match="'P' and 'R' never did"):
+        calib.leaderboard(apart)
+    always = arena.assign(judge_winner=np.where(arena["model_a"] == "m0", "model_a", arena["judge_winner"]))
+    always.loc[always["model_b"] == "m0", "judge_winner"] = "model_b"
+    with pytest.warns(calib.stats.CalibWarning, match="one_sided_record"):
+        found = calib.leaderboard(always.drop(columns="human_winner"), **COLUMNS).one()
+    assert found.high[0] - found.low[0] > 2 * (found.high[1] - found.low[1])

@@ -135,3 +135,11 @@ def test_few_labels_of_one_kind_are_said(verdicts):
     few = people[(people["score"] == 1) | (people["item"].isin(people[people["score"] == 0]["item"].iloc[:4]))]
     with pytest.warns(CalibWarning, match="few_gold: only 4"):
         calib.pass_fail(scores, few)
+
+
+def test_a_system_without_labels_of_both_kinds_is_left_out_and_said(verdicts):
+    scores, people, _, _ = verdicts
+    some = people[people["item"].isin(scores.loc[scores["system"] == "A", "item"])]
+    with pytest.warns(CalibWarning, match="left_out: .*B: `people` must pass some items and fail some"):
+        found = calib.pass_fail(scores, some, by="system")
+    assert [label["system"] for label in found.labels] == ["A"]
