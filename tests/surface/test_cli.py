@@ -628,7 +628,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert all(f">{words}<" in text for words in ("people alone", "judge alone", "people and judge"))
     assert "pearson|level:group" in text
     assert all(f"<h2>{name}" in text for name in ("What a score means", "Sets of labels"))
-    assert text.count("<figure>") == 11  # beside the six of agreement and means a map of each criterion, and their sets
+    assert text.count("<figure>") == 12  # those of agreement, means and favour, a map of each criterion, and their sets
 
 
 def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
@@ -751,7 +751,10 @@ def one_line(err, words):
         ("summarize {items}", "ratings: column `criterion` is missing"),
         ("summarize {people} --pool all", "--pool must be one of 'rater', 'prompt', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html, but got 'r.pdf'."),
-        ("data nothing", "NAME must be one of ballots, cje_arena, composo, forest_badmodel, hanna, lesion,"),
+        (
+            "data nothing",
+            "NAME must be one of alpaca_eval, ballots, cje_arena, composo, forest_badmodel, hanna, lesion,",
+        ),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of 'coherence'"),
         (

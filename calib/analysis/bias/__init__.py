@@ -22,7 +22,7 @@ TOPIC = Topic(
         "level": "which", "unit": "per", "judge_less_people": "judge less people",
         "judge_less_people_low": "its lower end", "judge_less_people_high": "its upper end",
         "control": "controlled for people's mean",
-        "difference_p_adjusted": "its p, adjusted", "people": "people alone", "slope": "judge's slope on quality",
+        "difference_p_adjusted": "its p, adjusted", "people_alone": "people alone", "slope": "judge's slope on quality",
         "first_stage_f": "first-stage F", "bracket_low": "bracket, lower", "bracket_high": "bracket, upper",
     },
     frame="estimates_in_words",

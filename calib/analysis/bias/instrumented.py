@@ -110,7 +110,11 @@ class Instrumented(Result):
             row |= {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
             row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
             row |= self._row("difference_p_adjusted") if self.n_claims > 1 and name != "control" else {}
-        row |= {"people": self.people.estimate, "people_z": self.people.z, "judge_alone": self.judge.estimate}
+        row |= {
+            "people_alone": self.people.estimate,
+            "people_alone_z": self.people.z,
+            "judge_alone": self.judge.estimate,
+        }
         row |= self._row("slope", "first_stage_f", "unit")
         row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]

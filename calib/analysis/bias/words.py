@@ -180,5 +180,5 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
         "control_high",
         "judge_alone",
     ]
-    spare += ["control_z", "judge_less_people_z", "people_z", "n_claims", "n_raters"]
+    spare += ["control_z", "judge_less_people_z", "people_alone_z", "n_claims", "n_raters"]
     return frame.drop(columns=[name for name in spare if name in frame])

@@ -69,7 +69,8 @@ def ppi_bradley_terry(
     Warns
     -----
     CalibWarning
-        "few_groups": people's verdicts are in fewer than 10 groups; with 3 a 95 % interval holds 8 times in 10.
+        "few_groups": people's verdicts are in fewer than 10 groups. With 15 verdicts in 5 groups on five systems 95 %
+        intervals held .88 of the time, with 30 in 3 groups .98.
 
     References
     ----------
