@@ -33,7 +33,7 @@ def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> p
     """Each output against each other to the same prompt: the higher score wins, equal ones tie."""
     for name in ("system", "group"):
         if name not in rows or rows[name].isna().any():
-            rule = "must be pairs (system_a, system_b), or scores with `system` and `group` of every item"
+            rule = "must be pairs (system_a, system_b: give `summarize` the items), or scores with `system` and `group`"
             raise TableArgumentError(argument, rule, f"lacks {name!r} for {label['criterion']} by {label['rater']}")
     wide = rows.astype({"group": object, "system": object}).pivot_table(index="group", columns="system", values="score")
     parts = []
