@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
@@ -18,6 +20,14 @@ if find_spec("pandas") is None:
     names = [part.format(name) for name in ("verbs", "plots", "words", "commands") for part in ("{}", "test_{}")]
     names += ["test_data", "test_*_data", "test_verbs_*", "test_profile"]
     collect_ignore_glob = [f"*/{name}.py" for name in names]
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays() -> Iterator[None]:
+    """However many examples one process runs: pyplot keeps each figure, and warns from twenty on."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_collection_finish() -> None:

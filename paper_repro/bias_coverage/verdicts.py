@@ -35,6 +35,8 @@ def cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
         yield from _production(n, runs, rng)
         yield from _curve(n, runs, rng)
         yield from _labels(n, runs, rng)
+    for n in (60, 100, 300):
+        yield from _chosen_cut(n, runs, rng)
 
 
 def truth_of(share: float, tpr: float, tnr: float) -> dict[str, float]:
@@ -149,6 +151,24 @@ def _curve(n: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
         ends["area below ROC", "calib, groups of ten"].append(tuple(found) if n >= 100 else (math.nan, math.nan))
     ends = {key: kept for key, kept in ends.items() if not all(math.isnan(low) for low, _ in kept)}
     yield from rows({"design": "one sd apart", "n": n}, ends, {"area below ROC": float(special.ndtr(1 / math.sqrt(2)))})
+
+
+def _chosen_cut(n: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Normal scores, 1.5 standard deviations apart: what holds at the cut that the labels chose."""
+    names = ("tpr", "tnr", "accuracy", "corrected", "ppi")
+    ends: dict[tuple[str, str], list[tuple[float, float]]] = {(f"{name}, chosen cut", "calib"): [] for name in names}
+    for _ in range(runs):
+        people = (rng.random(n + 500) < 0.6).astype(float)
+        scores = 1.5 * people + rng.normal(size=n + 500)
+        people[n:] = np.nan
+        found = pass_fail(scores, people)
+        tpr, tnr = 1 - special.ndtr(found.cut - 1.5), special.ndtr(found.cut)
+        true = {"tpr": tpr, "tnr": tnr, "accuracy": 0.6 * tpr + 0.4 * tnr, "corrected": 0.6, "ppi": 0.6}
+        for name, kept in zip(names, ends.values(), strict=True):
+            low, high = getattr(found, name).interval
+            kept.append((low - true[name], high - true[name]))  # each cut has rates of its own
+    truth = {f"{name}, chosen cut": 0.0 for name in names}
+    yield from rows({"design": "1.5 sd apart, 500 more without a label", "n": n}, ends, truth)
 
 
 def _labels(n: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:

@@ -143,7 +143,8 @@ def pass_fail(
     Rates have Wilson's interval, with as many items as the groups leave (:math:`p(1-p)` over the variance between
     groups) and by t where there are groups. F1, MCC, kappa and AC1 have the delta method's on the logit of their
     range, with half an item added to each cell, times the design effect of the groups. Balanced accuracy puts both
-    rates' ends together. The rate that people would pass:
+    rates' ends together. Where the labels chose the cut, figures are of cuts that had not seen the item, and intervals
+    reach as far as those of the cut in use, too. The rate that people would pass:
 
     .. math:: \hat\theta_{RG} = \frac{p + TNR - 1}{TPR + TNR - 1}
 
@@ -216,8 +217,10 @@ def pass_fail(
     is_score = cut is not None or bool(np.setdiff1d(said[~np.isnan(said)], (0.0, 1.0)).size)
     curve = roc(said[known], yes, groups=of_labels, confidence_level=confidence) if is_score else None
     verdicts, at, held_out = _cut(said, known, yes, of_labels, cut if is_score else 0.5, prices, folds)
-    cell = np.where(yes, np.where(held_out, 0, 2), np.where(held_out, 1, 3))
+    cell = _cells(yes, held_out)
     figures = figures_of(cell, of_labels, confidence)
+    if is_score and cut is None:
+        figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[known] == 1), of_labels, confidence))
     data = _Rates(verdicts, labels, group, held_out, known, None if elsewhere is None else _passed(elsewhere, at))
     rates, told = data.figures(confidence)
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
@@ -229,6 +232,19 @@ def pass_fail(
         n_groups=int(of_labels.max()) + 1, n_production=0 if elsewhere is None else len(elsewhere),
         warnings=tuple(told),
     )  # fmt: skip
+
+
+def _cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
+    return np.where(yes, np.where(passed, 0, 2), np.where(passed, 1, 3))
+
+
+def _with_ends_of(figures: dict[str, Figure], others: dict[str, Figure]) -> dict[str, Figure]:
+    """Intervals that hold for the cut in use as well: those cuts that have not seen an item lie around it."""
+    out = {}
+    for name, one in figures.items():
+        (low, high), (other_low, other_high) = one.interval, others[name].interval
+        out[name] = one._replace(interval=Interval(float(np.fmin(low, other_low)), float(np.fmax(high, other_high))))
+    return out
 
 
 def verdicts_in(values: ArrayLike, name: str, *, scores: bool = False) -> Floats:
@@ -295,7 +311,11 @@ class _Rates:
         judged = self.verdicts[~np.isnan(self.verdicts)] if self.production is None else self.production
         of = self.group[~np.isnan(self.verdicts)] if self.production is None else np.arange(len(judged))
         of, judged = of[~np.isnan(judged)], judged[~np.isnan(judged)]
-        corrected, told = self._rogan_gladen(judged, of, confidence)
+        corrected, told = self._rogan_gladen(self.held_out, judged, of, confidence)
+        in_use = self.verdicts[self.known] == 1
+        if (in_use != self.held_out).any():  # the judge's rate is that of the cut in use
+            other, _ = self._rogan_gladen(in_use, judged, of, confidence)
+            corrected = _with_ends_of({"": corrected}, {"": other})[""]
         return {
             "judge_rate": _share(judged, of, confidence),
             "people_rate": _share(yes.astype(float), codes, confidence),
@@ -303,10 +323,12 @@ class _Rates:
             "ppi": self._ppi(confidence),
         }, told
 
-    def _rogan_gladen(self, judged: Floats, of: Codes, confidence: float) -> tuple[Figure, list[str]]:
+    def _rogan_gladen(
+        self, passed: NDArray[np.bool_], judged: Floats, of: Codes, confidence: float
+    ) -> tuple[Figure, list[str]]:
         """With as many items as the groups leave of each kind."""
         yes, codes = self.labels[self.known] == 1, self.group[self.known]
-        sides = {"q1": (self.held_out[yes], codes[yes]), "q0": (~self.held_out[~yes], codes[~yes])}
+        sides = {"q1": (passed[yes], codes[yes]), "q0": (~passed[~yes], codes[~yes])}
         shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
         sizes = {name: _effective(hits.astype(float), group) for name, (hits, group) in sides.items()}
         found = rogan_gladen_from_rates(

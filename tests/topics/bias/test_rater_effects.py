@@ -124,15 +124,3 @@ def test_what_does_not_fit_is_refused(change, words):
     judge, people = panel(np.random.default_rng(5))
     with pytest.raises(ArgumentError, match=words):
         rater_effects(**{"judge": judge, "people": people} | change)
-
-
-def test_tables_of_several_criteria_are_one_result():
-    items, people = calib.load_planted()
-    scores = calib.summarize(people, items)
-    found = calib.rater_effects(scores, scores)
-    assert len(found) == 3
-    assert {one.n_raters for one in found} == {2}
-    assert "Outside the range of 2 people" in found.conclusion
-    with pytest.raises(calib.table.TableError, match="must be on one scale"):
-        odd = scores[scores["rater"] == "simulated-1"].assign(rater="judge", scale="0..100")
-        calib.rater_effects(odd, scores)

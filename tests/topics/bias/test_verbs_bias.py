@@ -171,3 +171,15 @@ def test_a_reliability_that_is_none_is_refused_by_name(study, reliability):
     items, judge, people = study
     with pytest.raises(ArgumentError, match="`reliability` must be two numbers"):
         calib.bias(judge, people[people["rater"] == "p0"], ["length"], items=items, reliability=reliability)
+
+
+def test_tables_of_several_criteria_are_one_result():
+    items, people = calib.load_planted()
+    scores = calib.summarize(people, items)
+    found = calib.rater_effects(scores, scores)
+    assert len(found) == 3
+    assert {one.n_raters for one in found} == {2}
+    assert "Outside the range of 2 people" in found.conclusion
+    with pytest.raises(calib.table.TableError, match="must be on one scale"):
+        odd = scores[scores["rater"] == "simulated-1"].assign(rater="judge", scale="0..100")
+        calib.rater_effects(odd, scores)

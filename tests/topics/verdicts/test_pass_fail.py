@@ -198,6 +198,27 @@ def test_intervals_hold_where_items_of_a_document_go_together():
     assert naive / runs < 0.93
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 300])
+def test_intervals_hold_for_the_cut_that_was_chosen(n):
+    """Normal scores: at the cut that the labels chose, the rates of as many items as one likes are known."""
+    rng, runs, held = np.random.default_rng(11), 300, dict.fromkeys(("tpr", "tnr", "accuracy", "corrected", "ppi"), 0)
+    for _ in range(runs):
+        people = (rng.random(n + 500) < 0.6).astype(float)
+        scores = 1.5 * people + rng.normal(size=n + 500)
+        people[n:] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibWarning)
+            found = pass_fail(scores, people)
+        tpr, tnr = 1 - scipy_stats.norm.cdf(found.cut - 1.5), scipy_stats.norm.cdf(found.cut)
+        true = {"tpr": tpr, "tnr": tnr, "accuracy": 0.6 * tpr + 0.4 * tnr, "corrected": 0.6, "ppi": 0.6}
+        for name, value in true.items():
+            low, high = getattr(found, name).interval
+            held[name] += low <= value <= high
+    assert held.pop("corrected") / runs >= 0.92  # of two cuts together it holds too often
+    assert all(0.91 <= count / runs <= 0.99 for count in held.values()), held
+
+
 # --- several labels ---------------------------------------------------------------------------------------------
 
 
