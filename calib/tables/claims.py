@@ -46,7 +46,7 @@ class LackingError(ValueError):
 
 def judged_items(scores: Checked, people: Checked, items: pd.DataFrame | None) -> Iterator[Judged]:
     """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
-    found = False
+    found = matched = False
     for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
         for who, mine in slices(scores.frame[scores.frame["criterion"] == criterion]):
             theirs = rows[~_is(rows, who)]
@@ -58,10 +58,14 @@ def judged_items(scores: Checked, people: Checked, items: pd.DataFrame | None) -
             told = table.reindex(frame.index)
             against = names[0] if len(names) == 1 else f"{len(names)} annotators"
             strangers = int((~table.index.isin(frame.index)).sum())
+            matched |= strangers < len(table)
             yield Judged(who | {"against": against}, frame, told.to_numpy(dtype=float), names, strangers)
     if not found:
         held = f"have {people.holds} and {scores.holds}"
         raise TableArgumentError(people.argument, "and {0} must share a criterion", held, mentions=(scores.argument,))
+    if not matched:
+        none = "no item that people labelled was scored by a judge"
+        raise TableArgumentError(people.argument, "and {0} must share items", none, mentions=(scores.argument,))
 
 
 def _is(rows: pd.DataFrame, who: Mapping[str, Any]) -> pd.Series:
@@ -141,9 +145,11 @@ def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
 def _of_column(column: pd.Series, feature: str) -> list[Claim]:
     if pd.api.types.is_bool_dtype(column):
         column = column.astype(float)
+    values = _values(column, feature)
     numbers = pd.to_numeric(column, errors="coerce")
     is_number = feature != "system" and not (numbers.isna() & column.notna()).any()
-    values = list(dict.fromkeys(column.dropna().astype(object)))
+    if is_number and np.isinf(numbers.to_numpy(dtype=float, na_value=np.nan)).any():
+        raise LackingError(f"{feature!r} has numbers without end (inf)")
     if is_number and len(values) == 2:
         low, high = sorted(numbers.dropna().unique())
         x = (numbers.to_numpy(dtype=float) - low) / (high - low)
@@ -152,6 +158,15 @@ def _of_column(column: pd.Series, feature: str) -> list[Claim]:
         x = numbers.to_numpy(dtype=float)
         return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
     return _of_names(column, values, feature)
+
+
+def _values(column: pd.Series, feature: str) -> list[Any]:
+    """What is in a column, each once."""
+    try:
+        return list(dict.fromkeys(column.dropna().astype(object)))
+    except TypeError:
+        kind = type(column.dropna().iloc[0]).__name__
+        raise LackingError(f"{feature!r} must hold numbers or names, and holds a {kind}") from None
 
 
 def _of_names(column: pd.Series, values: Sequence[Any], feature: str) -> list[Claim]:

@@ -17,7 +17,8 @@ from calib.core.result import Interval, Result, bracket, short
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
 _LEAST_ITEMS = 4  # items; the regression has three coefficients
 _FEW_GROUPS = 10
-_FEW_APART = 5  # groups in which an x that is the same within each must differ from the others
+_FEW_APART = 8  # groups in which x must differ from its usual value; with 3, 5, 8 of 100: 85, 92, 95 % covered
+_UNEVEN = 0.5  # standard errors by which leniency may move an estimate: 95 % intervals then cover 92
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
 _LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
 _NONE = Interval(math.nan, math.nan)
@@ -42,6 +43,9 @@ class Effect(NamedTuple):
     interval: Interval
 
 
+_NO_EFFECT = Effect(math.nan, math.nan, math.nan, math.nan, _NONE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrumented(Result):
     """What one unit of x moves the judge by, and what it seems to by two usual regressions.
@@ -56,6 +60,9 @@ class Instrumented(Result):
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
         Of x in the judge on the mean of people and x, as if that mean had no error.
+    centred : Effect
+        As `estimate`, with an intercept for each annotator, so that it holds where some are more lenient than others.
+        NaN where that is refused.
     people, judge : Effect
         Of x in the mean of people, and in the judge, each alone.
     slope : float
@@ -68,8 +75,8 @@ class Instrumented(Result):
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
     n, n_groups, n_raters : int
         Items, groups of them, annotators.
-    p_adjusted, difference_p_adjusted : float
-        From `calib.bias`, for all claims of the call: at equal quality, and of the difference. NaN from arrays.
+    p_adjusted, difference_p_adjusted, centred_p_adjusted : float
+        From `calib.bias`, each for all claims of the call. NaN from arrays.
     n_claims : int
         How many these are.
     correction : str
@@ -86,6 +93,7 @@ class Instrumented(Result):
     interval: Interval
     difference: Effect
     control: Effect
+    centred: Effect
     people: Effect
     judge: Effect
     slope: float
@@ -99,6 +107,7 @@ class Instrumented(Result):
     warnings: tuple[str, ...]
     p_adjusted: float = math.nan
     difference_p_adjusted: float = math.nan
+    centred_p_adjusted: float = math.nan
     n_claims: int = 1
     correction: str = "none"
     unit: str = "1"
@@ -115,9 +124,15 @@ class Instrumented(Result):
             "people_alone_z": self.people.z,
             "judge_alone": self.judge.estimate,
         }
+        row |= self._centred_row() if self.n_raters > 1 else {}
         row |= self._row("slope", "first_stage_f", "unit")
         row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
+
+    def _centred_row(self) -> dict[str, Any]:
+        row = {"centred": self.centred.estimate, "centred_z": self.centred.z, "centred_p": self.centred.p_value}
+        row |= {"centred_low": self.centred.interval.low, "centred_high": self.centred.interval.high}
+        return row | (self._row("centred_p_adjusted") if self.n_claims > 1 else {})
 
     def _terms(self) -> dict[str, Any]:
         name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
@@ -163,6 +178,11 @@ def instrumented(
     nothing to do with hers. Interval and p-value leave out one group after the other, as the sandwich is too small
     where groups are few.
 
+    How lenient an annotator is counts as her error, and is the opposite of the others': with two who lie d apart the
+    instrument takes the variance of quality for :math:`d^2/4` less than it is, and b for too large. `centred` has an
+    intercept for each annotator in X and Z (all columns less her own means), and where the two estimates differ by more
+    than half an error, that is warned of.
+
     With one annotator the error of her labels cannot be known: for each reliability (the share of the variance of
     labels that is quality) the variance of labels is shrunk to that share, and the estimate lies between those of the
     lowest and the highest.
@@ -196,7 +216,8 @@ def instrumented(
     CalibWarning
         "weak_instrument": annotators foretell each other too little (F below 10), so there is no estimate.
         "one_annotator": a bracket in place of an estimate. "few_groups": below 10. "confounded": x is a sum of
-        the others. "one_sided": x differs in few groups only.
+        the others. "one_sided": x differs from its usual value in few groups only. "uneven_annotators": some are more
+        lenient than others, so `centred` is to be read in place of the estimate.
 
     References
     ----------
@@ -277,16 +298,12 @@ def _refuse(j: Floats, e: Floats, x: Floats, group: Codes, several: bool) -> Non
 
 
 def _one_sided(x: Floats, group: Codes) -> list[str]:
-    """Where x is the same within each group, and differs from its most frequent value in few of them."""
-    first = np.zeros(group.max() + 1)
-    first[group] = x
-    if (first[group] != x).any():
+    """Where x differs from its most frequent value in few of the groups, whatever the number of items."""
+    values, counts = np.unique(x, return_counts=True)
+    apart = len(np.unique(group[x != values[counts.argmax()]]))
+    if apart >= min(_FEW_APART, (group.max() + 1) / 2):
         return []
-    counts = np.unique(first, return_counts=True)[1]
-    rest = len(first) - int(counts.max())
-    if rest >= _FEW_APART:
-        return []
-    return [f"one_sided: x differs in {rest} of {len(first)} groups only, so the interval is too short."]
+    return [f"one_sided: x differs in {apart} of {group.max() + 1} groups only, so the interval is too short."]
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------
@@ -356,34 +373,73 @@ def _tested(estimate: float, std_error: float, left_out: Floats, confidence: flo
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
-def _stacked(data: _Data) -> tuple[Floats, Floats, Codes]:
-    """A row for each item and annotator: her label, the mean of the others', and the item."""
+class _Stack(NamedTuple):
+    """A row for each item and annotator: her label, and the mean of the others'."""
+
+    judge: Floats
+    own: Floats
+    others: Floats
+    x: Floats
+    group: Codes
+    who: Codes
+
+    def centred(self) -> _Stack:
+        """Less the means of each annotator's rows, which is an intercept for each."""
+        n = np.maximum(np.bincount(self.who), 1)
+        columns = {name: getattr(self, name) for name in ("judge", "own", "others", "x")}
+        return self._replace(**{k: v - (np.bincount(self.who, v) / n)[self.who] for k, v in columns.items()})
+
+
+def _stacked(data: _Data) -> _Stack:
     known = ~np.isnan(data.e)
     item, who = np.nonzero(known)
-    own = data.e[item, who]
-    n = known.sum(axis=1)
-    return own, (data.mean[item] * n[item] - own) / (n[item] - 1), item
+    own, n = data.e[item, who], known.sum(axis=1)
+    others = (data.mean[item] * n[item] - own) / (n[item] - 1)
+    return _Stack(data.judge[item], own, others, data.x[item], data.group[item], who)
+
+
+class _Found(NamedTuple):
+    """By the instrument; why not is empty where there is an answer."""
+
+    effect: Effect
+    slope: float
+    f: float
+    why_not: str
 
 
 def _by_instrument(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
-    own, others, item = _stacked(data)
-    one, x, group = np.ones(len(item)), data.x[item], data.group[item]
-    columns, instruments = np.c_[one, own, x], np.c_[one, others, x]
-    first = _solved(own, np.c_[one, x, others], np.c_[one, x, others], group)
-    f, spread = math.nan, first.covariance[-1, -1]
-    if spread > 0:
-        f = float(first.theta[-1] ** 2 / spread)
-    fit = _solved(data.judge[item], columns, instruments, group)
-    found, told = _effect(fit, confidence), list(data.said)
+    stack = _stacked(data)
+    plain, centred = _two_stages(stack, confidence), _two_stages(stack.centred(), confidence)
+    told = [*data.said, *filter(None, (plain.why_not, _uneven(plain, centred)))]
+    more = {"slope": plain.slope, "first_stage_f": plain.f, "bracket": _NONE, "reliability": (math.nan, math.nan)}
+    return _made(data, effects | {"centred": centred.effect}, plain.effect, confidence, told, more)
+
+
+def _two_stages(rows: _Stack, confidence: float) -> _Found:
+    one = np.ones(len(rows.x))
+    before = np.c_[one, rows.x, rows.others]
+    first = _solved(rows.own, before, before, rows.group)
+    fit = _solved(rows.judge, np.c_[one, rows.own, rows.x], np.c_[one, rows.others, rows.x], rows.group)
+    spread = first.covariance[-1, -1]
+    f = float(first.theta[-1] ** 2 / spread) if spread > 0 else math.nan
+    found, why_not = _effect(fit, confidence), ""
     if math.isnan(found.estimate):
-        told.append("confounded: x and the labels cannot be told apart, so there is no estimate.")
-    elif not f >= WEAK_F or first.theta[-1] <= 0:
-        told.append(
-            f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
-        )
-        found = Effect(math.nan, math.nan, math.nan, math.nan, _NONE)
-    more = {"slope": float(fit.theta[1]), "first_stage_f": f, "bracket": _NONE, "reliability": (math.nan, math.nan)}
-    return _made(data, effects, found, confidence, told, more)
+        why_not = "confounded: x and the labels cannot be told apart, so there is no estimate."
+    elif first.theta[-1] < 0:
+        why_not = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
+    elif not f >= WEAK_F:
+        why_not = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
+    return _Found(_NO_EFFECT if why_not else found, float(fit.theta[1]), f, why_not)
+
+
+def _uneven(plain: _Found, centred: _Found) -> str:
+    """Whether leniency moves the estimate, or is why there is none."""
+    moved = abs(plain.effect.estimate - centred.effect.estimate) / centred.effect.std_error
+    if centred.why_not or moved <= _UNEVEN:
+        return ""
+    told = "is why there is no estimate" if plain.why_not else f"moves the estimate by {short(moved)} of its errors"
+    instead = f"with an intercept for each it is {short(centred.effect.estimate)} (`centred`)"
+    return f"uneven_annotators: some are more lenient than others, which {told}; {instead}."
 
 
 def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
@@ -395,10 +451,11 @@ def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> In
         interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
     else:
         told.append("confounded: at the lower reliability x alone would foretell all of quality.")
-    none = Effect(math.nan, math.nan, math.nan, math.nan, interval if known else _NONE)
+    none = _NO_EFFECT._replace(interval=interval if known else _NONE)
     bracket_ = Interval(min(estimates), max(estimates)) if known else _NONE
     more = {"slope": float(np.mean([slope for _, slope in ends])), "first_stage_f": math.nan}
-    return _made(data, effects, none, confidence, told, more | {"bracket": bracket_, "reliability": data.reliability})
+    more |= {"bracket": bracket_, "reliability": data.reliability}
+    return _made(data, effects | {"centred": _NO_EFFECT}, none, confidence, told, more)
 
 
 def _shrunk(data: _Data, reliability: float, confidence: float) -> tuple[Effect, float]:

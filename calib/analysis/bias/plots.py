@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from calib.analysis.bias.instrumented import Effect, Instrumented
 from calib.analysis.bias.rater_effects import RaterEffects
-from calib.analysis.bias.words import FAVOUR, SHOWN, bias_fact, rater_fact
+from calib.analysis.bias.words import FAVOUR, SHOWN, bias_fact, is_uneven, rater_fact
 from calib.core.result import Interval
 from calib.tables import figure
 from calib.tables.results import Results
@@ -15,16 +15,19 @@ from calib.tables.text import telling, title_of, told_apart
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CENTRED = "annotators centred"
 _STYLES = {
     FAVOUR: figure.Style(f"{FAVOUR} (instrument)", "#D55E00", "o"),
     SHOWN: figure.Style(f"{SHOWN} (judge less people)", "#6E6E6E", "D", hollow=True),
+    CENTRED: figure.Style(f"{FAVOUR}, annotators' leniency taken out", "#0072B2", "s"),
 }
 
 
 def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axes:
     """Effects with both estimators: favour at equal quality, and what the leaderboard will show.
 
-    With one annotator the first is a bracket, drawn as its interval.
+    With one annotator the first is a bracket, drawn as its interval. Where annotators differ in how lenient they are, so
+    that this moves an estimate, the one without it stands beside it.
 
     Examples
     --------
@@ -39,13 +42,16 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     found = [one for _, one in pairs]
     names = telling(facts) or ["feature"]
     ends = [_favour(one) for one in found] + [one.difference for one in found]
-    series = [name for name in (FAVOUR, SHOWN) for _ in found]
-    rows = figure.rows_of(ax, facts * 2, ends, series, names=names)
-    figure.draw_series(rows, _STYLES)
+    drawn = {name: style for name, style in _STYLES.items() if name != CENTRED or any(map(is_uneven, found))}
+    if CENTRED in drawn:
+        ends += [one.centred for one in found]
+    series = [name for name in drawn for _ in found]
+    rows = figure.rows_of(ax, facts * len(drawn), ends, series, names=names)
+    figure.draw_series(rows, drawn)
     figure.zero_line(rows.ax)
     rows.ax.set_xlabel(f"judge points ({100 * found[0].confidence_level:g} % CI)")
     figure.legend_above(
-        rows.ax, figure.style_handles([*_STYLES.values()]), title_of(facts, rows.names, "people: "),
+        rows.ax, figure.style_handles([*drawn.values()]), title_of(facts, rows.names, "people: "),
         bias_fact(Results.of(pairs)),
     )  # fmt: skip
     return figure.finished(rows.ax, ax)

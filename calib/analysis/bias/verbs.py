@@ -19,7 +19,7 @@ from calib.intake.taken import Columns, Data
 from calib.table import parse_scale
 from calib.tables.claims import Claim, Judged, LackingError, claims_of, judged_items
 from calib.tables.door import Who, checked, in_the_names_of, scores_in
-from calib.tables.gold import with_warnings
+from calib.tables.gold import groups_of, with_warnings
 from calib.tables.pairs import one_scale
 from calib.tables.results import Results
 
@@ -164,11 +164,13 @@ def _computed(
     label: dict[str, Any], judged: Judged, claim: Claim, groups: str | None, options: dict[str, Any]
 ) -> stats.Instrumented | None:
     """The result of a claim; None, said in a warning, where its data do not vary."""
-    frame, told = judged.frame, _unread(judged, claim)
-    shared = frame[groups] if groups is not None and groups in frame and frame[groups].notna().all() else None
+    labelled, told = ~np.isnan(judged.people).all(axis=1), _unread(judged, claim)
+    part, people, x = judged.frame[labelled], judged.people[labelled], claim.x[labelled]
+    with in_the_names_of(label):
+        shared = None if groups is None else groups_of(part, groups)
     try:
         with in_the_names_of(label, **_NAMES):
-            found = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
+            found = stats.instrumented(part["score"], people, x, groups=shared, **options)
     except ArgumentError as error:
         if error.argument not in _NAMES.values():
             raise
@@ -194,13 +196,14 @@ def _unread(judged: Judged, claim: Claim) -> list[str]:
 def _corrected(
     answers: list[tuple[dict[str, Any], stats.Instrumented]], correction: str
 ) -> Iterator[tuple[dict[str, Any], stats.Instrumented]]:
-    """P-values of both questions, each over all claims."""
+    """P-values of both questions, and with annotators centred, each over all claims."""
     alone = np.array([found.p_value for _, found in answers])
     apart = np.array([found.difference.p_value for _, found in answers])
-    both = zip(adjusted(alone, correction), adjusted(apart, correction), strict=True)
-    for (label, found), (p, q) in zip(answers, both, strict=True):
+    centred = np.array([found.centred.p_value for _, found in answers])
+    each = zip(*(adjusted(p, correction) for p in (alone, apart, centred)), strict=True)
+    for (label, found), (p, q, r) in zip(answers, each, strict=True):
         told = replace(found, n_claims=len(answers), correction=correction)
-        yield label, replace(told, p_adjusted=float(p), difference_p_adjusted=float(q))
+        yield label, replace(told, p_adjusted=float(p), difference_p_adjusted=float(q), centred_p_adjusted=float(r))
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------
@@ -273,13 +276,13 @@ def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
         pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
         for one in of
     ]
-    shared = pd.concat([one.frame[groups] for one in of if groups in one.frame]) if groups else pd.Series(dtype=object)
-    shared = shared[~shared.index.duplicated()].reindex(items)
+    factors = pd.concat([one.frame[[groups]] if groups in one.frame else one.frame[[]] for one in of])
+    shared = factors[~factors.index.duplicated()].loc[items]
     known = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
     return {
         "judge": judge,
         "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
         "criteria": [str(one.label["criterion"]) for one in of],
         "levels": (known[0].low, known[0].high) if known else None,
-        "groups": shared.to_numpy() if len(shared) and shared.notna().all() else None,
+        "groups": None if groups is None else groups_of(shared, groups),
     }

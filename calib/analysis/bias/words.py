@@ -46,13 +46,31 @@ def _of_instrument(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
     claims = list(zip(map(claim_in_words, labels), results, strict=True))
-    favoured = [(name, one.estimate) for name, one in claims if _p_alone(one) <= level]
+    even = [(name, one) for name, one in claims if not is_uneven(one)]
+    favoured = [(name, one.estimate) for name, one in even if _p_alone(one) <= level]
     shown = [(name, one.difference.estimate) for name, one in claims if _p_apart(one) <= level]
     return [
         f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
         f"{SHOWN.capitalize()}, beside people's: {_two_sides(shown)}.",
-        *_open(claims, len(favoured)),
+        *_of_uneven([(name, one) for name, one in claims if is_uneven(one)], level),
+        *_open(even, len(favoured)),
     ]
+
+
+def _of_uneven(claims: Sequence[tuple[str, Instrumented]], level: float) -> list[str]:
+    """What leniency moves is told by the estimate that it does not move."""
+    if not claims:
+        return []
+    favoured = [(name, one.centred.estimate) for name, one in claims if _p_favour(one) <= level]
+    return [
+        f"Annotators differ in how lenient they are, which moves {len(claims)} of these claims and is taken out of them "
+        f"(`centred`): {_two_sides(favoured)}."
+    ]
+
+
+def is_uneven(one: Instrumented) -> bool:
+    """Whether annotators' leniency moves the estimate, so that `centred` stands in its place."""
+    return any(text.startswith("uneven_annotators") for text in one.warnings)
 
 
 def _of_bracket(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
@@ -81,6 +99,12 @@ def claim_in_words(label: Mapping[str, Any]) -> str:
 
 def _p_alone(one: Instrumented) -> float:
     return one.p_value if math.isnan(one.p_adjusted) else one.p_adjusted
+
+
+def _p_favour(one: Instrumented) -> float:
+    if not is_uneven(one):
+        return _p_alone(one)
+    return one.centred.p_value if math.isnan(one.centred_p_adjusted) else one.centred_p_adjusted
 
 
 def _p_apart(one: Instrumented) -> float:
@@ -127,7 +151,7 @@ def bias_fact(results: Results[Instrumented]) -> str:
     level = 1 - results[0].confidence_level
     if all(one.n_raters == 1 for one in results):
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
-    n = sum(_p_alone(one) <= level for one in results)
+    n = sum(_p_favour(one) <= level for one in results)
     return f"at equal quality {n} of {len(results)} are not 0" + _adjusted_by(results[0])
 
 
@@ -179,6 +203,9 @@ def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
         "control_low",
         "control_high",
         "judge_alone",
+        "centred_p",
+        "centred_low",
+        "centred_high",
     ]
-    spare += ["control_z", "judge_less_people_z", "people_alone_z", "n_claims", "n_raters"]
+    spare += ["control_z", "judge_less_people_z", "people_alone_z", "centred_z", "n_claims", "n_raters"]
     return frame.drop(columns=[name for name in spare if name in frame])

@@ -70,6 +70,7 @@ def test_length_on_summeval_is_the_reference(summeval, case):
     assert found.slope == pytest.approx(slope, abs=5.1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:uneven_annotators")  # M11 and M9; the experts lie .75 apart
 @pytest.mark.parametrize("case", SYSTEMS)
 def test_systems_on_summeval_are_the_reference(summeval, case):
     items, tables = summeval
@@ -80,6 +81,7 @@ def test_systems_on_summeval_are_the_reference(summeval, case):
         near(effect, values, 3)
 
 
+@pytest.mark.filterwarnings("ignore:uneven_annotators")
 def test_holm_over_sixteen_systems_is_the_reference(summeval):
     """By the normal law, as there: 8, 9 and 7."""
     from scipy import special
@@ -168,6 +170,68 @@ def test_the_interval_holds_with_few_groups(n, n_groups):
     assert abs(held / of - 0.95) < 4 * math.sqrt(0.95 * 0.05 / of)
 
 
+# --- annotators of whom some are more lenient --------------------------------------------------------------------
+
+
+def test_with_an_intercept_for_each_annotator_it_is_that_of_statsmodels():
+    """Coefficients of IV2SLS with a dummy for each annotator, half of the labels missing."""
+    gmm = pytest.importorskip("statsmodels.sandbox.regression.gmm")
+    rng = np.random.default_rng(20)
+    judge, people, x, group = panel(rng, raters=4)
+    people = np.where(rng.random(people.shape) < 0.5, np.nan, people + np.array([0.8, 0.2, -0.3, -0.7]))
+    judge, people, x, group = (part[(~np.isnan(people)).sum(axis=1) > 1] for part in (judge, people, x, group))
+    item, who = np.nonzero(~np.isnan(people))
+    own, n = people[item, who], (~np.isnan(people)).sum(axis=1)[item]
+    others, each = (np.nansum(people, axis=1)[item] - own) / (n - 1), np.eye(4)[who]
+    theirs = gmm.IV2SLS(judge[item], np.c_[each, own, x[item]], np.c_[each, others, x[item]]).fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        found = instrumented(judge, people, x, groups=group)
+    assert found.centred.estimate == pytest.approx(theirs.params[-1], rel=1e-9)
+
+
+def test_annotators_as_lenient_as_each_other_need_no_intercepts():
+    judge, people, x, group = panel(np.random.default_rng(21))
+    found = instrumented(judge, people, x, groups=group)
+    assert found.warnings == ()
+    assert found.centred.estimate == pytest.approx(found.estimate, abs=found.std_error / 20)
+    same = instrumented(judge, people - people.mean(axis=0), x, groups=group)
+    assert same.estimate == pytest.approx(same.centred.estimate, rel=1e-9)
+
+
+def test_leniency_that_moves_the_estimate_is_said():
+    judge, people, x, group = panel(np.random.default_rng(22), n=4000, raters=2)
+    with pytest.warns(CalibWarning, match="uneven_annotators: .*moves the estimate by"):
+        found = instrumented(judge, people + np.array([0.5, -0.5]), x, groups=group)
+    assert found.interval.high < 0 < found.centred.interval.high  # nothing is favoured
+    even = instrumented(judge, people, x, groups=group)
+    assert tuple(found.centred)[:4] == pytest.approx(tuple(even.centred)[:4], rel=1e-9)
+
+
+def test_leniency_that_hides_that_annotators_agree_is_said():
+    judge, people, x, group = panel(np.random.default_rng(23), raters=2)
+    with (
+        pytest.warns(CalibWarning, match="weak_instrument"),
+        pytest.warns(CalibWarning, match="uneven_annotators: .*is why there is no estimate"),
+    ):
+        found = instrumented(judge, people + np.array([1.0, -1.0]), x, groups=group)
+    assert math.isnan(found.estimate)
+    assert found.centred.interval.low < 0 < found.centred.interval.high
+
+
+@pytest.mark.slow
+def test_with_an_intercept_for_each_annotator_the_interval_holds_where_the_plain_one_does_not():
+    rng, runs, held = np.random.default_rng(24), 400, np.zeros(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibWarning)
+        for _ in range(runs):
+            judge, people, x, group = panel(rng, n=600, n_groups=60, raters=2)
+            found = instrumented(judge, people + np.array([0.5, -0.5]), x, groups=group)
+            held += [one.interval.low <= 0 <= one.interval.high for one in (found, found.centred)]
+    assert held[0] / runs < 0.75
+    assert abs(held[1] / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
+
+
 # --- one annotator ----------------------------------------------------------------------------------------------
 
 
@@ -208,7 +272,7 @@ def test_annotators_who_do_not_foretell_each_other_are_refused():
 def test_annotators_who_contradict_each_other_are_refused_however_large_f_is():
     rng = np.random.default_rng(8)
     first = rng.normal(size=200)
-    with pytest.warns(CalibWarning, match="weak_instrument"):
+    with pytest.warns(CalibWarning, match="weak_instrument: annotators contradict each other"):
         found = instrumented(first, np.c_[first, -first + 0.1 * rng.normal(size=200)], rng.normal(size=200))
     assert math.isnan(found.estimate)
 
@@ -218,6 +282,14 @@ def test_x_that_differs_in_one_group_alone_has_no_interval():
     with pytest.warns(CalibWarning, match="one_sided: x differs in 1 of 40 groups"):
         found = instrumented(judge, people, (group == 3).astype(float), groups=group)
     assert math.isnan(found.interval.low)
+
+
+def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
+    judge, people, _, group = panel(np.random.default_rng(15))
+    rare = np.isin(np.arange(400), (0, 1, 2)).astype(float)
+    with pytest.warns(CalibWarning, match="one_sided: x differs in 3 of 40 groups"):
+        instrumented(judge, people, rare, groups=group)
+    assert instrumented(judge, people, (np.arange(400) < 40).astype(float), groups=group).warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,50 @@ def test_what_a_feature_lacks_is_said(study):
     assert {label["feature"] for label in found.labels} == {"system"}
 
 
+@pytest.mark.parametrize("verb", [calib.bias, calib.rater_effects])
+def test_groups_that_are_no_column_are_refused(study, verb):
+    _, judge, people = study
+    with pytest.raises(calib.table.TableError, match="`groups` must be a column of the scores, but got 'paragraph'"):
+        verb(judge, people, groups="paragraph", **({"features": ["system"]} if verb is calib.bias else {}))
+
+
+def test_groups_of_another_column_change_the_interval(study):
+    items, judge, people = study
+    at = {name: k // 10 for k, name in enumerate(dict.fromkeys(items["group"]))}
+    judge = judge.assign(batch=judge["group"].astype(object).map(at).astype(str))
+    found = [calib.bias(judge, people, ["system"], groups=name)[0] for name in ("group", None)]
+    assert [one.n_groups for one in found] == [40, 120]
+    with pytest.warns(CalibWarning, match="few_groups: 4 groups"):
+        assert calib.bias(judge, people, ["system"], groups="batch")[0].n_groups == 4
+
+
+def test_people_and_judges_of_other_items_are_refused(study):
+    _, judge, people = study
+    with pytest.raises(calib.table.TableError, match="`people` and `scores` must share items"):
+        calib.bias(judge, people.assign(item=people["item"].astype(str) + "x"), ["system"])
+
+
+def test_columns_that_hold_neither_numbers_nor_names_are_refused(study):
+    items, judge, people = study
+    for cells, words in (([["a"]] * len(items), "holds a list"), (np.inf, "numbers without end")):
+        with pytest.raises(ArgumentError, match=words):
+            calib.bias(judge, people, ["odd"], items=items.assign(odd=cells))
+
+
+def test_the_conclusion_takes_leniency_out(study):
+    items, judge, people = study
+    shift = people["rater"].map({"p0": 0.6, "p1": -0.6}).astype(float)
+    with pytest.warns(CalibWarning, match="uneven_annotators"):
+        found = calib.bias(judge, people.assign(score=people["score"] + shift), items=items)
+    even = calib.bias(judge, people, items=items)
+    assert [one.centred.estimate for one in found] == pytest.approx([one.centred.estimate for one in even])
+    assert [one.centred_p_adjusted for one in found] == pytest.approx([one.centred_p_adjusted for one in even])
+    told = found.conclusion.partition("is taken out of them (`centred`): ")[2]
+    assert "more for system C" in told
+    legends = [[text.get_text() for text in calib.plot.bias(of).get_legend().get_texts()] for of in (found, even)]
+    assert [any("leniency taken out" in text for text in texts) for texts in legends] == [True, False]
+
+
 def test_replies_that_could_not_be_read_are_no_favour(study):
     items, judge, people = study
     odd = judge.assign(score=judge["score"].where((judge["system"] != "C") | (np.arange(len(judge)) % 2 == 0)))
