@@ -26,8 +26,8 @@ _STYLES = {
 def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axes:
     """Effects with both estimators: favour at equal quality, and what the leaderboard will show.
 
-    With one annotator the first is a bracket, drawn as its interval. Where annotators differ in how lenient they are, so
-    that this moves an estimate, the one without it stands beside it.
+    With one annotator the first is a bracket, drawn as its interval. Where annotators' leniency moves an estimate, the
+    one without it stands beside it.
 
     Examples
     --------

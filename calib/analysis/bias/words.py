@@ -63,8 +63,8 @@ def _of_uneven(claims: Sequence[tuple[str, Instrumented]], level: float) -> list
         return []
     favoured = [(name, one.centred.estimate) for name, one in claims if _p_favour(one) <= level]
     return [
-        f"Annotators differ in how lenient they are, which moves {len(claims)} of these claims and is taken out of them "
-        f"(`centred`): {_two_sides(favoured)}."
+        f"Annotators differ in how lenient they are, which moves {len(claims)} of these claims and is taken out of "
+        f"them (`centred`): {_two_sides(favoured)}."
     ]
 
 
