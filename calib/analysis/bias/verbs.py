@@ -19,7 +19,7 @@ from calib.intake.taken import Columns, Data
 from calib.table import parse_scale
 from calib.tables.claims import Claim, Judged, LackingError, claims_of, judged_items
 from calib.tables.door import Who, checked, in_the_names_of, scores_in
-from calib.tables.gold import with_warnings
+from calib.tables.gold import groups_of, with_warnings
 from calib.tables.pairs import one_scale
 from calib.tables.results import Results
 
@@ -165,7 +165,7 @@ def _computed(
 ) -> stats.Instrumented | None:
     """The result of a claim; None, said in a warning, where its data do not vary."""
     frame, told = judged.frame, _unread(judged, claim)
-    shared = frame[groups] if groups is not None and groups in frame and frame[groups].notna().all() else None
+    shared = None if groups is None else groups_of(frame, groups)
     try:
         with in_the_names_of(label, **_NAMES):
             found = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
@@ -273,13 +273,13 @@ def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
         pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
         for one in of
     ]
-    shared = pd.concat([one.frame[groups] for one in of if groups in one.frame]) if groups else pd.Series(dtype=object)
-    shared = shared[~shared.index.duplicated()].reindex(items)
+    known_items = pd.concat([one.frame for one in of])
+    known_items = known_items[~known_items.index.duplicated()].reindex(items)
     known = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
     return {
         "judge": judge,
         "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
         "criteria": [str(one.label["criterion"]) for one in of],
         "levels": (known[0].low, known[0].high) if known else None,
-        "groups": shared.to_numpy() if len(shared) and shared.notna().all() else None,
+        "groups": None if groups is None else groups_of(known_items, groups),
     }
