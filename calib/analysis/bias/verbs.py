@@ -276,13 +276,13 @@ def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
         pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
         for one in of
     ]
-    factors = pd.concat([one.frame[[groups]] if groups in one.frame else one.frame[[]] for one in of])
-    shared = factors[~factors.index.duplicated()].loc[items]
+    known_items = pd.concat([one.frame for one in of])
+    known_items = known_items[~known_items.index.duplicated()].reindex(items)
     known = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
     return {
         "judge": judge,
         "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
         "criteria": [str(one.label["criterion"]) for one in of],
         "levels": (known[0].low, known[0].high) if known else None,
-        "groups": None if groups is None else groups_of(shared, groups),
+        "groups": None if groups is None else groups_of(known_items, groups),
     }

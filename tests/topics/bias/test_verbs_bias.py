@@ -227,3 +227,15 @@ def test_tables_of_several_criteria_are_one_result():
     with pytest.raises(calib.table.TableError, match="must be on one scale"):
         odd = scores[scores["rater"] == "simulated-1"].assign(rater="judge", scale="0..100")
         calib.rater_effects(odd, scores)
+
+
+def test_groups_with_gaps_are_refused_and_none_is_independence(study):
+    _, judge, people = study
+    part = people[people["item"].isin(judge["item"].iloc[:60])]  # only they know of groups
+    for verb in (calib.rater_effects, lambda *given, **more: calib.bias(*given, ["system"], **more)):
+        with pytest.raises(calib.table.TableError, match="some scores have a `group` and some have none"):
+            verb(judge.drop(columns="group"), part)
+        assert verb(judge, people, groups=None)[0].n_groups == 120
+        assert verb(judge, people)[0].n_groups == 40
+        with pytest.raises(calib.table.TableError, match="must be a column of the scores, but got 'nonsense'"):
+            verb(judge, people, groups="nonsense")
