@@ -164,13 +164,12 @@ def _computed(
     label: dict[str, Any], judged: Judged, claim: Claim, groups: str | None, options: dict[str, Any]
 ) -> stats.Instrumented | None:
     """The result of a claim; None, said in a warning, where its data do not vary."""
-    labelled, told = ~np.isnan(judged.people).all(axis=1), _unread(judged, claim)
-    part, people, x = judged.frame[labelled], judged.people[labelled], claim.x[labelled]
+    frame, told = judged.frame, _unread(judged, claim)
     with in_the_names_of(label):
-        shared = None if groups is None else groups_of(part, groups)
+        shared = None if groups is None else groups_of(frame, groups)
     try:
         with in_the_names_of(label, **_NAMES):
-            found = stats.instrumented(part["score"], people, x, groups=shared, **options)
+            found = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
     except ArgumentError as error:
         if error.argument not in _NAMES.values():
             raise
