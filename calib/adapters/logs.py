@@ -1,0 +1,84 @@
+"""Files of logs: JSON with what tools put into it, lines of it, arrays too long for memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calib.table import TableError
+
+_HEAD = 1 << 16  # characters that tell whose log it is
+_PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
+_DECODER = json.JSONDecoder()
+
+
+def head_of(path: Path) -> str:
+    """The beginning of a file, as far as it is text."""
+    with path.open("rb") as file:
+        return file.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def json_of(path: Path) -> Any:
+    """A whole file of JSON; a bare NaN, as some tools write, is a number that is missing.
+
+    Raises
+    ------
+    TableError
+        If it is no JSON, or cut off; with the line.
+    """
+    try:
+        return json.loads(path.read_text("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise _broken(path, getattr(error, "lineno", 1)) from None
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one on each line, one at a time; a line that is none is a `TableError` with its number."""
+    with path.open("rb") as file:
+        for place, raw in enumerate(file, start=1):
+            if not raw.strip():
+                continue
+            try:
+                found = json.loads(raw.decode("utf-8-sig", "replace"))
+            except (ValueError, RecursionError):
+                raise _broken(path, place) from None
+            if not isinstance(found, dict):
+                raise TableError(f"{path.name}, line {place}: must be an object, but is {type(found).__name__}.")
+            yield found
+
+
+def array_of(path: Path) -> Iterator[Any]:
+    """The elements of a file that is one array, one at a time, whatever its length."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        text, line = file.read(_PIECE).lstrip(), 1
+        if not text.startswith("["):
+            raise TableError(f"{path.name}: must be an array of JSON, but begins with {text[:10]!r}.")
+        text = text[1:]
+        while True:
+            text = text.lstrip(" \t\r\n,")
+            if text.startswith("]"):
+                return
+            try:
+                found, end = _DECODER.raw_decode(text)
+                whole = end < len(text)  # a number may go on
+            except (ValueError, RecursionError):
+                whole = False
+            if whole:
+                line += text.count("\n", 0, end)
+                text = text[end:]
+                yield found
+            elif more := file.read(max(_PIECE, len(text))):
+                text += more
+            else:
+                raise _broken(path, line + text.count("\n"))
+
+
+def rows_of(path: Path) -> Iterator[Any]:
+    """The objects of an array, or of lines, by how the file begins."""
+    yield from array_of(path) if head_of(path).lstrip().startswith("[") else lines_of(path)
+
+
+def _broken(path: Path, line: int) -> TableError:
+    return TableError(f"{path.name}, line {line}: must be whole JSON, but is broken or cut off here.")

@@ -1,0 +1,6 @@
+def sniff(name, head):
+    return False
+
+
+def read(path):
+    return iter(())

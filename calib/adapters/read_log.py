@@ -1,0 +1,157 @@
+"""Another tool's log as calib's tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib.adapters.logs import head_of
+from calib.adapters.tables import Asked, items_of, ratings_of, readings_of, scores_of
+from calib.core.check import ArgumentError
+from calib.core.text import printable
+from calib.table import TableError
+
+# each is a file beside this one: `sniff(name, head)` knows its tool's files, `read(path)` gives their rows; one with a
+# `STEP` reads a log of expectations, which are scores and no ratings
+TOOLS = (
+    "deepeval", "inspect_ai", "promptfoo", "lm_eval", "ragas", "mlflow", "opik", "langsmith", "braintrust",
+    "openai_batch", "openai_evals", "helm",
+)  # fmt: skip
+_CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
+
+
+def read_log(
+    path: str | Path | Sequence[str | Path],
+    *,
+    tool: str = "auto",
+    system: str | None = None,
+    item: str | None = None,
+    rater: str | None = None,
+    scale: str | Mapping[str, str] | None = None,
+    texts: bool = False,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Items and ratings from what another evaluation tool wrote.
+
+    A judge's reply that was no score keeps its row, with a status in place of a number,
+    however the tool wrote it: as a 0, as NaN, or not at all.
+
+    Parameters
+    ----------
+    path : path or sequence of path
+        A log, several of one tool, or a folder of them.
+    tool : str, default "auto"
+        Who wrote it: "deepeval", "inspect_ai", "promptfoo", "lm_eval", "ragas", "mlflow",
+        "opik", "langsmith", "braintrust", "openai_batch", "openai_evals" or "helm"; "auto"
+        looks at what the file holds.
+    system, item, rater : str, optional
+        Where the log names who wrote an output, the output's id, and the judge: a dotted path
+        in the tool's own record of an output, such as ``"metadata.system"``; ``"file"`` is
+        the file's name without its ending. For `system` and `rater` also a name itself.
+        Default: what the tool itself says; without ids, prints of the texts are ids.
+    scale : str or dict of str, optional
+        The judge's scale, ``"1|2|3|4|5"`` or ``"0..1"``, or that of each criterion. Default:
+        the one that the tool documents, or none; it is never guessed from the scores.
+    texts : bool, default False
+        Keep inputs, outputs and references in the items, and replies in the ratings.
+
+    Returns
+    -------
+    items, ratings : DataFrame
+        Of tools that keep a judge's expectation without its distribution (DeepEval, Opik)
+        the second is a table of scores, and says what became of each reply by `status`.
+        People's feedback (MLflow, Opik) is rows of the method "human".
+
+    Raises
+    ------
+    TableError
+        If a file is broken (with its line), holds nothing, is of several tools, or holds a
+        run or reading twice.
+    ArgumentError
+        If `tool` is unknown, a path leads nowhere, or the log does not say who judged.
+    FileNotFoundError
+
+    Warns
+    -----
+    UserWarning
+        If repeats hold different outputs (each is then an item, ``id#k``), a run ended before
+        its end, or checks that are no judge are among the scores.
+
+    Notes
+    -----
+    Repeats of a judge's call on one output are draws of one rating; the output's text tells.
+    The system's name joins an id that does not hold it, so that outputs of two systems to one
+    input are two items; the input is their `group`.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> rows = [{"input": "Why?", "output": "So.", "expected": None, "scores": {"tone": s}} for s in (0.5, 0.75)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = Path(folder, "results.json")
+    ...     _ = log.write_text(json.dumps(rows))
+    ...     items, ratings = read_log(log, system="v2", rater="gpt-4o")
+    >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
+    (1, [0, 1], [0.5, 0.75])
+    """
+    asked = Asked(system, item, rater, scale, texts)
+    files = _files_of(path)
+    reader = _reader_of(files, tool, folder=not _is_list(path) and Path(os.fspath(path)).is_dir())  # type: ignore[arg-type]
+    rows: list[tuple[Path, Iterator[Any]]] = [(file, reader.read(file)) for file in _of_reader(files, reader, tool)]
+    readings = readings_of(rows, asked)
+    step = getattr(reader, "STEP", None)
+    return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
+
+
+def _is_list(path: Any) -> bool:
+    return not isinstance(path, str | os.PathLike)
+
+
+def _files_of(path: Any) -> list[Path]:
+    """The files that were named, or those of a folder."""
+    found: list[Path] = []
+    for one in path if _is_list(path) else [path]:
+        here = Path(one)
+        if not here.exists():
+            raise FileNotFoundError(f"no log at {printable(str(here))}.")
+        inside = sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]
+        found += inside
+    if not found:
+        raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
+    return found
+
+
+def _readers() -> dict[str, Any]:
+    return {name: import_module(f"calib.adapters.{name}") for name in TOOLS}
+
+
+def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Any:
+    """The reader that the user names, or the one that knows the files."""
+    readers = _readers()
+    if (name := _CALLED.get(tool, tool)) in readers:
+        return readers[name]
+    if tool != "auto":
+        raise ArgumentError("tool", f"must be 'auto' or one of {', '.join(TOOLS)}", f"got {tool!r}")
+    known = {file: [name for name in TOOLS if readers[name].sniff(file.name, head_of(file))] for file in files}
+    found = {names[0] for names in known.values() if names}
+    if len(found) > 1:
+        which = ", ".join(f"{file.name} ({names[0]})" for file, names in known.items() if names)
+        raise TableError(f"logs of several tools cannot be read at once: {which}.")
+    if not found or (not folder and not all(known.values())):
+        strange = next(file for file in files if not known[file])
+        raise TableError(f"{strange.name}: is no log of {', '.join(TOOLS)} that can be told; say which by tool=.")
+    return readers[found.pop()]
+
+
+def _of_reader(files: Sequence[Path], reader: Any, tool: str) -> list[Path]:
+    """Of a folder, the files that are the tool's."""
+    if len(files) == 1:
+        return list(files)
+    found = [file for file in files if reader.sniff(file.name, head_of(file))]
+    if not found:
+        raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
+    return found

@@ -1,0 +1,108 @@
+"""What a reader of a tool's log gives: one row per reading of an output, in the tool's own words for ids."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from calib.judge.replies.extract import RatingRow
+
+
+class Row(NamedTuple):
+    """One score that a tool wrote, or the trace of one that is missing.
+
+    Attributes
+    ----------
+    record : object
+        What the tool wrote about the output: dicts and lists, in which a user's dotted path finds a field.
+    criterion : str
+    score : float
+        NaN unless `status` is "ok".
+    status : str
+        "ok", "unread" (the judge answered, without a score), "refused", "failed" (the call), "truncated".
+    item : str, optional
+        The tool's id of the output or of its input; None where it has none, or one that says nothing.
+    system, rater : str, optional
+        Who wrote the output, and who gave the score; None where the tool does not say.
+    prompt : str
+        The tool's own name or digest of what the judge was asked; or else
+    asked : str, optional
+        the whole text that it was sent.
+    method : str
+        As in the ratings table: "sample", "logprob", "human".
+    temperature : float
+    draw : int, optional
+        The number that the tool gives a repeat; None where it only writes another row.
+    scale : str
+        The scale that the tool documents; empty where it has none.
+    run : str
+        Tool, version and id of the run, such as ``inspect_ai 0.3.285|UX56DM``.
+    source, output, reference : str, optional
+    reply : str, optional
+        What the judge said.
+    shares : tuple of RatingRow
+        The distribution over scores where the log kept token probabilities; `score` is then not looked at.
+    """
+
+    record: Any
+    criterion: str
+    score: float = math.nan
+    status: str = "ok"
+    item: str | None = None
+    system: str | None = None
+    rater: str | None = None
+    prompt: str = ""
+    asked: str | None = None
+    method: str = "sample"
+    temperature: float = math.nan
+    draw: int | None = None
+    scale: str = ""
+    run: str = ""
+    source: str | None = None
+    output: str | None = None
+    reference: str | None = None
+    reply: str | None = None
+    shares: tuple[RatingRow, ...] = ()
+
+
+def field(record: Any, path: str) -> Any:
+    """What stands at a dotted path of dicts and lists; None where nothing does. A key may hold dots of its own.
+
+    Examples
+    --------
+    >>> field({"metadata": {"build.id": 7, "tags": ["a"]}}, "metadata.build.id"), field({"a": ["x"]}, "a.0")
+    (7, 'x')
+    """
+    if isinstance(record, dict) and path in record:
+        return record[path]
+    for at in (place for place, char in enumerate(path) if char == "."):
+        inner = _at(record, path[:at])
+        if inner is not None and (found := field(inner, path[at + 1 :])) is not None:
+            return found
+    return _at(record, path)
+
+
+def _at(record: Any, key: str) -> Any:
+    if isinstance(record, dict):
+        return record.get(key)
+    if isinstance(record, list) and key.isdecimal() and int(key) < len(record):
+        return record[int(key)]
+    return None
+
+
+def number(value: Any) -> float:
+    """A number, or True, False, "yes", "no" as 1 and 0; NaN for anything else.
+
+    Examples
+    --------
+    >>> number("yes"), number(True), number("0.25"), number(None)
+    (1.0, 1.0, 0.25, nan)
+    """
+    words = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+    if isinstance(value, str):
+        value = words.get(value.strip().lower(), value)
+    try:
+        found = math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        return math.nan
+    return found if math.isfinite(found) else math.nan
