@@ -27,6 +27,7 @@ which items the judge may decide alone           `escalate`; before any label: `
 a judge that says pass or fail: is it right      `pass_fail`, with the pass rate that may be reported
 what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
 which of two is better, and which system         `leaderboard`; `pairwise_agreement`, `position_bias`
+may this build go out: a verdict for CI           `gate`; what it can tell: `gate_plan`
 has the judge changed                            `drift`, from repeated readings of the same items
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
 do people agree with each other                  `reliability`
@@ -38,9 +39,9 @@ what do people say of them                       `label_page`, then `read_labels
 ===============================================  =============================================================
 
 Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of
-your own become tables by `scores_from`, replies recorded elsewhere by `from_jsonl` (`to_batch` writes
-the requests), a prompt of your own is a `Prompt`. `calib.datasets` has public sets and their
-`load_...`, `calib.plot` the pictures, `calib.table` the columns of the tables and their files,
+your own become tables by `scores_from`, other tools' logs by `read_log`, replies recorded elsewhere by
+`from_jsonl` (`to_batch` writes the requests); a prompt of your own is a `Prompt`. `calib.datasets` has public
+sets and their `load_...`, `calib.plot` the pictures, `calib.table` the columns of the tables and their files,
 `calib.stats` the same statistics on arrays. A wrong argument is an `ArgumentError`, a failed call a
 `JudgeError`. On the command line: ``calib look results.csv``, ``calib --help``. Rarer functions,
 such as `rank_stability`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
@@ -63,7 +64,8 @@ _RARE = {
     *("alternative_annotator_test", "averaging", "board_agreement", "compare", "distribution_fit", "escalation_power"),
     *("fit_temperature", "forecast_quality", "from_jsonl", "length_controlled", "load_planted", "pair_items"),
     *("pairwise_agreement", "point_scores", "position_bias", "profile", "prompt_difference", "prompt_mean"),
-    *("rank_stability", "rater_effects", "score_sets", "temperature_curve", "to_batch", "transport_test"),
+    *("Baseline", "GateFailed", "GateInconclusive", "Verdict", "gate_plan", "read_log", "transport_test"),
+    *("rank_stability", "rater_effects", "score_sets", "temperature_curve", "to_batch"),
     *("variance_components", "write_steps", "write_variants"),
 }
 

@@ -2,6 +2,7 @@
 
 from . import datasets as datasets, plot as plot, stats as stats, table as table
 from ._version import __version__ as __version__
+from .adapters.read_log import read_log as read_log
 from .analysis.agreement.verbs import (
     agreement as agreement,
     alternative_annotator_test as alternative_annotator_test,
@@ -30,6 +31,7 @@ from .analysis.draws.verbs import (
     variance_components as variance_components,
 )
 from .analysis.drift.verbs import drift as drift
+from .analysis.gate.verbs import gate as gate, gate_plan as gate_plan
 from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.pairs.verbs import (
     board_agreement as board_agreement,
@@ -85,8 +87,10 @@ from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label_page as label_page
 from .report.report import report as report
+from .tables.baseline import Baseline as Baseline
 from .tables.calibration import Calibration as Calibration
 from .tables.labels import Labels as Labels
 from .tables.pair_items import pair_items as pair_items
 from .tables.results import Results as Results, conclusions as conclusions
 from .tables.scores import summarize as summarize
+from .tables.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict

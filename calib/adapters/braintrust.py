@@ -29,7 +29,8 @@ def read(path: Path) -> Iterator[Row]:
                 record, name, value, "ok" if value == value else "failed",  # noqa: PLR0124
                 item=_text(meta.get("item") or meta.get("id")), system=_text(meta.get("system")),
                 scale="0..1", run="braintrust",
-                source=_text(record.get("input")), output=_text(record.get("output")), reference=_text(record.get("expected")),
+                source=_text(record.get("input")), output=_text(record.get("output")),
+                reference=_text(record.get("expected")),
             )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def json_of(path: Path) -> Any:
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file with one on each line, one at a time; a line that is none is a `TableError` with its number."""
+    """The objects of a file with one on each line, one at a time; another line is a `TableError`."""
     with path.open("rb") as file:
         for place, raw in enumerate(file, start=1):
             if not raw.strip():

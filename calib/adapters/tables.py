@@ -105,7 +105,7 @@ def _template(row: Row) -> str:
 def _raters(frame: pd.DataFrame) -> pd.Series:
     """The judge of each row; a broken reply often lost its name, which the other rows of the criterion have."""
     known = frame[frame["rater"].notna()]
-    one = {name: rows.iloc[0] for name, rows in known.groupby("criterion")["rater"] if rows.nunique() == 1}
+    one = {name: rows.iloc[0] for name, rows in known.groupby("criterion")["rater"] if len(set(rows)) == 1}
     raters = frame["rater"].where(frame["rater"].notna(), frame["criterion"].map(one))
     if raters.isna().any():
         row = frame[raters.isna()].iloc[0]
@@ -137,7 +137,7 @@ def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Ser
         raise ArgumentError("scale", f"must name criteria of the log ({there})", f"got {strangers[0]!r}")
     scales = frame["scale"].where(~frame["criterion"].isin(list(told)), frame["criterion"].map(told))
     for criterion, rows in scales.groupby(frame["criterion"]):
-        if rows.nunique() > 1:
+        if len(set(rows)) > 1:
             both = " and ".join(map(repr, rows.unique()[:2]))
             raise TableError(f"criterion {criterion!r} has two scales, {both}: read the logs apart, or give scale=.")
     return scales

@@ -13,4 +13,5 @@ TOPICS = (
     "bias",
     "drift",
     "planning",
+    "gate",
 )

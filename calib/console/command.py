@@ -43,7 +43,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options = _verb_options(asked, own)
-    files = _file_options() if "files" in own else {}
+    files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     shown = special | options | files
 

@@ -21,6 +21,7 @@ from calib.analysis.calibration.plots import (
 from calib.analysis.distributions.plots import profile as profile
 from calib.analysis.draws.plots import convergence as convergence, gain as gain
 from calib.analysis.drift.plots import drift as drift
+from calib.analysis.gate.plots import gate as gate, gate_plan as gate_plan
 from calib.analysis.means.plots import difference as difference, interval as interval
 from calib.analysis.pairs.plots import (
     leaderboard as leaderboard,

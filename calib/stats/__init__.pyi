@@ -110,6 +110,17 @@ from calib.analysis.draws.spearman_brown import (
 )
 from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
 from calib.analysis.drift.sign_e_process import SignEProcess as SignEProcess, sign_e_process as sign_e_process
+from calib.analysis.gate.gate_outcomes import (
+    GateCheck as GateCheck,
+    GateOutcomes as GateOutcomes,
+    gate_outcomes as gate_outcomes,
+)
+from calib.analysis.gate.gate_plan import GatePlan as GatePlan, gate_plan as gate_plan
+from calib.analysis.gate.spent_error import spent_error as spent_error
+from calib.analysis.gate.transported_mean import (
+    TransportedMean as TransportedMean,
+    transported_mean as transported_mean,
+)
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.contrast import (
     DifferenceEstimate as DifferenceEstimate,

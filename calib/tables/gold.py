@@ -41,8 +41,15 @@ def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = (
     yield from pairs_of(scores, gold, asked)
 
 
-def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
-    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known."""
+def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
+    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known.
+
+    `apart` lets the judge have a scale of its own, such as 0 to 1: the ends are then those of people's.
+    """
+    sides = [{str(text) for text in judged[name].dropna().unique()} for name in ("scale", "scale_y") if name in judged]
+    if apart and len(sides) > 1 and len({_ends_in(text) for text in set().union(*sides)} - {None}) > 1:
+        theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
+        return ends_of(theirs, label) | {"same_scale": False}
     columns = [judged[name] for name in ("scale", "scale_y") if name in judged]
     texts = {str(text) for column in columns for text in column.dropna().unique()}
     known = [scale for text in sorted(texts) if (scale := parse_scale(text))]
@@ -53,6 +60,11 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any]) -> dict[str, Any]:
         return {}
     values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
     return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
+
+
+def _ends_in(text: str) -> tuple[float, float] | None:
+    scale = parse_scale(text)
+    return None if scale is None else (scale.low, scale.high)
 
 
 def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

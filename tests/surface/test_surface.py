@@ -18,7 +18,7 @@ from calib.core.topic import topic_of
 PACKAGE = Path(calib.__file__).parent
 TOPICS = (
     *("agreement", "distributions", "draws", "means", "prompts", "planning", "calibration"),
-    *("verdicts", "pairs", "bias", "drift"),
+    *("verdicts", "pairs", "bias", "drift", "gate"),
 )
 RESERVED = ("verbs", "plots", "words", "commands")
 # what a module of each kind may import besides its own kind; a name is the module or package, up to the dot
@@ -35,6 +35,7 @@ STATISTICS = {
     "pairs": ("agreement", "means", "verdicts"),
     "bias": ("agreement", "means", "pairs"),
     "drift": ("distributions", "means"),
+    "gate": ("means", "planning"),
 }
 HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 
@@ -155,6 +156,7 @@ ORDER = {
     "calib.judge": 6,
     "calib.datasets": 7,
     "calib.labelling": 7,
+    "calib.adapters": 7,
     "verbs": 6,
     "words": 6,
     "plots": 7,

@@ -128,7 +128,7 @@ def interval(
         for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
-            result = _mean_of(read, (groups, strata, weights), whole, options)
+            result = mean_of(read, (groups, strata, weights), whole, options)
             counts = {"n_unmatched": _number_of(strangers, label), "n_unread": len(part) - len(read)}
             answers.append((whole | counts, with_warnings(result, said)))
     return _answered(answers, files)
@@ -163,7 +163,7 @@ def _judges(files: Given, pool: str | None) -> tuple[Checked, Checked]:
 
 def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
-    ends_of(judged, label)
+    ends_of(judged, label, apart=estimator != "judge_only")
     needs = METHODS[estimator].needs
     if not needs.labels:
         return
@@ -178,9 +178,10 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
         raise ArgumentError("gold", rule, given, mentions=("min_gold",) * (least > 2), about=whose)
 
 
-def _mean_of(
+def mean_of(
     part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]
 ) -> stats.MeanEstimate:
+    """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < len(group)
@@ -202,7 +203,8 @@ def _mean_of(
     if repeated and "strata" in drawn and asked["estimator"] == "auto":
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
-        result = stats.ppi_mean(part["y"], part["x"], **design, calibrated_folds=folds, **ends_of(part, label), **asked)
+        ends = ends_of(part, label, apart=True)
+        result = stats.ppi_mean(part["y"], part["x"], **design, calibrated_folds=folds, **ends, **asked)
     return with_warnings(result, said)
 
 
@@ -321,7 +323,7 @@ def difference(
     answers = []
     for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
-        found = [_difference(pair, a, other, options) for other in progress(others, "systems")]
+        found = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in found]), adjust)
         for (label, result), value in zip(found, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
@@ -345,7 +347,8 @@ def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]
     return others
 
 
-def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """What the difference of two systems is about, and the difference."""
     said = list(pair.warnings)
     sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
     if "group" not in pair.frame:
@@ -364,7 +367,7 @@ def _difference(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[di
         raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
-        ends = ends_of(pair.frame, label)
+        ends = ends_of(pair.frame, label, apart=True)
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, calibrated_folds=folds, **ends, **options)
     return label, with_warnings(result, said)
 

@@ -786,9 +786,14 @@ def labelled(items: list[str], scale: str = "1|2|3|4|5") -> pd.DataFrame:
     return calib.scores_from(pd.DataFrame({"item": items, "score": 2 + np.arange(len(items)) % 2}), scale=scale)
 
 
-def test_gold_on_another_scale_is_refused():
-    with pytest.raises(TableError, match="must be on one scale, but are on 0 to 10 and 1 to 5"):
-        calib.interval(judged(), labelled(["i0", "i1"], "0..10"))
+def test_a_judge_on_a_scale_of_its_own_is_read_on_that_of_people():
+    """Ends and steps are people's, and the judge's slope is learned: as where its scale is not known."""
+    gold, far = labelled([f"i{k}" for k in range(12)]), judged(30).assign(score=lambda t: t["score"] / 5, scale="0..1")
+    with_scale = calib.interval(far, gold).one()
+    assert with_scale.interval == calib.interval(far.assign(scale=""), gold).one().interval
+    assert with_scale.interval != calib.interval(far.assign(scale=""), gold.assign(scale="")).one().interval
+    with pytest.raises(TableError, match="must be on one scale, but are on 0 to 1 and 1 to 5"):
+        calib.interval(far, gold, estimator="judge_only")
 
 
 def test_gold_of_no_item_of_the_judge_is_refused():

@@ -1,0 +1,43 @@
+"""The command line's door for other tools' logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import TABLES, to_write
+from calib.console.show import show_rows, write
+
+_LOGS = typer.Argument(help="A log, several of one tool, or a folder of them.")
+_SCALE = typer.Option(help="The judge's scale, 1|2|3|4|5 or 0..1, or CRITERION=SCALE; repeatable.")
+
+
+@options_from("read_log", without=("scale",), called={"path": "LOG"})
+def import_(
+    logs: Annotated[list[Path], _LOGS],
+    out: Annotated[Path | None, to_write(*TABLES, told="Write the ratings (or scores) there")] = None,
+    items: Annotated[Path | None, to_write(*TABLES, told="Write the items there")] = None,
+    scale: Annotated[list[str] | None, _SCALE] = None,
+    **options: Any,
+) -> None:
+    """Ratings and items from the log of another tool: DeepEval, Inspect AI, promptfoo, lm-eval, Ragas, MLflow, ..."""
+    table, found = calib.read_log(logs, scale=_scales(scale), **options)
+    shown = found[[name for name in found if name not in ("prompt", "run", "weight", "low", "high", "temperature")]]
+    show_rows(shown)
+    counts = found["status"].astype(str).value_counts()
+    typer.echo(", ".join(f"{n} {status}" for status, n in counts.items()))
+    write(found, out)
+    write(table, items)
+
+
+def _scales(given: list[str] | None) -> Any:
+    """A scale for every criterion, or one for each that is named; a scale may hold the sign itself: no=0|yes=1."""
+    if not given:
+        return None
+    if len(given) == 1 and ("=" not in given[0] or "|" in given[0].partition("=")[0]):
+        return given[0]
+    return dict(text.partition("=")[::2] for text in given)

@@ -1,0 +1,79 @@
+"""The gate, drawn: intervals beside their lines, and what a gate can tell from its line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.analysis.gate.words import gate_fact
+from calib.stats import GateCheck, GatePlan
+from calib.tables import figure
+from calib.tables.results import Results
+from calib.tables.text import plain_text, telling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("#6E6E6E", "D")}
+
+
+def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
+    """Each check's interval beside its line, coloured by its outcome.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> verdict = calib.gate(judge, human, system="clean", above=3)
+    >>> gate(verdict.checks).get_xlabel()
+    'human mean less the line (90 % CI)'
+    """
+    pairs = figure.checked_pairs([results], GateCheck)
+    labels = [label for label, _ in pairs]
+    names = telling(labels) or ["criterion"]
+    drawn = figure.axes_of(ax)
+    for height, (_, one) in enumerate(reversed(pairs)):
+        colour, mark = _LOOKS[one.outcome]
+        low, high = (end - one.line for end in one.interval)
+        if not np.isnan(low):
+            drawn.hlines(height, low, high, colors=colour, linewidth=2)
+            drawn.plot([one.estimate - one.line], [height], mark, color=colour, mfc="white", markersize=6)
+    texts = [plain_text(" · ".join(str(label.get(name, "")) for name in names)) for label in reversed(labels)]
+    drawn.set_yticks(range(len(texts)), texts)
+    drawn.set_ylim(-0.6, len(texts) - 0.4)
+    drawn.axvline(0, color="black", linewidth=1)
+    level = pairs[0][1].confidence_level
+    drawn.set_xlabel(f"{pairs[0][1].estimand} less the line ({100 * level:g} % CI)")
+    kinds = [kind for kind in _LOOKS if any(one.outcome == kind for _, one in pairs)]
+    handles = [figure.handle(kind, color=_LOOKS[kind][0], marker=_LOOKS[kind][1], mfc="white") for kind in kinds]
+    figure.legend_above(drawn, handles, "", gate_fact(Results.of(pairs)))
+    return figure.finished(drawn, ax)
+
+
+def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Axes:
+    """Chances of a pass, a fail and neither over the true mean.
+
+    Examples
+    --------
+    >>> from calib.stats import gate_plan as planned
+    >>> gate_plan(planned(3.7, n_labels=40, n_items=100, bounds=(1, 5), step=1)).get_ylabel()
+    'chance'
+    """
+    _, plan = figure.single_pair(results, GatePlan)
+    drawn = figure.axes_of(ax)
+    at, passed, failed = np.transpose(plan.curve)
+    drawn.stackplot(
+        at, passed, 1 - passed - failed, failed, colors=["#009E73", "#D9D9D9", "#D55E00"], alpha=0.8, linewidth=0
+    )
+    drawn.axvline(plan.line, color="black", linewidth=1)
+    drawn.set_xlim(at[0], at[-1])
+    drawn.set_ylim(0, 1)
+    drawn.set_xlabel(f"true mean (line at {plan.line:g}; {plan.n_labels} labels, {plan.n_items} judge scores)")
+    drawn.set_ylabel("chance")
+    kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
+    handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]
+    figure.legend_above(drawn, handles, "", "what the gate will say")
+    return figure.finished(drawn, ax)

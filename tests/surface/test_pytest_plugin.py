@@ -1,0 +1,137 @@
+"""The pytest plugin, in suites of their own: outcomes, options, re-runs, several processes."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TABLES = """
+    import numpy as np, pandas as pd, pytest
+
+    def tables(shift=0.0, n=30):
+        truth = np.tile([2.0, 3.0, 4.0, 5.0, 3.0], n // 5)
+        item = [f"q{k}" for k in range(n)]
+        scores = pd.DataFrame({"item": item, "criterion": "tone", "rater": "judge", "method": "sample",
+                               "score": truth, "system": "new", "scale": "1|2|3|4|5"})
+        gold = pd.DataFrame({"item": item, "criterion": "tone", "rater": "ann", "method": "human",
+                             "score": np.clip(truth + shift, 1, 5), "scale": "1|2|3|4|5"})
+        return scores, gold
+"""
+
+
+def suite(pytester, body: str, **files: str):
+    pytester.makepyfile(helper=TABLES, test_it=f"from helper import tables\n{body}", **files)
+    return pytester
+
+
+def test_a_pass_passes_and_is_told(pytester):
+    suite(pytester, "def test_q(calib_gate):\n    assert calib_gate(*tables(), above=2.5).outcome == 'pass'")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*calib gates*", "test_it.py::test_q", "*pass: new*", "*pass  tone: 3.4*above 2.5*"])
+
+
+def test_a_fail_is_an_assertion(pytester):
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=4.5)")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*GateFailed: fail: new*"])
+    assert result.ret == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ini", "outcome"),
+    [((), "", "failed"), (("--calib-inconclusive=skip",), "", "skipped"), ((), "skip", "skipped"),
+     (("--calib-inconclusive=fail",), "skip", "failed")],
+)  # fmt: skip
+def test_what_is_not_known_fails_or_is_skipped(pytester, arguments, ini, outcome):
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=3.4)")
+    if ini:
+        pytester.makeini(f"[pytest]\ncalib_inconclusive = {ini}")
+    result = pytester.runpytest_subprocess(*arguments)
+    result.assert_outcomes(**{outcome: 1})
+    result.stdout.fnmatch_lines(["*inconclusive: new*"])
+
+
+def test_both_kinds_are_assertions_and_one_is_the_other():
+    from calib import GateFailed, GateInconclusive
+
+    assert issubclass(GateFailed, AssertionError)
+    assert issubclass(GateInconclusive, GateFailed)
+
+
+FLAKY = """
+import itertools, pytest
+shifts = itertools.count()
+
+@pytest.mark.flaky(reruns=3)
+def test_q(calib_gate):
+    calib_gate(*tables(), above=4.5 if next(shifts) == 0 else 2.5)
+"""
+
+
+def test_a_rerun_has_the_first_verdict(pytester):
+    """The second run would pass: best of k is no verdict."""
+    pytest.importorskip("pytest_rerunfailures")
+    result = suite(pytester, FLAKY).runpytest_subprocess("-ra")
+    outcomes = result.parseoutcomes()
+    assert (outcomes.get("failed"), outcomes.get("rerun"), outcomes.get("passed")) == (1, 3, None)
+    assert result.stdout.str().count("test_it.py::test_q\n  fail: new") == 1, "one verdict is told once"
+    result.stdout.fnmatch_lines(["*the verdict of the first run*"])
+
+
+def test_several_processes_report_to_one(pytester):
+    pytest.importorskip("xdist")
+    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), above=2 + {k} / 10)\n" for k in range(4))
+    result = suite(pytester, body).runpytest_subprocess("-n", "2")
+    result.assert_outcomes(passed=4)
+    assert result.stdout.str().count("pass: new") == 4
+
+
+def test_the_summary_of_a_job_is_written_once(pytester, monkeypatch, tmp_path):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), above=2.5)\n" for k in range(2))
+    suite(pytester, body).runpytest_subprocess("-n", "2").assert_outcomes(passed=2)
+    assert summary.read_text().count("✔ pass: new") == 2
+
+
+def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
+    body = "def test_q(calib_gate):\n    calib_gate(*tables(), above=2)\n    calib_gate(*tables(), above=2.5)"
+    path = tmp_path / "junit.xml"
+    result = suite(pytester, body).runpytest_subprocess(f"--junitxml={path}")
+    assert result.stdout.str().count("pass: new") == 2
+    held = [one.get("value") for one in ElementTree.parse(path).iter("property") if one.get("name") == "calib_gate"]
+    assert [json.loads(text)["record"]["outcome"] for text in held] == ["pass", "pass"]
+
+
+def test_hostile_names_stay_harmless(pytester):
+    body = (
+        "def test_q(calib_gate):\n    scores, gold = tables()\n"
+        "    calib_gate(scores.assign(system='a\\x1b[31m\\n::error::x'), gold, above=2.5)"
+    )
+    result = suite(pytester, body).runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert "\x1b[31m\n" not in result.stdout.str()
+
+
+def test_an_unknown_word_in_the_ini_file_is_refused(pytester):
+    pytester.makeini("[pytest]\ncalib_inconclusive = maybe")
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=2.5)")
+    result = pytester.runpytest_subprocess()
+    result.stdout.fnmatch_lines(["*calib_inconclusive must be fail or skip*"])
+    assert result.ret != 0
+
+
+def test_the_plugin_loads_nothing_until_it_is_used():
+    code = "import pytest, sys; before = set(sys.modules); import calib._pytest; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"numpy", "pandas", "scipy", "matplotlib", "typer", "calib_gate"}
+    assert {name for name in done.stdout.split() if name.startswith("calib")} <= {"calib", "calib._version", "calib._pytest"}
+    assert importlib.util.find_spec("calib._pytest") is not None
