@@ -64,7 +64,16 @@ _RARE = {
     *("alternative_annotator_test", "averaging", "board_agreement", "compare", "distribution_fit", "escalation_power"),
     *("fit_temperature", "forecast_quality", "from_jsonl", "length_controlled", "load_planted", "pair_items"),
     *("pairwise_agreement", "point_scores", "position_bias", "profile", "prompt_difference", "prompt_mean"),
-    *("Baseline", "GateFailed", "GateInconclusive", "Verdict", "gate_plan", "read_log", "transport_test"),
+    *(
+        "Baseline",
+        "conclusions",
+        "GateFailed",
+        "GateInconclusive",
+        "Verdict",
+        "gate_plan",
+        "read_log",
+        "transport_test",
+    ),
     *("rank_stability", "rater_effects", "score_sets", "temperature_curve", "to_batch"),
     *("variance_components", "write_steps", "write_variants"),
 }

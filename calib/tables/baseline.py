@@ -39,6 +39,17 @@ class Baseline:
         As the gate takes them; the items' ids hold the name, so that they are no others'.
     prints : dict
         Of each item's input and output, where the texts were known.
+
+    Examples
+    --------
+    >>> import calib, tempfile
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     baseline = Baseline.read(saved_baseline(f"{folder}/clean.jsonl", "clean", judge, human, items))
+    >>> baseline.system, len(baseline.scores), len(baseline.gold), len(baseline.prints)
+    ('clean', 96, 96, 24)
     """
 
     system: str

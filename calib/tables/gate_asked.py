@@ -38,6 +38,8 @@ def with_baseline(scores: Any, gold: Any, held: Baseline | None, baseline: Any) 
         return judged, people, baseline
     refuse_other_judge(held, judged.frame)
     mine = judged.frame.astype({"item": object})
+    if "system" in mine:  # its rows here, if there are any, are those of the file
+        mine = mine[mine["system"].astype(str) != held.system]
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
     both = pd.concat([mine, held.scores.reindex(columns=mine.columns)], ignore_index=True)
@@ -49,6 +51,9 @@ def with_baseline(scores: Any, gold: Any, held: Baseline | None, baseline: Any) 
                 theirs = theirs.assign(**{name: theirs["criterion"].map(who[name].astype(object))})
         theirs = theirs[theirs["rater"].notna()]
         theirs = pd.concat([people.frame.astype({"item": object}), theirs], ignore_index=True)
+    place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
+    theirs = theirs.assign(**{name: theirs["item"].map(place[name]) for name in ("group", "system") if name in place})
+    theirs = theirs[theirs["item"].isin(place.index)]
     return scores_in(both, "scores"), scores_in(theirs, "gold") if len(theirs) else people, held.system
 
 

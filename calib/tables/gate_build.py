@@ -51,11 +51,14 @@ class Build:
 
     def __init__(
         self, pair: Pair, name: str, other: str | None, prints: Mapping[str, str], groups: str | None,
-        order: Mapping[Any, int],
+        order: Mapping[Any, int], *, named: bool,
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
         self.groups, self.order = groups, order
-        frame = pair.frame if "system" in pair.frame else pair.frame.assign(system=name)
+        frame = pair.frame
+        asked = frame["_merge"] != "right_only"
+        if "system" not in frame or not named:  # all that was judged is the build's
+            frame = frame.assign(system=frame.get("system", pd.Series(np.nan, frame.index)).where(~asked, name))
         self.pair = replace(pair, frame=frame)
         self.ends = ends_of(frame, pair.label, apart=True)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from calib.table import TableArgumentError, check_items
 
 CHANGED, UNCHANGED = "changed", "unchanged"
+_NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
 def text_prints(items: pd.DataFrame) -> dict[str, str]:
@@ -69,3 +72,20 @@ def unchanged_groups(rows: pd.DataFrame, a: str, b: str, prints: Mapping[str, st
     first, second = (side[~side.index.duplicated()].dropna() for side in sides)
     both = first.index.intersection(second.index)
     return set(both[(first[both] == second[both]).to_numpy()])
+
+
+def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
+    """Of two builds without texts: that they are one, where nothing differs and scores are too many for chance."""
+    both = np.isfinite(y)
+    if not len(f) or np.any(f != 0) or np.any(y[both] != 0):
+        return ""
+    chances = [_chance_alike(rows["x"], len(f)), _chance_alike(rows["y"], int(both.sum()))]
+    if chances[0] > _NO_CHANCE or chances[1] > _LITTLE_CHANCE:
+        return ""
+    return f"same_tables: each of {len(f)} inputs has the same score in both builds: taken as the same outputs"
+
+
+def _chance_alike(values: pd.Series, n: int) -> float:
+    """How often n inputs would all agree if the values of two builds were drawn apart."""
+    shares = values.dropna().value_counts(normalize=True)
+    return float((shares**2).sum() ** n) if n else 1.0

@@ -44,6 +44,16 @@ class Verdict:
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
         What a reader should know, about the gate as a whole.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> verdict = calib.gate(judge, human, system="clean", baseline="coherence-2", margin={"coherence": 0})
+    >>> verdict.exit_code, verdict.checks[0].line
+    (0, 0.0)
     """
 
     outcome: str

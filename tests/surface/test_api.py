@@ -32,6 +32,7 @@ WITHOUT_VERB = {
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),
     "`calib.drift` asks it of each judge": ("reading_change",),
+    "`calib.gate` puts them together": ("gate_outcomes", "spent_error", "transported_mean"),
     "takes what tables have no column for: covariates, outcomes, a statistic of one's own, an order of arrival": (
         *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
         "sign_e_process",

@@ -4,7 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -106,7 +106,7 @@ def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
     path = tmp_path / "junit.xml"
     result = suite(pytester, body).runpytest_subprocess(f"--junitxml={path}")
     assert result.stdout.str().count("pass: new") == 2
-    held = [one.get("value") for one in ElementTree.parse(path).iter("property") if one.get("name") == "calib_gate"]
+    held = [one.get("value") for one in ET.parse(path).iter("property") if one.get("name") == "calib_gate"]
     assert [json.loads(text)["record"]["outcome"] for text in held] == ["pass", "pass"]
 
 
@@ -129,9 +129,15 @@ def test_an_unknown_word_in_the_ini_file_is_refused(pytester):
 
 
 def test_the_plugin_loads_nothing_until_it_is_used():
-    code = "import pytest, sys; before = set(sys.modules); import calib._pytest; print(*sorted(set(sys.modules) - before))"
+    code = (
+        "import pytest, sys; before = set(sys.modules); import calib._pytest; print(*sorted(set(sys.modules) - before))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"numpy", "pandas", "scipy", "matplotlib", "typer", "calib_gate"}
-    assert {name for name in done.stdout.split() if name.startswith("calib")} <= {"calib", "calib._version", "calib._pytest"}
+    assert {name for name in done.stdout.split() if name.startswith("calib")} <= {
+        "calib",
+        "calib._version",
+        "calib._pytest",
+    }
     assert importlib.util.find_spec("calib._pytest") is not None

@@ -17,7 +17,7 @@ TOPIC = Topic(
         "line": "line", "outcome": "outcome", "p_below": "p of not below", "n_unread": "replies unread",
         "labels_to_decide": "labels that would decide", "evidence": "rests on", "reason": "why not known",
         "passes_at": "passes 4 times in 5 at", "fails_at": "fails 4 times in 5 at", "best_low": "best lower end",
-        "n_labels": "labels", "error": "error", "power": "power", "between_builds_sd": "spread between builds",
+        "error": "error", "power": "power", "between_builds_sd": "spread between builds",
         "n_builds": "labelled builds",
     },
     commands=("gate",),

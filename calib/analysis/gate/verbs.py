@@ -44,7 +44,7 @@ from calib.tables.gold import ends_of, gold_pairs
 from calib.tables.ledger import Ledger, digest_of
 from calib.tables.pairs import Pair
 from calib.tables.results import Results
-from calib.tables.unchanged import CHANGED, UNCHANGED, text_prints, unchanged_groups, with_carried
+from calib.tables.unchanged import CHANGED, UNCHANGED, alike_throughout, text_prints, unchanged_groups, with_carried
 from calib.tables.verdict import Verdict
 
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
@@ -141,11 +141,13 @@ def gate(
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> verdict = calib.gate(judge, human, system="clean", above={"coherence": 3, "fluency": 4.5})
-    >>> print(verdict)
-    inconclusive: clean
-    pass          coherence: 4.347, 90 % CI [4.179, 4.418], above 3 (24 labels, 24 judge scores)
-    inconclusive  fluency: 4.458, 90 % CI [4.29, 4.535], above 4.5 (24 labels, 24 judge scores): the labels do not tell
+    >>> print(calib.gate(judge, human, system="clean", above={"coherence": 3, "fluency": 4}))
+    pass: clean
+    pass  coherence: 4.736, 90 % CI [4.292, 4.816], above 3 (24 labels, 24 judge scores)
+    pass  fluency: 4.569, 90 % CI [4.197, 4.68], above 4 (24 labels, 24 judge scores)
+    >>> verdict = calib.gate(judge, human, system="clean", above={"coherence": 4.5})
+    >>> verdict.outcome, verdict.exit_code
+    ('inconclusive', 3)
     """
     as_typed(gate, locals())
     held = baseline if isinstance(baseline, Baseline) else read_baseline(baseline)
@@ -157,7 +159,10 @@ def gate(
     prints = ({} if items is None else text_prints(items)) | ({} if held is None else dict(held.prints))
     book = None if ledger is None else Ledger.read(ledger)
     pairs = pairs_of_gate(judged, people, list(lines))
-    builds = [Build(pair, name, other, prints, groups, order_of(people, pair)) for pair in pairs]
+    builds = [
+        Build(pair, name, other, prints, groups, order_of(people, pair), named="system" in judged.frame)
+        for pair in pairs
+    ]
     counts = {build.criterion: build.n_gold for build in builds}
     again = book is not None and book.looked(name, counts)
     asked = AskedOfGate(
@@ -305,6 +310,9 @@ def _difference_evidence(build: Build, line: float, asked: AskedOfGate) -> Found
         told = f"{len(common)} of {max(map(len, sides))}"
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {told}.")
     same = unchanged_groups(frame, build.name, build.other, build.prints) & common
+    said = ()
+    if not same and (text := alike_throughout(*differences_of(frame, build, inputs), build.rows(build.name))):
+        same, said = common, (text,)
     share = 1 - len(same) / len(common)
     ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
     if "bounds" in ends:
@@ -312,7 +320,7 @@ def _difference_evidence(build: Build, line: float, asked: AskedOfGate) -> Found
         ends["bounds"] = (-width, width)
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
     y, f = differences_of(changed.frame, build, inputs)
-    known: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs"}
+    known: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": said}
     known |= {"n": len(common), "n_gold": int(np.isfinite(y).sum())}
     if not share:
         zero = {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(line > 0)}

@@ -1,0 +1,103 @@
+"""Outcomes of intervals beside lines: the rules, one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from calib.analysis.gate.changed_share import largest_share, share_reach
+from calib.stats import gate_outcomes, spent_error, transported_mean
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "outcome"),
+    [(3.1, 4, 0.999, "pass"), (2, 2.9, 0.01, "fail"), (2.5, 3.5, 0.4, "inconclusive"), (3.0, 4, 0.95, "inconclusive"),
+     (2.0, 3.0, 0.05, "inconclusive"), (0, 0, 1.0, "inconclusive"), (np.nan, np.nan, np.nan, "inconclusive")],
+)  # fmt: skip
+def test_one_check(low, high, p, outcome):
+    assert gate_outcomes([low], [high], [p], line=3).outcomes == (outcome,)
+
+
+def test_unchanged_outputs_pass_any_margin():
+    assert gate_outcomes([0.0], [0.0], [1.0], line=-0.2).outcome == "pass"
+    assert gate_outcomes([0.0], [0.0], [1.0], line=0.0).outcome == "inconclusive"
+
+
+def test_four_checks_of_which_one_has_three_percent_are_inconclusive():
+    found = gate_outcomes([3.5, 3.5, 3.5, 2], [4, 4, 4, 2.9], [0.9, 0.9, 0.9, 0.03], line=3)
+    assert found.outcome == "inconclusive"
+    assert found.p_adjusted[3] == pytest.approx(0.12)
+
+
+def test_all_must_pass_and_one_failing_fails():
+    assert gate_outcomes([3.1, 2.0], [4, 4], [0.99, 0.5], line=3).outcome == "inconclusive"
+    assert gate_outcomes([3.1, 2.0], [4, 2.5], [0.99, 0.001], line=3).outcome == "fail"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_adjusted_as_statsmodels_has_it(p):
+    found = gate_outcomes([0.0] * len(p), [1.0] * len(p), p, line=3).p_adjusted
+    np.testing.assert_allclose(found, multipletests(p, method="holm")[1], atol=1e-12)
+
+
+def test_a_check_without_a_test_is_not_counted():
+    found = gate_outcomes([2, np.nan], [2.9, np.nan], [0.04, np.nan], line=3)
+    assert found.outcomes == ("fail", "inconclusive")
+
+
+@pytest.mark.parametrize("error", [0, 0.5, -1, 1])
+def test_an_error_that_is_none_is_refused(error):
+    with pytest.raises(ValueError, match=r"`error` must be above 0 and below \.5"):
+        gate_outcomes([1.0], [2.0], [0.5], line=0, error=error)
+
+
+def test_spent_error_adds_up():
+    assert sum(spent_error(0.05, t) for t in range(1, 20000)) == pytest.approx(0.05, abs=3e-6)
+
+
+def test_shares_as_statsmodels_has_them():
+    from statsmodels.stats.proportion import proportion_confint
+
+    for k, n in ((0, 40), (3, 100), (40, 40)):
+        assert largest_share(k / n, n, 0.9) == pytest.approx(proportion_confint(k, n, 0.1, method="beta")[1])
+        low, high = proportion_confint(k, n, 0.1, method="normal")
+        if 0 < k < n and low > 0:
+            assert share_reach(k / n, n, 0.9) == pytest.approx((high - low) / 2)
+
+
+# --- transported ------------------------------------------------------------------------------------------------
+
+
+def test_transported_by_hand():
+    from scipy import stats
+
+    f, b = np.array([3.1, 4.2, 3.7, 4.0]), np.array([-0.41, -0.35, -0.5])
+    found = transported_mean(f, b, null=3.0, confidence_level=0.9)
+    error = np.sqrt(b.var(ddof=1) * (1 + 1 / 3) + f.var(ddof=1) / 4)
+    low, high = stats.t.interval(0.9, 2, f.mean() + b.mean(), error)
+    assert found.interval == pytest.approx((low, high))
+    assert found.p_value == pytest.approx(stats.t.sf((3.0 - found.estimate) / error, 2))
+
+
+@pytest.mark.parametrize("biases", [[], [-0.4], [-0.4, -0.3], [-0.4, np.nan, 0.1]])
+def test_few_builds_say_nothing(biases):
+    with pytest.raises(ValueError, match="`biases` must have 3 values or more"):
+        transported_mean([3, 4, 5], biases)
+
+
+def test_ends_of_the_scale_hold():
+    assert transported_mean([4.9, 5, 5], [0.5, -0.4, 0.1], bounds=(1, 5)).interval.high == 5
+
+
+@pytest.mark.slow
+def test_transported_holds_where_builds_differ():
+    """K labelled builds and the new one are draws of one law: coverage is the nominal one, two-sided verdict."""
+    rng = np.random.default_rng(7)
+    hits = []
+    for _ in range(3000):
+        biases = rng.normal(-0.4, 0.3, 5)
+        truth, bias = 3.5, biases[-1]
+        f = truth - bias + rng.normal(0, 0.8, 100)
+        found = transported_mean(f, biases[:4] + rng.normal(0, 0.05, 4), confidence_level=0.9)
+        hits.append(found.interval.low <= truth <= found.interval.high)
+    assert abs(np.mean(hits) - 0.9) < 4 * np.sqrt(0.09 / 3000)

@@ -1,0 +1,70 @@
+"""What a gate can tell before there are labels."""
+
+import numpy as np
+import pytest
+
+import calib
+from calib.stats import gate_plan
+
+TABLE = {  # gate.md, section 2: pass and fail in % at the true mean less the line, as simulated with intervals of 90 %
+    (100, 40): {-0.4: (0, 84), -0.2: (0, 38), 0.2: (37, 0), 0.4: (86, 0)},
+    (200, 100): {-0.4: (0, 100), -0.2: (0, 69), 0.2: (67, 0), 0.4: (100, 0)},
+}
+
+
+@pytest.mark.parametrize(("sizes", "cells"), TABLE.items())
+def test_chances_as_simulated(sizes, cells):
+    """Within 4 points: half-widths are averages, and interpolated."""
+    plan = gate_plan(3.7, n_items=sizes[0], n_labels=sizes[1], rho=0.5, sd=0.99, bounds=(1, 5), step=1)
+    for gap, (passed, failed) in cells.items():
+        found = plan.chances(3.7 + gap)
+        assert 100 * np.array(found) == pytest.approx([passed, failed], abs=4)
+
+
+def test_a_gate_that_cannot_pass_says_so():
+    plan = gate_plan(4.9, n_labels=10, n_items=100, sd=0.9, bounds=(1, 5), step=1)
+    assert not plan.can_pass
+    assert str(plan).startswith("cannot pass")
+    assert np.isnan(plan.passes_at) or plan.passes_at > plan.best_low
+
+
+def test_more_labels_tell_more():
+    wide, narrow = (gate_plan(3.7, n_labels=n, n_items=400, sd=1, bounds=(1, 5), step=1) for n in (20, 200))
+    assert narrow.passes_at < wide.passes_at
+    assert narrow.fails_at > wide.fails_at
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"n_labels": 9}, "`n_labels` must be"),
+        ({"n_labels": 101}, "`n_labels` must not be more than `n_items`"),
+        ({"rho": 2}, "`rho` must lie between"),
+        ({"sd": 0}, "`sd` must be above 0"),
+        ({"line": 5}, "`line` must lie on the scale"),
+        ({"bounds": None, "step": None}, "`sd` must be given"),
+        ({"error": 0.6}, "`error` must be above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(asked, message):
+    known = {"line": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
+    with pytest.raises(ValueError, match=message):
+        gate_plan(known.pop("line"), **known)
+
+
+def test_a_plan_from_numbers_and_from_a_pilot():
+    by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
+    assert by_hand.labels == ({"criterion": "tone"},)
+    assert by_hand.one().line == -0.2
+    items, people = calib.load_planted()
+    human = calib.summarize(people, items, pool="rater")
+    judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    pilot = calib.gate_plan(judge, human, above={"coherence": 3.5}, labels=40, n_items=100).one()
+    both = judge[judge["criterion"] == "coherence"].merge(human, on=["item", "criterion"])
+    assert pilot.rho == pytest.approx(np.corrcoef(both["score_x"], both["score_y"])[0, 1])
+
+
+def test_neither_or_both_lines_are_refused():
+    for asked in ({}, {"above": 3, "margin": 0.2}):
+        with pytest.raises(ValueError, match="`above` or `margin` must be given"):
+            calib.gate_plan(labels=40, n_items=100, **asked)
