@@ -20,7 +20,8 @@ def sniff(name: str, head: str) -> bool:
 def read(path: Path) -> Iterator[Row]:
     """One row per scorer and result; a scorer that failed left no trace but that the others' rows have its name."""
     records = list(rows_of(path))
-    names = list(dict.fromkeys(name for record in records for name in _scores(record, path)))
+    held = [(name, value) for record in records for name, value in _scores(record, path).items()]
+    names = list(dict.fromkeys(name for name, value in held if value is None or number(value) == number(value)))
     for record in records:
         scores, meta = _scores(record, path), record.get("metadata") or {}
         for name in names:

@@ -1,6 +1,66 @@
-def sniff(name, head):
-    return False
+"""DeepEval: `test_run_*.json`, a run with its test cases; it keeps expectations, not what they are of."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calib.adapters.logs import json_of
+from calib.adapters.row import Row, number, text_of, why_missing
+from calib.table import TableError
+
+STEP = 0.1  # G-Eval answers 0 to 10, divided by 10
+_UNNAMED = re.compile(r"(?:conversational_)?test_case_\d+")
+_STEPS = re.compile(r"Evaluation Steps:\s*(\[.*?\])\s*\n", re.DOTALL)
 
 
-def read(path):
-    return iter(())
+def sniff(name: str, head: str) -> bool:
+    """Whether a file is a test run."""
+    return '"testCases"' in head and name.endswith(".json")
+
+
+def read(path: Path) -> Iterator[Row]:
+    """One row per metric and test case; repeats are further test cases of the same name."""
+    run = json_of(path)
+    cases = (
+        [*(run.get("testCases") or []), *(run.get("conversationalTestCases") or [])] if isinstance(run, dict) else []
+    )
+    if not isinstance(run, dict) or "testCases" not in run:
+        raise TableError(f"{path.name}: must be a test run of DeepEval, with `testCases`.")
+    beside = run.get("hyperparameters") or {}
+    for case in cases:
+        for metric in case.get("metricsData") or []:
+            yield _row(case, metric, beside)
+
+
+def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -> Row:
+    name, meta = str(case.get("name") or ""), case.get("metadata") or case.get("additionalMetadata") or {}
+    score = number(metric.get("score"))
+    missing = math.isnan(score) or bool(metric.get("error"))
+    return Row(
+        {**case, "hyperparameters": beside},
+        re.sub(r" \[(?:Conversational)?GEval\]$", "", str(metric.get("name"))),
+        math.nan if missing else score,
+        why_missing(metric.get("error")) if missing else "ok",
+        item=None if not name or _UNNAMED.fullmatch(name) else name,
+        system=text_of(meta.get("system") or beside.get("system")),
+        rater=text_of(metric.get("evaluationModel")),
+        prompt=_prompt(metric),
+        method="logprob",
+        scale="0..1",
+        run="deepeval",
+        source=text_of(case.get("input") if "input" in case else case.get("turns")),
+        output=text_of(case.get("actualOutput") if "actualOutput" in case else case.get("turns")),
+        reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
+        reply=text_of(metric.get("reason")),
+    )
+
+
+def _prompt(metric: dict[str, Any]) -> str:
+    """A name of the evaluation steps, which is all that is kept of the prompt; an error has none."""
+    found = _STEPS.search(str(metric.get("verboseLogs") or ""))
+    return f"steps-{hashlib.sha256(found[1].encode()).hexdigest()[:6]}" if found else ""

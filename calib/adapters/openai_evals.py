@@ -1,6 +1,72 @@
-def sniff(name, head):
-    return False
+"""OpenAI evals: the record that `oaieval` writes, one event a line."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calib.adapters.logs import lines_of
+from calib.adapters.row import Row, number, text_of
+
+_LETTERS = {"Y": 1.0, "N": 0.0}
 
 
-def read(path):
-    return iter(())
+def sniff(name: str, head: str) -> bool:
+    """Whether a file begins with the specification of a run."""
+    return name.endswith((".jsonl", ".json")) and head.lstrip().startswith('{"spec"')
+
+
+def read(path: Path) -> Iterator[Row]:
+    """One row per score of a sample: its metrics, its match, or its failure."""
+    spec: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
+    finished = False
+    for line in lines_of(path):
+        spec, finished = line.get("spec") or spec, finished or "final_report" in line
+        data, sample = line.get("data") or {}, text_of(line.get("sample_id"))
+        if line.get("type") == "sampling":
+            asked[str(sample)] = data
+        if line.get("type") in ("metrics", "match", "error"):
+            yield from _rows(line, data, spec, asked.get(str(sample)) or {})
+    if not finished:
+        warnings.warn(f"partial: {path.name} has no final report: the run broke off.", stacklevel=2)
+
+
+def _rows(line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], asked: dict[str, Any]) -> Iterator[Row]:
+    names = spec.get("completion_fns") or [None]
+    row = Row(
+        line,
+        str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
+        item=text_of(line.get("sample_id")),
+        system=text_of(names[0]),
+        rater="oaieval",
+        run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
+        output=_said(asked.get("sampled")),
+    )
+    if line["type"] == "match":
+        yield _scored(row, row.criterion, data.get("correct"))._replace(
+            scale="0|1", reference=text_of(data.get("expected"))
+        )
+    elif line["type"] == "error":
+        yield row._replace(status="failed")
+    elif "choice" in data or "score" in data:
+        value = data.get("score", _LETTERS.get(str(data.get("choice"))))
+        yield _scored(row, row.criterion, value)._replace(rater=text_of(names[-1]), reply=text_of(data.get("choice")))
+    else:
+        yield from (_scored(row, str(name), value) for name, value in data.items() if _is_score(value))
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float)
+
+
+def _scored(row: Row, criterion: str, value: Any) -> Row:
+    score = number(value)
+    return row._replace(criterion=criterion, score=score, status="unread" if math.isnan(score) else "ok")
+
+
+def _said(sampled: Any) -> str | None:
+    return text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled)

@@ -1,6 +1,55 @@
-def sniff(name, head):
-    return False
+"""Ragas: the frame of `evaluate(...).to_pandas()` as csv or jsonl; a column for each metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calib.adapters.logs import lines_of
+from calib.adapters.row import Row, number, text_of
+from calib.table import TableError, read_frame
+
+# what is no metric
+_TEXTS = {
+    "user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
+    "reference_context_ids", "multi_responses", "rubrics", "rubric", "reference_tool_calls", "reference_topics",
+    "persona_name", "query_style", "query_length", "synthesizer_name",
+}  # fmt: skip
 
 
-def read(path):
-    return iter(())
+def sniff(name: str, head: str) -> bool:
+    """Whether a file has the columns of a sample."""
+    first = head.partition("\n")[0]
+    return name.endswith((".csv", ".jsonl")) and "user_input" in first and "response" in first
+
+
+def read(path: Path) -> Iterator[Row]:
+    """One row per metric and sample; a metric that failed left a gap, without a reason."""
+    rows = [*lines_of(path)] if path.suffix == ".jsonl" else read_frame(path, texts=_TEXTS).to_dict("records")
+    metrics = [name for name in dict.fromkeys(name for row in rows for name in row) if _is_metric(str(name), rows)]
+    if rows and not metrics:
+        raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
+    for row in rows:
+        for name in metrics:
+            value = number(row.get(name))
+            yield Row(
+                row,
+                str(name),
+                value,
+                "unread" if math.isnan(value) else "ok",
+                run="ragas",
+                source=text_of(row.get("user_input")),
+                output=text_of(row.get("response")),
+                reference=text_of(row.get("reference")),
+            )
+
+
+def _is_metric(name: str, rows: list[Any]) -> bool:
+    """Whether a column holds numbers, or nothing, and one number at least."""
+    if name in _TEXTS:
+        return False
+    cells = [row.get(name) for row in rows]
+    known = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
+    return bool(known) and all(not math.isnan(number(cell)) for cell in known)

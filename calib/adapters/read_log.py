@@ -100,22 +100,23 @@ def read_log(
     """
     asked = Asked(system, item, rater, scale, texts)
     files = _files_of(path)
-    reader = _reader_of(files, tool, folder=not _is_list(path) and Path(os.fspath(path)).is_dir())  # type: ignore[arg-type]
-    rows: list[tuple[Path, Iterator[Any]]] = [(file, reader.read(file)) for file in _of_reader(files, reader, tool)]
+    reader = _reader_of(files, tool, folder=any(one.is_dir() for one in _named(path)))
+    # where a model under test is the judge, the harness kept its replies
+    read = getattr(reader, "read_replies", reader.read) if rater is not None else reader.read
+    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in _of_reader(files, reader, tool)]
     readings = readings_of(rows, asked)
     step = getattr(reader, "STEP", None)
     return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
 
 
-def _is_list(path: Any) -> bool:
-    return not isinstance(path, str | os.PathLike)
+def _named(path: Any) -> list[Path]:
+    return [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
 
 
 def _files_of(path: Any) -> list[Path]:
     """The files that were named, or those of a folder."""
     found: list[Path] = []
-    for one in path if _is_list(path) else [path]:
-        here = Path(one)
+    for here in _named(path):
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
         inside = sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from typing import Any, NamedTuple
 
 from calib.judge.replies.extract import RatingRow
+
+_CALL_FAILED = re.compile(
+    r"error code|api ?error|bad ?request|failed to invoke|http|timed? ?out|rate.?limit|connection|\b[45]\d\d\b",
+    re.IGNORECASE,
+)
 
 
 class Row(NamedTuple):
@@ -42,6 +49,8 @@ class Row(NamedTuple):
         What the judge said.
     shares : tuple of RatingRow
         The distribution over scores where the log kept token probabilities; `score` is then not looked at.
+    completion : dict, optional
+        A chat completion that has yet to be read, on the scale that the user says.
     """
 
     record: Any
@@ -63,6 +72,7 @@ class Row(NamedTuple):
     reference: str | None = None
     reply: str | None = None
     shares: tuple[RatingRow, ...] = ()
+    completion: Any = None
 
 
 def field(record: Any, path: str) -> Any:
@@ -88,6 +98,32 @@ def _at(record: Any, key: str) -> Any:
     if isinstance(record, list) and key.isdecimal() and int(key) < len(record):
         return record[int(key)]
     return None
+
+
+def text_of(value: Any) -> str | None:
+    """A text as it stands; an object that holds a single text as that, any other as JSON.
+
+    Examples
+    --------
+    >>> text_of("a"), text_of({"answer": "b"}), text_of({"x": 1, "y": 2}), text_of(None)
+    ('a', 'b', '{"x": 1, "y": 2}', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict) and len(value) == 1 and isinstance(one := next(iter(value.values())), str):
+        return one
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def why_missing(message: str | None) -> str:
+    """The status of a score that is not there, by what the tool says of it: a call that failed, or a reply without one.
+
+    Examples
+    --------
+    >>> why_missing("Error code: 400 - rejected"), why_missing("Could not extract JSON")
+    ('failed', 'unread')
+    """
+    return "failed" if _CALL_FAILED.search(message or "") else "unread"
 
 
 def number(value: Any) -> float:

@@ -15,7 +15,9 @@ import pandas as pd
 
 from calib.adapters.row import Row, field
 from calib.core.check import ArgumentError
-from calib.judge.replies.extract import RatingRow
+from calib.judge.replies.extract import RatingRow, extract, has_logprobs
+from calib.judge.replies.reply import decode
+from calib.judge.scale import Scale
 from calib.table import TableError, check_items, check_ratings, check_scores
 
 _TEXTS = ("source", "output", "reference")
@@ -35,11 +37,23 @@ class Asked(NamedTuple):
 
 def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
-    found = [_reading(row, path, asked) for path, rows in files for row in rows]
+    found, n_left = [], 0
+    for path, row in ((path, row) for path, rows in files for row in rows):
+        if row.completion is not None and row.method == "logprob" and not _scale_said(row, asked.scale):
+            n_left += 1  # the tool's own reading of this reply is a row of its own
+        else:
+            found.append(_reading(row, path, asked))
+    if n_left:
+        told = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
+        warnings.warn(f"probabilities_unread: {told}.", stacklevel=3)
     if not found:
         raise TableError("the log holds no scores: nothing was graded, or the run was broken off.")
-    frame = pd.DataFrame(found)
+    # texts stay Python strings: they may hold what Arrow cannot, such as half a character
+    numbers = ("score", "draw", "temperature")
+    columns = {name: [row[name] for row in found] for name in found[0]}
+    frame = pd.DataFrame({name: pd.Series(c, dtype=None if name in numbers else object) for name, c in columns.items()})
     frame["rater"] = _raters(frame)
+    frame = _broken_as_whole(frame)
     frame["prompt"] = _prompts(frame)
     frame["scale"] = _scales(frame, asked.scale)
     _refuse_run_twice(frame)
@@ -50,6 +64,8 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only prints unless they are asked for."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
     item, system = _said(asked.item, record, "item", must=True) or row.item, _said(asked.system, record, "system")
+    if row.completion is not None:
+        row = _read_completion(row, asked.scale)
     read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
     return {
         "item": item or _print("item", row.source, row.output),
@@ -69,6 +85,22 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "shares": row.shares,
         **({name: getattr(row, name) or "" for name in (*_TEXTS, "reply")} if asked.texts else {}),
     }
+
+
+def _scale_said(row: Row, said: str | Mapping[str, str] | None) -> str:
+    return said if isinstance(said, str) else (said or {}).get(row.criterion) or row.scale
+
+
+def _read_completion(row: Row, said: str | Mapping[str, str] | None) -> Row:
+    """A chat completion as the scores that it shows, on the scale that the user says."""
+    text = _scale_said(row, said)
+    if not text:
+        told = f"the log does not name that of {row.criterion!r}"
+        raise ArgumentError("scale", "must be given to read token probabilities", told)
+    choice = decode(row.completion).choices[0]
+    exact = has_logprobs(choice)
+    found = extract(choice, Scale.parse(text), "label", logprobs=exact)
+    return row._replace(shares=tuple(found.rows), status="ok", method="logprob" if exact else "sample")
 
 
 def _said(said: str | None, record: Any, argument: str, *, must: bool = False) -> str | None:
@@ -121,10 +153,22 @@ def _prompts(frame: pd.DataFrame) -> pd.Series:
         wordings, items = rows["prompt"].nunique(), rows["item"].nunique()
         if wordings > max(2.0, _MANY_PROMPTS * items):
             prompts[rows.index] = f"{criterion}-varies"
-        elif wordings > 1 and (rows.groupby(["rater", "prompt"]).size().groupby("rater").size() > 1).any():
+        elif rows.groupby(["rater", "method"])["prompt"].nunique().max() > 1:
             told = f"the judge was asked about {criterion!r} in {wordings} wordings: each is a prompt of its own."
             warnings.warn(f"prompts_differ: {told}", stacklevel=6)
     return prompts
+
+
+def _broken_as_whole(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of a broken reply the log often lost what was asked and how: as of the others, where these agree."""
+    how = ["prompt", "method", "temperature"]
+    whole = frame[frame["status"] == "ok"].drop_duplicates(["criterion", "rater", *how])
+    one = whole[~whole.duplicated(["criterion", "rater"], keep=False)].set_index(["criterion", "rater"])
+    place = pd.MultiIndex.from_frame(frame[["criterion", "rater"]])
+    broken = (frame["status"] != "ok").to_numpy() & place.isin(one.index)
+    for name in how:
+        frame[name] = frame[name].astype(object).where(~broken, one[name].reindex(place).to_numpy())
+    return frame.astype({"temperature": float})
 
 
 def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Series:
@@ -137,7 +181,10 @@ def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Ser
         raise ArgumentError("scale", f"must name criteria of the log ({there})", f"got {strangers[0]!r}")
     scales = frame["scale"].where(~frame["criterion"].isin(list(told)), frame["criterion"].map(told))
     for criterion, rows in scales.groupby(frame["criterion"]):
-        if len(set(rows)) > 1:
+        broken = (rows == "") & (frame.loc[rows.index, "status"] != "ok")
+        if len(set(rows[~broken])) == 1:
+            scales[rows.index] = rows[~broken].iloc[0]
+        elif len(set(rows)) > 1:
             both = " and ".join(map(repr, rows.unique()[:2]))
             raise TableError(f"criterion {criterion!r} has two scales, {both}: read the logs apart, or give scale=.")
     return scales
@@ -146,7 +193,7 @@ def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Ser
 def _refuse_run_twice(frame: pd.DataFrame) -> None:
     """One run in two files, as tools write it in two forms, is no second measurement."""
     files = frame["run"].drop_duplicates().str.partition("|")
-    twice = files[files[2].str.contains("|", regex=False)].duplicated(2, keep=False)
+    twice = files[files[2].str.contains(r"\|.", regex=True)].duplicated(2, keep=False)  # where a run has an id
     if twice.any():
         names = " and ".join(files.loc[twice[twice].index, 0].head(2))
         raise TableError(f"{names} hold the same run: read one of them.")

@@ -155,7 +155,12 @@ def as_record(verdict: Verdict) -> dict[str, Any]:
          "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
         for label, one in _pairs(verdict)
     ]  # fmt: skip
-    whole = {"schema": "calib/verdict/v1", "calib": __version__, "system": verdict.system, "outcome": verdict.outcome}
+    whole: dict[str, Any] = {
+        "schema": "calib/verdict/v1",
+        "calib": __version__,
+        "system": verdict.system,
+        "outcome": verdict.outcome,
+    }
     whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(verdict.asked), **verdict.digests}
     found: dict[str, Any] = plain_json(whole | {"checks": checks, "notes": list(verdict.notes)})
     return found

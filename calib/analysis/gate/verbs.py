@@ -310,7 +310,7 @@ def _difference_evidence(build: Build, line: float, asked: AskedOfGate) -> Found
         told = f"{len(common)} of {max(map(len, sides))}"
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {told}.")
     same = unchanged_groups(frame, build.name, build.other, build.prints) & common
-    said = ()
+    said: tuple[str, ...] = ()
     if not same and (text := alike_throughout(*differences_of(frame, build, inputs), build.rows(build.name))):
         same, said = common, (text,)
     share = 1 - len(same) / len(common)
