@@ -155,6 +155,7 @@ ORDER = {
     "calib.judge": 6,
     "calib.datasets": 7,
     "calib.labelling": 7,
+    "calib.adapters": 7,
     "verbs": 6,
     "words": 6,
     "plots": 7,
