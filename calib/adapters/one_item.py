@@ -89,6 +89,10 @@ def check_alone(prompt: Prompt, judge: Judge) -> None:
     calib.core.check.ArgumentError: `judge` must have method='logprob' or method='sample': each item is a run of its
     own, and 'auto' would be settled anew for each.
     """
+    if not isinstance(prompt, Prompt):
+        raise TypeError(f"`prompt` must be one calib.Prompt, such as geval_prompt makes, but got {prompt!r:.60}.")
+    if not isinstance(judge, Judge):
+        raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r:.60}.")
     if prompt.pair:
         rule = "must ask about one output: a harness gives one at a time, and `Prompt.pairwise` compares two"
         raise ArgumentError("prompt", rule)

@@ -12,7 +12,7 @@ inspect_ai = pytest.importorskip("inspect_ai", reason="needs Inspect AI: bash .c
 
 from inspect_ai.dataset import Sample  # noqa: E402
 from inspect_ai.log import read_eval_log  # noqa: E402
-from inspect_ai.model import ModelOutput, get_model  # noqa: E402
+from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # of the tool's own
 
@@ -20,11 +20,18 @@ pytestmark = pytest.mark.filterwarnings("default")  # of the tool's own
 def evaluated(items, folder, scorer, **sample):
     """The log of an eval whose model says the items' outputs, one at a time, in order; as read from its file."""
     samples = [Sample(input=row["source"], id=row["item"], **sample) for row in items.to_dict("records")]
-    model = get_model("mockllm/model", custom_outputs=[ModelOutput.from_content("m", o) for o in items["output"]])
+    model = get_model("mockllm/model", custom_outputs=list(map(mocked, items["output"])))
     (log,) = inspect_ai.eval(
         inspect_ai.Task(dataset=samples, scorer=scorer), model=model, log_dir=str(folder), max_samples=1, score=True
     )
     return read_eval_log(log.location)
+
+
+def mocked(text):
+    """With a usage, for which the mock model would count tokens by a vocabulary that it fetches."""
+    output = ModelOutput.from_content("m", text)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
 
 
 def scores(log, name="coherence"):

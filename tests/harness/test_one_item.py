@@ -18,7 +18,7 @@ TEXTS = {"source": "The boat sank at noon.", "output": "A boat sank."}
 
 @ALL
 def test_pairs_are_refused(made):
-    pairwise = calib.Prompt.pairwise("clarity", "The clearer text.", inputs=("output_a", "output_b"))
+    pairwise = calib.Prompt.pairwise("The clearer text.")
     with pytest.raises(ValueError, match=r"`prompt` must ask about one output"):
         made(pairwise, OFFLINE)
 
