@@ -1,0 +1,101 @@
+"""Inspect AI itself, with its mock model and the embedded judge."""
+
+import math
+
+import pytest
+from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, by_turns, fails, unreadable
+
+import calib
+from calib.adapters.to_inspect import to_inspect_scorer
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="needs Inspect AI: bash .ci/harness")
+
+from inspect_ai.dataset import Sample  # noqa: E402
+from inspect_ai.log import read_eval_log  # noqa: E402
+from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")  # of the tool's own
+
+
+def evaluated(items, folder, scorer, **sample):
+    """The log of an eval whose model says the items' outputs, one at a time, in order; as read from its file."""
+    samples = [Sample(input=row["source"], id=row["item"], **sample) for row in items.to_dict("records")]
+    model = get_model("mockllm/model", custom_outputs=list(map(mocked, items["output"])))
+    (log,) = inspect_ai.eval(
+        inspect_ai.Task(dataset=samples, scorer=scorer), model=model, log_dir=str(folder), max_samples=1, score=True
+    )
+    return read_eval_log(log.location)
+
+
+def mocked(text):
+    """With a usage, for which the mock model would count tokens by a vocabulary that it fetches."""
+    output = ModelOutput.from_content("m", text)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
+
+
+def scores(log, name="coherence"):
+    return {sample.id: next(s for key, s in sample.scores.items() if key.endswith(name)) for sample in log.samples}
+
+
+def test_an_eval_has_the_numbers_of_the_tables(items, expected, tmp_path):
+    log = evaluated(items, tmp_path, to_inspect_scorer(PROMPT, OFFLINE))
+    assert log.status == "success"
+    for item, score in scores(log).items():
+        want = expected.loc[item]
+        assert score.value == want["score"]
+        assert {name: score.metadata[name] for name in ("entropy", "sd", "mass", "low", "high")} == {
+            name: want[name] for name in ("entropy", "sd", "mass", "low", "high")
+        }
+        assert (score.metadata["n"], score.metadata["n_unread"], score.metadata["status"]) == (1, 0, "ok")
+        assert list(score.metadata["distribution"]) == ["1", "2", "3", "4", "5"]
+        assert (score.metadata["prompt"], score.metadata["judge"]) == (PROMPT.id, "offline")
+    (result,) = log.results.scores
+    assert result.metrics["mean"].value == pytest.approx(expected["score"].mean(), rel=1e-12)
+    assert result.metrics["stderr"].value == pytest.approx(expected["score"].sem(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("complete", "status"), [(fails, "failed"), (unreadable, "unread")])
+def test_nothing_read_is_nan_and_the_eval_goes_on(items, tmp_path, complete, status):
+    log = evaluated(items.head(2), tmp_path, to_inspect_scorer(PROMPT, SAMPLED, complete=complete))
+    assert log.status == "success"
+    for score in scores(log).values():
+        assert math.isnan(score.value)
+        assert score.metadata["status"] == status
+        assert score.metadata["entropy"] is None
+
+
+def test_unread_samples_are_left_out_of_the_mean(items, tmp_path):
+    def some(request):
+        return by_turns()(request) if calls.append(request) or len(calls) <= 3 else unreadable(request)
+
+    calls = []
+    log = evaluated(items.head(3), tmp_path, to_inspect_scorer(PROMPT, SAMPLED, complete=some))
+    assert [math.isnan(score.value) for score in scores(log).values()] == [False, True, True]
+    assert log.results.scores[0].metrics["mean"].value == 2.0
+
+
+def test_no_key_is_in_the_log(items, tmp_path):
+    judge = calib.Judge("m", method="sample", draws=1, base_url=f"https://me:{SECRET}@host/v1?key={SECRET}")
+    log = evaluated(items.head(1), tmp_path, to_inspect_scorer(PROMPT, judge, complete=fails))
+    assert SECRET not in log.model_dump_json()
+
+
+def test_control_characters_in_an_output(items, tmp_path):
+    odd = items.head(1).assign(output="A boat\x1b[31m sank.\x00\u202e\ud800".encode("utf-8", "replace").decode())
+    log = evaluated(odd, tmp_path, to_inspect_scorer(PROMPT, OFFLINE))
+    (score,) = scores(log).values()
+    ratings = calib.rate(odd, PROMPT, OFFLINE, progress=False)
+    assert score.value == calib.summarize(ratings)["score"].item()
+
+
+def test_target_and_metadata_fill_columns(items, tmp_path):
+    seen = []
+
+    prompt = calib.geval_prompt("coherence", inputs=("reference", "audience", "output"))
+    scorer = to_inspect_scorer(prompt, SAMPLED, complete=always("3", seen))
+    evaluated(items.head(1), tmp_path, scorer, target="THE TARGET", metadata={"audience": "SAILORS"})
+    assert all("THE TARGET" in text and "SAILORS" in text for text in seen)
+    log = evaluated(items.head(1), tmp_path, scorer, metadata={"audience": "SAILORS"})
+    assert log.status == "error"
+    assert "shows 'reference', which this sample does not have" in log.error.message

@@ -1,0 +1,91 @@
+"""What is refused, and one item's reading against the table's; needs no harness."""
+
+import json
+import math
+
+import pytest
+from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, said, unreadable
+
+import calib
+from calib.adapters.one_item import reader
+from calib.adapters.to_deepeval import to_deepeval_metric
+from calib.adapters.to_inspect import to_inspect_scorer
+from calib.adapters.to_opik import to_opik_metric
+
+ALL = pytest.mark.parametrize("made", [to_inspect_scorer, to_deepeval_metric, to_opik_metric])
+TEXTS = {"source": "The boat sank at noon.", "output": "A boat sank."}
+
+
+@ALL
+def test_pairs_are_refused(made):
+    pairwise = calib.Prompt.pairwise("The clearer text.")
+    with pytest.raises(ValueError, match=r"`prompt` must ask about one output"):
+        made(pairwise, OFFLINE)
+
+
+@ALL
+def test_what_each_item_would_settle_anew_is_refused(made):
+    with pytest.raises(ValueError, match=r"`prompt` must have its steps.*calib.write_steps"):
+        made(calib.Prompt.from_criteria("clarity", "The text is clear."), OFFLINE)
+    with pytest.raises(ValueError, match=r"`judge` must have method='logprob'"):
+        made(PROMPT, calib.Judge("openai/gpt-4o-mini"))
+
+
+@ALL
+def test_other_things_than_prompt_and_judge_are_refused(made):
+    with pytest.raises(TypeError, match="prompt"):
+        made("coherence", OFFLINE)
+    with pytest.raises(TypeError, match="judge"):
+        made(PROMPT, "offline")
+
+
+def test_the_numbers_are_those_of_the_tables(items, expected):
+    read = reader(PROMPT, OFFLINE, None, None)
+    for row in items.to_dict("records"):
+        reading, want = read(row), expected.loc[row["item"]]
+        assert reading.score == want["score"]
+        assert {name: reading.details[name] for name in ("entropy", "sd", "mass", "low", "high", "n", "n_unread")} == {
+            name: want[name] for name in ("entropy", "sd", "mass", "low", "high", "n", "n_unread")
+        }
+        assert sum(reading.details["distribution"].values()) == pytest.approx(want["mass"])
+        assert json.loads(json.dumps(reading.details, allow_nan=False)) == reading.details
+
+
+def test_draws_that_cannot_be_read_are_counted_and_leave_their_mass_out():
+    reading = reader(PROMPT, SAMPLED, None, by_turns())(TEXTS)
+    assert (reading.score, reading.details["n"], reading.details["n_unread"]) == (3.0, 2, 1)
+    assert reading.details["distribution"] == pytest.approx({"1": 0, "2": 1 / 3, "3": 0, "4": 1 / 3, "5": 0})
+    assert reading.details["mass"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("complete", "status"), [(fails, "failed"), (unreadable, "unread")])
+def test_nothing_read_is_no_score_and_holds_no_key(complete, status):
+    reading = reader(PROMPT, SAMPLED, None, complete)(TEXTS)
+    assert math.isnan(reading.score)
+    assert reading.details["status"] == status
+    assert status in reading.words
+    assert SECRET not in str(reading)
+    json.dumps(reading.details, allow_nan=False)
+
+
+def test_an_endpoint_with_a_key_is_in_no_detail():
+    judge = calib.Judge("m", method="sample", draws=1, base_url=f"https://me:{SECRET}@host/v1?key={SECRET}")
+    assert SECRET not in str(reader(PROMPT, judge, None, by_turns())(TEXTS))
+
+
+def test_words_of_a_scale_are_its_labels():
+    prompt = calib.geval_prompt("fluency", scale="poor=0|fair=1|good=2")
+    reading = reader(prompt, SAMPLED, None, lambda _request: said("good"))(TEXTS)
+    assert reading.details["distribution"] == {"poor": 0.0, "fair": 0.0, "good": 1.0}
+    assert reading.score == 2.0
+
+
+def test_a_column_that_the_sample_lacks_is_named():
+    prompt = calib.geval_prompt("fluency", inputs=("reference", "output"))
+    with pytest.raises(ValueError, match=r"`prompt` shows 'reference', which this sample does not have"):
+        reader(prompt, OFFLINE, None, None)(TEXTS)
+
+
+def test_with_a_store_nothing_is_asked_twice(tmp_path):
+    first = reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one := by_turns())(TEXTS)
+    assert reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one)(TEXTS) == first
