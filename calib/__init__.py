@@ -74,7 +74,16 @@ _RARE = {
         "read_log",
         "transport_test",
     ),
-    *("rank_stability", "rater_effects", "score_sets", "temperature_curve", "to_batch"),
+    *(
+        "rank_stability",
+        "rater_effects",
+        "score_sets",
+        "temperature_curve",
+        "to_batch",
+        "to_deepeval_metric",
+        "to_inspect_scorer",
+        "to_opik_metric",
+    ),
     *("variance_components", "write_steps", "write_variants"),
 }
 

@@ -40,7 +40,7 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         if at == len(known):
             known.append(calib.gate(*tables, **options))
         else:
-            again = "again: the verdict of the first run, since a re-run is no second trial"
+            again = "the verdict of the first run, since a re-run is no second trial"
             node.add_report_section("call", "calib gate", again)
         verdict: Verdict = known[at]
         record = json.dumps({"place": at, "text": str(verdict), "record": verdict.record(), "md": verdict.markdown()})

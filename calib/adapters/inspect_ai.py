@@ -12,6 +12,7 @@ from typing import Any
 
 from calib.adapters.logs import json_of
 from calib.adapters.row import Row, number, text_of
+from calib.core.extras import needed
 from calib.table import TableError
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # the tool's own values of its letters
@@ -200,10 +201,10 @@ def _member(path: Path, member: zipfile.ZipInfo) -> Any:
         head = file.read(_LOCAL_HEADER)
         name, extra = (int.from_bytes(head[at : at + 2], "little") for at in (26, 28))
         file.seek(name + extra, 1)
-        return json.loads(_unpacked(file.read(member.compress_size), path))
+        return json.loads(_unpacked(file.read(member.compress_size)))
 
 
-def _unpacked(data: bytes, path: Path) -> bytes:
+def _unpacked(data: bytes) -> bytes:
     """Zstandard, which Python has from 3.14 on."""
     try:
         from compression import zstd  # type: ignore[import-not-found]
@@ -211,10 +212,5 @@ def _unpacked(data: bytes, path: Path) -> bytes:
         pass
     else:
         return bytes(zstd.decompress(data))
-    try:
-        import zstandard
-    except ModuleNotFoundError:
-        raise TableError(
-            f"{path.name}: is packed with zstd: pip install 'calib-judge[logs]', or `inspect log convert --to json`."
-        ) from None
-    return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data))
+    use = ".eval files packed with zstd (or `inspect log convert --to json` them), which"
+    return bytes(needed("zstandard", extra="logs", use=use).ZstdDecompressor().decompressobj().decompress(data))

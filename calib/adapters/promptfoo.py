@@ -61,7 +61,7 @@ def _results(path: Path) -> tuple[str, Iterator[dict[str, Any]]]:
 def _ungraded(result: dict[str, Any]) -> list[dict[str, Any]]:
     """Of a result whose system failed, what would have been asked."""
     asserts = (result.get("testCase") or {}).get("assert") or []
-    return [{"assertion": one, "metadata": {"graderError": True}, "reason": "http: no output"} for one in asserts]
+    return [{"assertion": one, "metadata": {"graderError": True}, "reason": "API error, no output"} for one in asserts]
 
 
 def _kind(part: dict[str, Any]) -> str:

@@ -94,7 +94,15 @@ class GateCheck(Result):
 
 
 class GateOutcomes(NamedTuple):
-    """Of each check what it says, and its p-value by Holm over all."""
+    """Outcomes of checks that hang together.
+
+    Attributes
+    ----------
+    outcomes : tuple of str
+        Of each check.
+    p_adjusted : ndarray, shape (k,)
+        P-values by Holm over all checks.
+    """
 
     outcomes: tuple[str, ...]
     p_adjusted: Floats

@@ -377,9 +377,9 @@ def leaderboard(
     --------
     >>> import calib
     >>> mine = {"id": range(60), "model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20,
-    ...         "judge_winner": ["model_a", "model_a", "model_b", "tie", "model_a", "model_a"] * 10}
+    ...         "judge_winner": ["model_a", "model_a", "model_b", "tie", "model_b", "model_b"] * 10}
     >>> print(calib.leaderboard(mine).one())
-    x first, strength 0.4546, 95 % CI [-0.1475, 1.057]; the rank of 0 of 3 systems is sure (n = 60 battles in 60 groups)
+    x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     as_typed(leaderboard, locals())
     judges, people = _sides_of_battles(preferences, gold, columns)
