@@ -161,13 +161,13 @@ def _prompts(frame: pd.DataFrame) -> pd.Series:
 
 def _broken_as_whole(frame: pd.DataFrame) -> pd.DataFrame:
     """Of a broken reply the log often lost what was asked and how: as of the others, where these agree."""
-    how = ["prompt", "method", "temperature"]
-    whole = frame[frame["status"] == "ok"].drop_duplicates(["criterion", "rater", *how])
-    one = whole[~whole.duplicated(["criterion", "rater"], keep=False)].set_index(["criterion", "rater"])
+    whole, broken = frame[frame["status"] == "ok"], (frame["status"] != "ok").to_numpy()
     place = pd.MultiIndex.from_frame(frame[["criterion", "rater"]])
-    broken = (frame["status"] != "ok").to_numpy() & place.isin(one.index)
-    for name in how:
-        frame[name] = frame[name].astype(object).where(~broken, one[name].reindex(place).to_numpy())
+    for name in ("prompt", "method", "temperature"):
+        known = whole.drop_duplicates(["criterion", "rater", name])
+        one = known[~known.duplicated(["criterion", "rater"], keep=False)].set_index(["criterion", "rater"])[name]
+        fit = broken & place.isin(one.index)
+        frame[name] = frame[name].astype(object).where(~fit, one.reindex(place).to_numpy())
     return frame.astype({"temperature": float})
 
 

@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 def scores(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """People 1 to 5 (mean 3.7, sd .99), a judge with r = .5 to them who is .38 too generous; 30 % of it is draw noise."""
+    """People 1 to 5 (mean 3.7, sd .99), a judge with r = .5 who is .38 too generous; 30 % of it is draw noise."""
     quality = rng.normal(size=shape)
     people = np.clip(np.round(3.76 + 0.88 * quality + 0.58 * rng.normal(size=shape)), 1, 5)
     judge = np.clip(4.14 + _stable(quality, rng) + 0.45 * rng.normal(size=shape), 1, 5)
@@ -98,7 +98,7 @@ def margins(runs: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _difference(rng: np.random.Generator, items: int, labels: int, shift: float) -> tuple[float, float, float]:
-    """Scores of two builds, not rounded: their true difference is the shift, sd .98, correlation with the judge's .34."""
+    """Scores of two builds, not rounded: their difference has sd .98, and correlation .34 with the judge's."""
     moved = np.array([[shift], [0.0]])
     quality = 0.55 * rng.normal(size=items) + 0.69 * rng.normal(size=(2, items))
     people = 3.5 + quality + moved
@@ -187,18 +187,20 @@ def metrics(runs: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def copies(runs: int, rng: np.random.Generator) -> Iterator[Row]:
-    """Two builds that are one, each judged anew and its people the same: never a fail, whatever the margin."""
+    """Two builds that are one, each judged anew and its people the same: a fail is wrong."""
     fails = []
     for _ in range(max(runs // 10, 20)):
         people, judge = scores(rng, (100,))
         again = np.clip(judge + 0.4 * rng.normal(size=100), 1, 5)
         y = np.where(np.arange(100) < 40, people, np.nan)
-        fails.append(ppi_difference(y, y, judge, again, bounds=(1, 5), step=1, confidence_level=0.9).interval.high < -0.2)
+        fails.append(
+            ppi_difference(y, y, judge, again, bounds=(1, 5), step=1, confidence_level=0.9).interval.high < -0.2
+        )
     yield _row("copies", "100 items, 40 labels: margin .2", 0.0, "fail", fails)
 
 
 def transport(runs: int, rng: np.random.Generator) -> Iterator[Row]:
-    """SummEval, one system left out: 20 labels of each of K other systems, and how often the interval holds its mean."""
+    """SummEval, one system left out: 20 labels of each of K others, and how often the interval holds its mean."""
     from calib.datasets import load_summeval_judges
     from calib.table import check_ratings
 

@@ -310,8 +310,8 @@ def test_openai_evals(tmp_path):
 
 def test_helm(tmp_path):
     def stats(k, trial, mean):
-        return {"instance_id": f"id{k}", "train_trial_index": trial, "perturbation": None,
-                "stats": [{"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": mean, "mean": mean}]}  # fmt: skip
+        stat = {"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": mean, "mean": mean}
+        return {"instance_id": f"id{k}", "train_trial_index": trial, "perturbation": None, "stats": [stat]}
 
     path = tmp_path / "per_instance_stats.json"
     path.write_text(json.dumps([stats(k, t, float(k > 0)) for k in range(3) for t in range(2)]))

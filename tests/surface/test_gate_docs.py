@@ -1,0 +1,103 @@
+"""What the pages on gates and logs tell a user to run, run."""
+
+import os
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import calib
+
+DOCS = Path(__file__).parents[2] / "docs"
+LOGS = Path(os.environ.get("CALIB_DATA", "nowhere"), "tool_logs")
+
+
+# --- the workflow -----------------------------------------------------------------------------------------------
+
+
+def commands() -> list[str]:
+    """The commands of the workflow's steps, without the installation."""
+    text = (DOCS / "gate-workflow.yml").read_text("utf-8")
+    blocks = re.findall(r"run: \|\n((?: {10}.*\n)+)", text) + re.findall(r"run: ([^|\n].*)", text)
+    return [line.strip() for block in blocks for line in block.splitlines() if "pip install" not in line]
+
+
+def test_the_workflow_runs_offline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
+    lines = commands()
+    assert len(lines) == 3
+    for line in lines:
+        done = subprocess.run(
+            ["bash", "-ec", line], env=os.environ | told, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert "::notice title=calib gate" in done.stdout
+    assert Path("output").read_text() == "outcome=pass\njson=gate.json\n"
+    assert "✔ pass: clean" in Path("summary.md").read_text("utf-8")
+    assert all(Path(name).stat().st_size for name in ("gate.xml", "gates.jsonl"))
+
+
+def test_each_part_of_the_workflow_is_indented_as_yaml():
+    yaml = pytest.importorskip("yaml", reason="PyYAML comes with the packages that make the site")
+    steps = yaml.safe_load((DOCS / "gate-workflow.yml").read_text("utf-8"))["jobs"]["gate"]["steps"]
+    assert [step.get("name") for step in steps if "run" in step][-1] == "gate"
+
+
+# --- the recipes ------------------------------------------------------------------------------------------------
+
+
+def recipes() -> dict[str, str]:
+    text = (DOCS / "logs.md").read_text("utf-8")
+    found = re.findall(r"^## (I use .*?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {name: block[1] for name, body in found if (block := re.search(r"```python\n(.*?)```", body, re.DOTALL))}
+
+
+FOLDERS = {
+    "I use DeepEval": "deepeval-4.3.1", "I use Inspect AI": "inspect_ai-0.3.285", "I use promptfoo": "promptfoo-0.121.20",
+    "I use lm-evaluation-harness": "lm_eval-0.4.13", "I use Ragas": "ragas-0.4.3", "I use MLflow": "mlflow-3.17.2",
+    "I use Opik": "opik-2.2.122", "I use LangSmith": "langsmith-0.15.0", "I use Braintrust": "braintrust-0.47.0",
+    "I use OpenAI's batches": "openai_batch",
+}  # fmt: skip
+
+
+def test_there_is_a_recipe_for_each_log():
+    assert recipes().keys() == FOLDERS.keys()
+    assert max(len(code.strip().splitlines()) for code in recipes().values()) < 10
+
+
+def people(name: str, folder: Path) -> pd.DataFrame:
+    """Labels of the logs' outputs, by the ids that the recipe's items have."""
+    labels = pd.read_csv(LOGS / "_source/human.csv")[["item", "criterion", "rater", "score", "scale"]]
+    if name == "I use LangSmith":
+        return labels.assign(item=labels["item"] + "_rows")
+    if name == "I use Ragas":
+        items, _ = calib.read_log(
+            [folder / f"{one}.jsonl" for one in ("alpha", "beta")], rater="x", system="file", texts=True
+        )
+        own = items["output"].str.extract(r"ref (\S+)\)")[0]
+        return labels.assign(item=labels["item"].map(dict(zip(own, items["item"], strict=True))))
+    return labels
+
+
+@pytest.mark.skipif(not LOGS.is_dir(), reason="logs of tools: CALIB_DATA has no folder tool_logs")
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
+    if "Inspect" in name:
+        pytest.importorskip("zstandard", reason=".eval files are packed with zstd")
+    folder = LOGS / FOLDERS[name]
+    monkeypatch.chdir(tmp_path)
+    for one in folder.iterdir():
+        (tmp_path / one.name).symlink_to(one)
+    people(name, folder).to_csv("people.csv", index=False)
+    told: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(recipes()[name], told)
+    assert len(told["means"]) >= 1
+    assert told["agreement"][0].estimate > 0.3
+    assert told["verdict"].outcome in ("pass", "inconclusive")
+    assert "of a gate" in Path("page.html").read_text("utf-8") or "lie above" in Path("page.html").read_text("utf-8")
