@@ -42,7 +42,7 @@ def to_opik_metric(
     BaseMetric
         Its `score` returns a ScoreResult: `value` is the expectation, `reason` the distribution in words,
         `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution, prompt and judge. Where
-        nothing could be read `value` is NaN and `scoring_failed` is set.
+        nothing could be read `value` is None and `scoring_failed` is set.
 
     Raises
     ------
@@ -65,7 +65,9 @@ def to_opik_metric(
         def score(self, input: str, output: str, reference: str | None = None, **ignored: Any) -> Any:  # noqa: A002 - Opik's word
             reading = read({**ignored, "source": input, "output": output, "reference": reference})
             failed = not reading.is_read
+            # Opik sends its spans in batches of JSON, which a NaN would spoil for all of them
+            value = None if failed else reading.score
             told = {"reason": reading.words, "metadata": reading.details}
-            return result(name=self.name, value=reading.score, scoring_failed=failed, **told)
+            return result(name=self.name, value=value, scoring_failed=failed, **told)
 
     return CalibMetric(name=prompt.criterion, track=track)

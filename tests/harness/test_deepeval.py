@@ -34,9 +34,7 @@ def evaluated(items, metric, run_async, **error):
         "cache_config": CacheConfig(write_cache=False),
         "error_config": ErrorConfig(**error),
     }
-    results = deepeval.evaluate(cases(items), [metric], **options).test_results
-    told = {result.input: result.metrics_data[0] for result in results}
-    return [told[source] for source in items["source"]] if items["source"].is_unique else results
+    return deepeval.evaluate(cases(items), [metric], **options).test_results
 
 
 @BOTH_WAYS
@@ -59,7 +57,7 @@ def test_nothing_read_is_an_error_and_no_score(items, run_async, complete):
     with pytest.raises(JudgeError, match="nothing was read"):
         evaluated(items.head(1), metric, run_async)
     (result,) = evaluated(items.head(1), metric, run_async, ignore_errors=True)
-    data = getattr(result, "metrics_data", [result])[0]
+    (data,) = result.metrics_data
     assert data.score is None
     assert not data.success
     assert "nothing was read" in data.error

@@ -82,7 +82,7 @@ def test_no_key_is_in_the_log(items, tmp_path):
 
 
 def test_control_characters_in_an_output(items, tmp_path):
-    odd = items.head(1).assign(output="A boat\x1b[31m sank.\x00\u202e\ud800".encode("utf-8", "replace").decode())
+    odd = items.head(1).assign(output="A boat\x1b[31m sank.\x00\u202e")
     log = evaluated(odd, tmp_path, to_inspect_scorer(PROMPT, OFFLINE))
     (score,) = scores(log).values()
     ratings = calib.rate(odd, PROMPT, OFFLINE, progress=False)

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, said, unreadable
@@ -89,3 +91,23 @@ def test_a_column_that_the_sample_lacks_is_named():
 def test_with_a_store_nothing_is_asked_twice(tmp_path):
     first = reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one := by_turns())(TEXTS)
     assert reader(PROMPT, SAMPLED, tmp_path / "replies.sqlite", one)(TEXTS) == first
+
+
+@pytest.mark.parametrize(
+    ("made", "package"), [(to_inspect_scorer, "inspect_ai"), (to_deepeval_metric, "deepeval"), (to_opik_metric, "opik")]
+)
+def test_a_harness_that_is_not_there_is_asked_for(made, package, monkeypatch):
+    for name in [one for one in sys.modules if one.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    extra = package.partition("_")[0]
+    with pytest.raises(ImportError, match=rf"{package}.*pip install 'calib-judge\[{extra}\]'"):
+        made(PROMPT, OFFLINE)
+
+
+def test_no_harness_is_loaded_before_it_is_called():
+    names = ("inspect", "deepeval", "opik")
+    code = "; ".join(f"import calib.adapters.to_{name}" for name in names)
+    code += "; import sys; print({'inspect_ai', 'deepeval', 'opik', 'anyio'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "set()"

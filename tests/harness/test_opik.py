@@ -1,7 +1,8 @@
 """Opik itself, with the embedded judge and without its server."""
 
 import asyncio
-import math
+import json
+from dataclasses import asdict
 
 import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, fails, unreadable
@@ -44,10 +45,11 @@ def test_nothing_read_is_a_failed_scoring(items, complete, status):
     result = evaluated(items.head(2), to_opik_metric(PROMPT, SAMPLED, complete=complete))
     for score in by_item(result).values():
         assert score.scoring_failed
-        assert math.isnan(score.value)
+        assert score.value is None
         assert score.metadata["status"] == status
         assert status in score.reason
         assert SECRET not in str(score)
+        json.dumps(asdict(score), allow_nan=False)
     assert "coherence" not in result.aggregate_evaluation_scores()
 
 

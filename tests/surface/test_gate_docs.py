@@ -75,9 +75,8 @@ def people(name: str, folder: Path) -> pd.DataFrame:
     if name == "I use LangSmith":
         return labels.assign(item=labels["item"] + "_rows")
     if name == "I use Ragas":
-        items, _ = calib.read_log(
-            [folder / f"{one}.jsonl" for one in ("alpha", "beta")], rater="x", system="file", texts=True
-        )
+        logs = [folder / f"{one}.jsonl" for one in ("alpha", "beta")]
+        items, _ = calib.read_log(logs, rater="x", system="file", texts=True)
         own = items["output"].str.extract(r"ref (\S+)\)")[0]
         return labels.assign(item=labels["item"].map(dict(zip(own, items["item"], strict=True))))
     return labels
