@@ -57,7 +57,8 @@ def recipes() -> dict[str, str]:
 
 
 FOLDERS = {
-    "I use DeepEval": "deepeval-4.3.1", "I use Inspect AI": "inspect_ai-0.3.285", "I use promptfoo": "promptfoo-0.121.20",
+    "I use DeepEval": "deepeval-4.3.1", "I use Inspect AI": "inspect_ai-0.3.285",
+    "I use promptfoo": "promptfoo-0.121.20",
     "I use lm-evaluation-harness": "lm_eval-0.4.13", "I use Ragas": "ragas-0.4.3", "I use MLflow": "mlflow-3.17.2",
     "I use Opik": "opik-2.2.122", "I use LangSmith": "langsmith-0.15.0", "I use Braintrust": "braintrust-0.47.0",
     "I use OpenAI's batches": "openai_batch",

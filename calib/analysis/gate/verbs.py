@@ -379,10 +379,11 @@ def _notes(book: Ledger | None, gold: str, scores: str, max_uses: int, *, again:
     said = []
     if again:
         said.append("looked_before: this build had a verdict with fewer labels, so its interval holds at every look")
-    if uses := book.uses(gold, scores):
-        text = f"gate {uses + 1} with these labels; people who tune on a red gate tune on these labels"
-        said.append(f"{'labels_used_up' if uses >= max_uses else 'labels_used'}: {text}"
-                    + ": draw new items" * (uses >= max_uses))  # fmt: skip
+    uses, tuned = book.uses(gold, scores), "people who tune on a red gate tune on these labels"
+    if uses >= max_uses:
+        said.append(f"labels_used_up: gate {uses + 1} with these labels; {tuned}: draw new items")
+    elif uses:
+        said.append(f"labels_used: gate {uses + 1} with these labels; {tuned}")
     return tuple(said)
 
 
