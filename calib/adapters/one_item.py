@@ -29,7 +29,7 @@ class Reading(NamedTuple):
     score : float
         The expectation over the scale; NaN if nothing could be read.
     details : dict
-        `entropy`, `sd`, `mass`, `low`, `high` (None where there is none), `n`, `n_unread`, `status`,
+        `entropy`, `sd`, `mass`, `low`, `high`, `n`, `n_unread` (None where that is not known), `status`,
         `distribution` (label to weight, not renormalised), `prompt`, `judge`: plain JSON.
     words : str
         The same for people, or why nothing could be read.
@@ -70,7 +70,7 @@ def reader(prompt: Prompt, judge: Judge, store: str | Path | None, complete: Any
         try:
             ratings = rate(item, prompt, judge, store=store, complete=complete, progress=False)
         except JudgeError as error:  # of the only item: `rate` has nothing to return
-            details = dict.fromkeys(_NUMBERS) | {"n": 0, "n_unread": 0, "status": "failed", "distribution": {}}
+            details = dict.fromkeys((*_NUMBERS, "n_unread")) | {"n": 0, "status": "failed", "distribution": {}}
             return Reading(math.nan, details | _names(prompt, judge), f"nothing was read (failed): {error}")
         return _reading(prompt, judge, ratings)
 
