@@ -35,15 +35,15 @@ def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
     labels = [label for label, _ in pairs]
     names = telling(labels) or ["criterion"]
     drawn = figure.axes_of(ax)
-    for height, (_, one) in enumerate(reversed(pairs)):
+    for height, (_, one) in enumerate(pairs):
         colour, mark = _LOOKS[one.outcome]
         low, high = (end - one.line for end in one.interval)
         if not np.isnan(low):
             drawn.hlines(height, low, high, colors=colour, linewidth=2)
             drawn.plot([one.estimate - one.line], [height], mark, color=colour, mfc="white", markersize=6)
-    texts = [plain_text(" · ".join(str(label.get(name, "")) for name in names)) for label in reversed(labels)]
+    texts = [plain_text(" · ".join(str(label.get(name, "")) for name in names)) for label in labels]
     drawn.set_yticks(range(len(texts)), texts)
-    drawn.set_ylim(-0.6, len(texts) - 0.4)
+    drawn.set_ylim(len(texts) - 0.4, -0.6)
     drawn.axvline(0, color="black", linewidth=1)
     level = pairs[0][1].confidence_level
     drawn.set_xlabel(f"{pairs[0][1].estimand} less the line ({100 * level:g} % CI)")
@@ -69,11 +69,12 @@ def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Ax
         at, passed, 1 - passed - failed, failed, colors=["#009E73", "#D9D9D9", "#D55E00"], alpha=0.8, linewidth=0
     )
     drawn.axvline(plan.line, color="black", linewidth=1)
-    drawn.set_xlim(at[0], at[-1])
+    unsure = np.flatnonzero((passed < 0.999) & (failed < 0.999))  # beyond, the outcome is sure
+    drawn.set_xlim(at[max(unsure[0] - 1, 0)], at[min(unsure[-1] + 1, len(at) - 1)]) if len(unsure) else None
     drawn.set_ylim(0, 1)
     drawn.set_xlabel(f"true mean (line at {plan.line:g}; {plan.n_labels} labels, {plan.n_items} judge scores)")
     drawn.set_ylabel("chance")
     kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
     handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]
-    figure.legend_above(drawn, handles, "", "what the gate will say")
-    return figure.finished(drawn, ax)
+    figure.legend_above(drawn, handles, "", "what the gate will say", columns=3)
+    return drawn
