@@ -24,12 +24,13 @@ from calib.report.sections import Section, Thing, paragraphs_of, section_of
 from calib.tables.page import Report
 from calib.tables.results import Results
 from calib.tables.text import visible
+from calib.tables.verdict import Verdict
 
 _THINGS = (Results, Result, pd.DataFrame, str)
 
 
 def report(
-    results: Thing | Sequence[Thing | tuple[str, Thing]],
+    results: Thing | Verdict | Sequence[Thing | Verdict | tuple[str, Thing | Verdict]],
     path: str | Path | None = None,
     *,
     title: str = "calib report",
@@ -116,6 +117,8 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
     for one in _joined(results) if several else [results]:
         heading, thing = one if isinstance(one, tuple) and len(one) == 2 else ("", one)
+        if isinstance(thing, Verdict):
+            heading, thing = heading or f"Gate of {thing.system}: {thing.outcome}", thing.checks
         if not isinstance(thing, _THINGS) or not isinstance(heading, str):
             wanted = "results, DataFrames and texts, or pairs (heading, thing)"
             raise TypeError(f"`results` must hold {wanted}, but got {one!r:.60}.")

@@ -135,10 +135,10 @@ def _redrawn(rng: np.random.Generator, items: int, nights: int) -> Any:
 def nights(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     """The interval gate at the line with the same 40 labels and a judge drawn anew each night: one draw of luck."""
     truth, _ = true_means()
-    some = max(runs // 20, 5)
+    some = max(runs // 10, 5)
     found = np.array([_nightly(rng, truth) for _ in range(some)])
     for name, passes in (("one run", found[:, 0]), ("best of 3", found[:, :3].any(axis=1)),
-                         ("ever in 20 nights", found.any(axis=1))):  # fmt: skip
+                         ("ever in 60 nights", found.any(axis=1))):  # fmt: skip
         yield _row("nights", f"100 items, the same 40 labels: {name}", 0.0, "pass", passes)
 
 
@@ -146,7 +146,7 @@ def _nightly(rng: np.random.Generator, line: float) -> Any:
     quality = rng.normal(size=100)
     people = np.clip(np.round(3.76 + 0.88 * quality + 0.58 * rng.normal(size=100)), 1, 5)
     stable = 4.14 + _stable(quality, rng)
-    judged = (np.clip(stable + 0.45 * rng.normal(size=100), 1, 5) for _ in range(20))
+    judged = (np.clip(stable + 0.45 * rng.normal(size=100), 1, 5) for _ in range(60))
     return [_ends(people[:40], f, 40)[0] > line for f in judged]
 
 

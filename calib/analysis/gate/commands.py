@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +76,11 @@ def gate(
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
-    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
+    for note in (
+        *verdict.notes,
+        *_aged(calibration),
+        *dict.fromkeys(text for one in verdict.checks for text in one.warnings),
+    ):
         say(note)
     _write_all(verdict, junit, summary, json, skipped=allow_inconclusive)
     if save_baseline is not None:
@@ -123,6 +128,17 @@ def _show_plan(taken: Any, asked: Any, labels: int | None, n_items: int | None, 
     if not all(plan.can_pass for plan in plans):
         say("this gate cannot pass at any result: take more labels, or another line.")
         raise typer.Exit(2)
+
+
+def _aged(path: Path | None) -> list[str]:
+    """What a calendar says of a calibration; the verdict itself knows no clock."""
+    if path is None:
+        return []
+    records = [found.record for found in calib.Calibration.read(path)]
+    today = datetime.now(UTC).date()
+    ages = [(today - date.fromisoformat(one["created"])).days for one in records]
+    over = [(age, one["valid"]["days"]) for age, one in zip(ages, records, strict=True) if age > one["valid"]["days"]]
+    return [f"old_calibration: made {age} days ago, to be valid for {days}" for age, days in over[:1]]
 
 
 def _write_all(

@@ -185,7 +185,7 @@ def gate(
             "error": asked.error, "looks": asked.looks, "min_gold": min_gold, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "gold": of_gold},
-        notes=_notes(book, of_gold, of_scores, max_uses, again=again),
+        notes=(*_guessed(files.guessed), *_notes(book, of_gold, of_scores, max_uses, again=again)),
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
@@ -370,6 +370,11 @@ def _by_scale_alone(
 
 def _overall(checks: Results[GateCheck]) -> str:
     return stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome
+
+
+def _guessed(scale: str) -> tuple[str, ...]:
+    """A gate is not to hang on a guess."""
+    return (f"scale_guessed: the scale, {scale}, was guessed from the scores: say it (scale=)",) * bool(scale)
 
 
 def _notes(book: Ledger | None, gold: str, scores: str, max_uses: int, *, again: bool) -> tuple[str, ...]:

@@ -417,8 +417,10 @@ def test_every_form_of_a_verdict_is_valid_with_hostile_names(tmp_path, line):
 
 def test_a_verdict_in_a_report(tmp_path):
     verdict = calib.gate(*build(criteria=("tone", "facts")), system="new", above=3)
-    page = calib.report([("The gate", verdict.checks)], tmp_path / "page.html")
-    text = page.read_text() if hasattr(page, "read_text") else (tmp_path / "page.html").read_text()
+    calib.report([verdict], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "Gate of new: " in text
+    assert "Gate of new: " in str(calib.report(verdict))
     assert "shown to lie above a line of 3" in text
     assert "A false pass and a false fail" in text
 
@@ -512,3 +514,24 @@ def test_a_plan_on_the_command_line(files, capsys):
     assert "cannot pass at any result" in capsys.readouterr().err
     assert run("scores.csv", "gold.csv", "--plan", "--margin", ".2", "--labels", "40") in (0, None)
     assert run("--plan", "--above", "3.7") == 2
+
+
+def test_a_scale_that_was_guessed_is_said(files):
+    scores, gold = (pd.read_csv(name).drop(columns="scale") for name in ("scores.csv", "gold.csv"))
+    both = scores[["item", "group", "system", "score"]].merge(
+        gold[["item", "score"]].rename(columns={"score": "label"}), how="left"
+    )
+    verdict = calib.gate(both, system="new", above=3, judge="score", label="label")
+    assert verdict.notes[0].startswith("scale_guessed: the scale, 1|2|3|4|5")
+    assert calib.gate(both, system="new", above=3, judge="score", label="label", scale="1|2|3|4|5").notes == ()
+
+
+@pytest.mark.filterwarnings("ignore:unseen_levels")
+def test_an_old_calibration_is_said(files, capsys):
+    path = calibrated({"a": 0.0, "b": 0.1, "c": -0.1}).save("judge.json")
+    assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3", "--calibration", path) == 0
+    assert "old_calibration" not in capsys.readouterr().err
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"created": "2020-01-01"}))
+    assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3", "--calibration", path) == 0
+    assert "old_calibration: made" in capsys.readouterr().err
