@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.gate.gate_outcomes import GateCheck
 from calib.analysis.gate.gate_plan import GatePlan
-from calib.core.result import short
+from calib.core.result import bracket, short
 from calib.tables.results import words
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def _gate_sentence(label: Mapping[str, Any], one: GateCheck) -> str:
         "inconclusive": f"not known to lie above or below {beside}",
     }[one.outcome]
     reason = f" ({one.reason})" if one.reason else ""
-    return f"{about}the {one.estimand} is {told}: {one.numbers}, from {one.n_gold} labels{reason}."
+    ends = bracket(one.interval, one.confidence_level)
+    numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
+    return f"{about}the {one.estimand} is {told}: {numbers}, from {one.n_gold} labels{reason}."
 
 
 def gate_assumptions(results: Iterable[GateCheck]) -> list[str]:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import calib
 from calib.stats import gate_plan
 
 TABLE = {  # gate.md, section 2: pass and fail in % at the true mean less the line, as simulated with intervals of 90 %
@@ -50,21 +49,3 @@ def test_what_cannot_be_is_refused(asked, message):
     known = {"line": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
     with pytest.raises(ValueError, match=message):
         gate_plan(known.pop("line"), **known)
-
-
-def test_a_plan_from_numbers_and_from_a_pilot():
-    by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
-    assert by_hand.labels == ({"criterion": "tone"},)
-    assert by_hand.one().line == -0.2
-    items, people = calib.load_planted()
-    human = calib.summarize(people, items, pool="rater")
-    judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    pilot = calib.gate_plan(judge, human, above={"coherence": 3.5}, labels=40, n_items=100).one()
-    both = judge[judge["criterion"] == "coherence"].merge(human, on=["item", "criterion"])
-    assert pilot.rho == pytest.approx(np.corrcoef(both["score_x"], both["score_y"])[0, 1])
-
-
-def test_neither_or_both_lines_are_refused():
-    for asked in ({}, {"above": 3, "margin": 0.2}):
-        with pytest.raises(ValueError, match="`above` or `margin` must be given"):
-            calib.gate_plan(labels=40, n_items=100, **asked)

@@ -535,3 +535,24 @@ def test_an_old_calibration_is_said(files, capsys):
     path.write_text(json.dumps(record | {"created": "2020-01-01"}))
     assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3", "--calibration", path) == 0
     assert "old_calibration: made" in capsys.readouterr().err
+
+
+# --- plans ------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_from_numbers_and_from_a_pilot():
+    by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
+    assert by_hand.labels == ({"criterion": "tone"},)
+    assert by_hand.one().line == -0.2
+    items, people = calib.load_planted()
+    human = calib.summarize(people, items, pool="rater")
+    judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    pilot = calib.gate_plan(judge, human, above={"coherence": 3.5}, labels=40, n_items=100).one()
+    both = judge[judge["criterion"] == "coherence"].merge(human, on=["item", "criterion"])
+    assert pilot.rho == pytest.approx(np.corrcoef(both["score_x"], both["score_y"])[0, 1])
+
+
+def test_neither_or_both_lines_are_refused():
+    for asked in ({}, {"above": 3, "margin": 0.2}):
+        with pytest.raises(ValueError, match="`above` or `margin` must be given"):
+            calib.gate_plan(labels=40, n_items=100, **asked)
