@@ -68,6 +68,8 @@ def lines_of_gate(judged: Checked, above: Line | None, margin: Line | None, othe
         raise ArgumentError("margin", "must come with {0}", "came alone", mentions=("baseline",))
     given_, name = (above, "above") if other is None else (margin, "margin")
     there = list(dict.fromkeys(judged.frame["criterion"].astype(str)))
+    if not there:
+        raise TableArgumentError("scores", "must have rows", "has none")
     wanted = dict(given_) if isinstance(given_, Mapping) else dict.fromkeys(there, given_)
     if strangers := [one for one in wanted if one not in there]:
         raise ArgumentError(name, f"must name criteria of the scores ({', '.join(there)})", f"got {strangers[0]!r}")

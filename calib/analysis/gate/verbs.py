@@ -169,7 +169,7 @@ def gate(
         error=error_asked(error, book, name),
         looks="any" if again else check.choice(looks, "looks", LOOKS),
         min_gold=check.whole(min_gold, "min_gold", least=2),
-        max_unread=float(max_unread),
+        max_unread=_share(max_unread),
         transport=calibration if isinstance(calibration, Calibration | None) else Calibration.read(calibration),
     )
     found = [_evidence(build, lines[build.criterion], asked) for build in builds]
@@ -190,6 +190,12 @@ def gate(
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
+
+
+def _share(max_unread: float) -> float:
+    if not 0 <= max_unread <= 1:
+        raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
+    return float(max_unread)
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------
@@ -237,7 +243,7 @@ def _mean_evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
     labelled = read["y"].notna()
     n_gold = int(labelled.sum())
     if not len(read):
-        raise TableError(f"{build.criterion}: no score of {build.name!r} could be read.")
+        return Found(build.check(line, asked), f"none of {len(rows)} replies could be read")
     if n_gold < asked.min_gold:
         return _transported(build, line, asked, read, n_gold)
     strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None

@@ -114,6 +114,18 @@ def test_unread_replies_make_it_inconclusive():
     assert calib.gate(scores, gold, system="new", above=3, max_unread=0.2).outcome == "pass"
 
 
+def test_a_criterion_of_which_nothing_was_read_leaves_the_others():
+    scores, gold = build(criteria=("tone", "facts"))
+    scores.loc[scores["criterion"] == "facts", "score"] = np.nan
+    verdict = calib.gate(scores, gold, system="new", above=3)
+    assert [check.outcome for check in verdict.checks] == ["pass", "inconclusive"]
+    assert verdict.checks[1].reason == "60 of 60 replies about new unread"
+    with pytest.raises(ValueError, match="`scores` must have rows, but has none"):
+        calib.gate(scores.iloc[:0], gold, system="new", above=3)
+    with pytest.raises(ValueError, match="`max_unread` must be a share"):
+        calib.gate(scores, gold, system="new", above=3, max_unread=5)
+
+
 def test_shares_of_unread_replies_that_differ_between_builds():
     scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0})
     scores.loc[scores.index[scores["system"] == "new"][-4:], "score"] = np.nan
