@@ -12,13 +12,12 @@ import time
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
 import numpy as np
 import pandas as pd
-from scipy import stats
+from rates import differing
 
 from calib.stats import CalibWarning
 
@@ -26,7 +25,6 @@ FOLDER = Path(__file__).parent
 PARTS = {name: import_module(name) for name in ("effects", "raters", "verdicts", "pairs", "board", "drift")}
 KEY = ["quantity", "estimator", "design", "n"]
 RUNS, FEW = 1000, 40
-UNLIKELY = 1e-5  # of one row, of which there are several hundred
 
 
 def simulated(name: str, runs: int) -> pd.DataFrame:
@@ -35,20 +33,6 @@ def simulated(name: str, runs: int) -> pd.DataFrame:
         warnings.simplefilter("ignore", CalibWarning)
         rows = list(PARTS[name].cells(runs, np.random.default_rng([*name.encode()])))
     return pd.DataFrame(rows).assign(part=name)
-
-
-def differing(stored: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose rate cannot be that of results.csv (Fisher's exact test), and rows that are not there."""
-    both = stored.merge(found, on=KEY, suffixes=("", "_again"), how="right", indicator=True)
-    known = both.rename(columns={"_merge": "there"}).itertuples()
-    off = [row.there != "both" or _p_value(row) < UNLIKELY for row in known]
-    return both[off]
-
-
-def _p_value(row: Any) -> float:
-    counts = [(round(rate * runs), round((1 - rate) * runs))
-              for rate, runs in ((row.coverage, row.runs), (row.coverage_again, row.runs_again))]  # fmt: skip
-    return float(stats.fisher_exact(counts).pvalue)
 
 
 def main() -> int:
@@ -61,7 +45,7 @@ def main() -> int:
     start = time.process_time()
     found = pd.concat([simulated(name, FEW if given.check else RUNS) for name in names], ignore_index=True)
     if given.check:
-        off = differing(stored, found)
+        off = differing(stored, found, KEY, "coverage")
         print(off.to_string() if len(off) else "", end="")
         print(f"bias_coverage: {len(found) - len(off)} of {len(found)} rows agree with results.csv.", end=" ")
     else:

@@ -17,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from rates import differing
+from scipy import special
 
 from calib.stats import (
     CalibWarning,
@@ -32,7 +33,6 @@ from calib.stats import (
 FOLDER = Path(__file__).parent
 RUNS, FEW = 4000, 100
 KEY = ["table", "design", "at", "outcome"]
-UNLIKELY = 1e-5  # of one row, of which there are some hundred
 SIZES = ((40, 20), (100, 40), (200, 100))
 GAPS = (-0.4, -0.2, -0.1, 0.0, 0.1, 0.2, 0.4)
 Row = dict[str, Any]
@@ -252,19 +252,6 @@ def simulated(name: str, runs: int) -> pd.DataFrame:
         return pd.DataFrame(PARTS[name](runs, np.random.default_rng([*name.encode()])))
 
 
-def differing(stored: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose rate cannot be that of results.csv (Fisher's exact test), and rows that are not there."""
-    both = stored.merge(found, on=KEY, suffixes=("", "_again"), how="right", indicator=True)
-    known = both.rename(columns={"_merge": "there"}).itertuples()
-    return both[[row.there != "both" or _p_value(row) < UNLIKELY for row in known]]
-
-
-def _p_value(row: Any) -> float:
-    counts = [(round(rate * runs), round((1 - rate) * runs))
-              for rate, runs in ((row.rate, row.runs), (row.rate_again, row.runs_again))]  # fmt: skip
-    return float(stats.fisher_exact(counts).pvalue)
-
-
 def main() -> int:
     """Run the study or the check; the exit code."""
     from missing import skip
@@ -283,7 +270,7 @@ def main() -> int:
         except DatasetError as error:
             skip(f"gate, {name}", error)
     found = pd.concat(frames, ignore_index=True)
-    off = differing(stored, found) if given.check else found[:0]
+    off = differing(stored, found, KEY, "rate") if given.check else found[:0]
     if given.check:
         print(off.to_string() if len(off) else "", end="")
         print(f"gate: {len(found) - len(off)} of {len(found)} rows agree with results.csv.", end=" ")
