@@ -26,6 +26,7 @@ def sniff(name: str, head: str) -> bool:
 def read(path: Path) -> Iterator[Row]:
     """One row per metric and test case; repeats are further test cases of the same name."""
     run = json_of(path)
+    run = run.get("testRunData", run) if isinstance(run, dict) else run  # as its own folder keeps the last one
     cases = (
         [*(run.get("testCases") or []), *(run.get("conversationalTestCases") or [])] if isinstance(run, dict) else []
     )

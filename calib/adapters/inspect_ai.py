@@ -71,13 +71,19 @@ def _bare(sample: dict[str, Any], spec: dict[str, Any]) -> Row:
         "",
         status="failed",
         item=text_of(meta.get("item") or sample.get("id")),
-        system=text_of(meta.get("system") or about.get("system") or spec.get("model")),
+        system=text_of(meta.get("system") or about.get("system") or _answered_by(output, spec)),
         draw=int(sample.get("epoch") or 1) - 1,
         run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
         source=_text(sample.get("input")),
         output=text_of(output.get("completion")) or None,
         reference=_text(sample.get("target")),
     )
+
+
+def _answered_by(output: dict[str, Any], spec: dict[str, Any]) -> Any:
+    """Who wrote the output: not the model of the eval where a solver of one's own names another."""
+    model, asked = output.get("model"), str(spec.get("model") or "")
+    return asked if not model or asked.endswith(str(model)) else model
 
 
 def _text(value: Any) -> str | None:

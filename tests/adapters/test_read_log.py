@@ -195,6 +195,14 @@ def test_deepeval_conversations_strict_metrics_and_names_that_say_nothing(tmp_pa
     assert not items["item"].str.contains("test_case").any()
 
 
+def test_deepeval_as_its_own_folder_keeps_the_last_run(tmp_path):
+    metric = {"name": "tone [GEval]", "score": 0.5, "evaluationModel": "g"}
+    path = tmp_path / ".latest_run_full.json"
+    case = {"name": "a", "input": "q", "actualOutput": "o", "metricsData": [metric]}
+    path.write_text(json.dumps({"testRunData": {"testCases": [case]}, "testRunLink": None}))
+    assert len(calib.read_log(path)[1]) == 1
+
+
 def test_promptfoo_checks_that_are_no_judge_are_flagged(tmp_path):
     parts = [
         {"assertion": {"type": kind, "value": "x"}, "score": 1, "pass": True} for kind in ("contains", "llm-rubric")
@@ -277,6 +285,15 @@ def test_inspect_a_grade_that_was_not_found_is_none(tmp_path):
     lost["scores"]["s"]["explanation"] = "Grade not found in model output: no idea"
     _, ratings = calib.read_log(eval_file(tmp_path / "x.eval", [lost]))
     assert ratings["status"].astype(str).tolist() == ["unread"]
+
+
+def test_inspect_a_canned_solver_is_the_system_and_a_model_is_one_under_both_names(tmp_path):
+    def system(answered):
+        one = sample("C", output={"completion": "So.", "model": answered})
+        return calib.read_log(eval_file(tmp_path / "x.eval", [one]))[0]["system"].tolist()
+
+    assert system("mock/alpha") == ["mock/alpha"]
+    assert system("m") == ["org/m"]
 
 
 def test_inspect_lists_and_unfinished_runs(tmp_path):
