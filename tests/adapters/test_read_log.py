@@ -249,7 +249,7 @@ def eval_file(path, samples, *, status="success", packing=zipfile.ZIP_DEFLATED):
     spec = {
         "eval_id": "E1",
         "task": "t",
-        "model": "m",
+        "model": "org/m",
         "scorers": [{"name": "s", "options": {"model": "g"}}],
         "packages": {},
     }
