@@ -80,5 +80,13 @@ def rows_of(path: Path) -> Iterator[Any]:
     yield from array_of(path) if head_of(path).lstrip().startswith("[") else lines_of(path)
 
 
+def objects_in(found: Any, path: Path, name: str) -> list[dict[str, Any]]:
+    """What a log has under a name: a list of objects, or nothing; anything else is a `TableError`."""
+    rows = [] if found is None else found
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TableError(f"{path.name}: `{name}` must be a list of objects.")
+    return rows
+
+
 def _broken(path: Path, line: int) -> TableError:
     return TableError(f"{path.name}, line {line}: must be whole JSON, but is broken or cut off here.")
